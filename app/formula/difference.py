@@ -18,6 +18,7 @@ from grpo_core.deviations import DEVIATIONS
 from grpo_core.formula_term import Term, joint
 from grpo_core.levels import LEVELS
 from grpo_core.reductions import REDUCTIONS
+from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 OLD, NEW = "old", "new"
@@ -29,7 +30,7 @@ def definitions(objective: Objective) -> dict[str, Term]:
     found = {"A": _advantage(objective)}
     reduction = REDUCTIONS[objective.reduction]
     found["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)
-    if objective.surrogate != "log_prob":  # the others have a ratio
+    if SURROGATES[objective.surrogate].ratio is not Ratio.NONE:
         latex = LEVELS[objective.level].inline
         found["r"] = Term(latex=latex, name=tr("ratio {formula}").format(formula=plain_text(latex)), glue=True)
     if objective.beta != 0 and objective.kl_in == "loss":

@@ -11,14 +11,13 @@ from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
 from grpo_core.health.update import Update
 from grpo_core.levels import LEVELS
+from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 COLLAPSED, BLOWN_UP = 0.1, 3.0
 """Parts of the entropy at the start."""
 CLIPPED, CLIPPED_SEQUENCES = 0.8, 0.95
 """Share of tokens without a gradient in a pass; a ratio of whole sequences is clipped often in healthy runs."""
-CLIPPING = ("clip", "gmpo")
-"""Surrogates under which a clipped token has no gradient."""
 FAR_TOKEN, CARRIED = 10.0, 0.1
 """Nats of one token's KL estimate, and the share of the sum that such tokens must carry."""
 
@@ -84,7 +83,8 @@ def no_later_pass(update: Update) -> str:
         return update.why_no_step
     if update.step.passes < 2:
         return tr("Every completion was used in one optimizer step only: its ratio is 1 and nothing is clipped.")
-    if update.settings.objective.surrogate not in CLIPPING:
+    clip = SURROGATES[update.settings.objective.surrogate].clip
+    if clip is None or clip.cuts_weight:
         return tr("This loss limits weights, it does not clip: every token keeps a gradient.")
     return "" if update.terms else tr("The loss of these updates cannot be recomputed.")
 

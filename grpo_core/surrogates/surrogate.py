@@ -35,7 +35,7 @@ class Script:
     """A surrogate in an exported NumPy script.
 
     Attributes:
-        constants: capitalised names and the numbers they stand for.
+        constants: capitalised names, which nothing else in the script has, and the numbers they stand for.
         lines: from ``ratio``, ``log_ratio``, ``logp`` and ``A`` (B, T) to ``surrogate`` and ``slope``, its derivative
             by what :class:`Path` names; and to ``clipped`` where the surrogate can clip.
     """

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
+from collections import Counter
 from typing import Any
 
 import latex2mathml.converter
@@ -142,7 +144,9 @@ def test_every_number_of_a_run_under_it_is_explained_and_agrees(surrogate: str, 
 def test_its_script_prints_its_numbers(surrogate: str) -> None:
     for level, limit in itertools.product(LEVELS, (None, 0.3)):
         step = trained_under(surrogate, objective__level=level, objective__log_ratio_limit=limit)
-        compare(step, executed(step_script(step, origin(step.settings))), 1e-9)
+        text = step_script(step, origin(step.settings))
+        assert [name for name, count in Counter(re.findall(r"^([A-Z_]{2,}) =", text, re.M)).items() if count > 1] == []
+        compare(step, executed(text), 1e-9)
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)

@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 
 from grpo_core.cli import main
+from grpo_core.config import Objective
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding, diagnose
 from grpo_core.health.check import Measure, lasting
 from grpo_core.health.report import as_html, as_json, as_text
 from grpo_core.health.update import Update
+from grpo_core.objective import evaluate, gradient
 from grpo_core.runs.importers import open_source
 from grpo_core.runs.importers.source import Completions
 from grpo_core.runs.importers.trace import Trace
+from grpo_core.surrogates import SURROGATES
 from tests.core.sources import DISEASED, SOURCES, source_path
 from tests.core.traces import DATA, HEALTHY
 
@@ -260,3 +263,17 @@ def test_a_step_that_cannot_be_read_is_named_and_the_others_are_looked_at(tmp_pa
     result = diagnose(Trace(folder))
     assert len(result.unreadable) == 1 and result.updates == 5
     assert [finding.check for finding in result.findings] == ["dead_groups_right"]
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_clipped_tokens_are_judged_under_the_surrogates_that_take_their_gradient(surrogate: str) -> None:
+    o = Objective(surrogate=surrogate, beta=0.0)
+    logp, advantage = np.array([[0.6, -0.6], [0.6, -0.6]]), np.array([1.0, -1.0])
+    terms = evaluate(o, logp, np.zeros((2, 2)), advantage, np.ones((2, 2), bool))
+    slope = gradient(o, logp, np.zeros((2, 2)), advantage, np.ones((2, 2), bool))
+    stopped = terms.clipped.any() and not slope[terms.clipped].any()
+    step = Trace(DISEASED / "clip_too_narrow").step(1)
+    assert step.passes > 1
+    settings = under(step, surrogate=surrogate)
+    update = Update(label=1, settings=settings, step=dataclasses.replace(step, settings=settings))
+    assert (CHECKS["clip_saturation"].missing(update) == "") == stopped
