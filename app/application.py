@@ -16,6 +16,7 @@ from app.commands.table import all_commands
 from app.commands.targets import CommandTargets
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.breakpoints import BreakpointsController
+from app.controllers.examinations import Examinations
 from app.controllers.export import ExportController
 from app.controllers.first_steps import FirstSteps
 from app.controllers.layouts import LayoutsController
@@ -151,6 +152,7 @@ class Application(QObject):
         self.recorded_runs = RecordedRuns(
             workspace, self.run_manager, self.layouts, self.recent_files, self.messages, paths.cache / "recorded", self
         )
+        self.examinations = Examinations(window, workspace, self.recorded_runs, self.messages, self)
         self.model_folders = ModelFolders(window, self.messages, lambda settings: self.runs.new_run_of(settings), self)
         self.runs = RunsController(
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QInputDialog
 
 from app.controllers.layouts import LayoutsController
@@ -36,7 +36,13 @@ NOTES = "recorded notes"
 
 
 class RecordedRuns(QObject):
-    """Opens recorded runs and keeps those that are open up to date."""
+    """Opens recorded runs and keeps those that are open up to date.
+
+    Signals:
+        computed: nothing is computed for one of them at the moment.
+    """
+
+    computed = Signal()
 
     def __init__(
         self, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController, recent_files: RecentFiles,
@@ -95,6 +101,7 @@ class RecordedRuns(QObject):
         follower.grown.connect(self._on_grown)
         follower.replaced.connect(self._on_replaced)
         follower.progressed.connect(self._on_progressed)
+        follower.quiet.connect(self.computed)
         self._followers[run.id] = follower
         follower.start()
         self._say_notes(run)

@@ -125,7 +125,7 @@ class Dock(QDockWidget):
         self.panel: Panel | None = None
         self.low = spec.area is Area.STRIP
         self.bare = False
-        self._id = spec.id
+        self._id, self._name = spec.id, spec.title
         self.setWidget(Placeholder())
         if self.low:
             self.setFeatures(self.features() | QDockWidget.DockWidgetFeature.DockWidgetVerticalTitleBar)
@@ -142,6 +142,13 @@ class Dock(QDockWidget):
     def row_height(self) -> int:
         """The height that its panel asks for; 0 for as much as there is."""
         return 0 if self.panel is None else self.panel.row_height
+
+    def set_count(self, count: int) -> None:
+        """Add to the panel's name, on its tab too, how many there are of what it lists; 0 leaves the name alone."""
+        title = tr("{title} ({count})").format(title=self._name, count=count) if count else self._name
+        if title != self.windowTitle():
+            self.setWindowTitle(title)
+            self._title.label.setText(title)
 
     def hold(self, panel: Panel) -> None:
         """Put ``panel`` in the place that was kept for it."""

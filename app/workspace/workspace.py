@@ -10,6 +10,7 @@ from app.workspace.approach import Approach
 from app.workspace.breakpoints import Breakpoints
 from app.workspace.cursor import Cursor, Selection, Stage
 from app.workspace.editing import Editing
+from app.workspace.examination import Examination
 from app.workspace.explained import at_selection, in_pass
 from app.workspace.frame import FrameTimer
 from app.workspace.pulse import Pulse
@@ -40,6 +41,7 @@ class Workspace(QObject):
         breakpoints: where whatever trains is to stop.
         trials: which earlier runs stand beside the active one.
         jobs: computes experiments.
+        examination: looks for faults in recorded runs.
         turns: which calm panel draws in a frame while a run hurries on.
         approach: leads the cursor to updates that take long to read; None where it goes everywhere at once.
 
@@ -71,6 +73,7 @@ class Workspace(QObject):
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self.jobs = Jobs() if jobs is None else jobs
+        self.examination = Examination(self.jobs, self)
         self.runs: list[RunHandle] = []
         self.run: RunHandle | None = None
         self.training: RunHandle | None = None
@@ -345,6 +348,7 @@ class Workspace(QObject):
         self._timer.stop()
         if self.approach is not None:
             self.approach.close()
+        self.examination.close()
         self.jobs.close()
         for run in self.runs:
             run.let_go()

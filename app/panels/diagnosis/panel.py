@@ -7,7 +7,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
-from app.panels.diagnosis.looking import Examination
 from app.panels.diagnosis.report import EVIDENCE, FINDINGS, KEPT, Entry, entries, status
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
@@ -25,8 +24,9 @@ class DiagnosisPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.examination = Examination(workspace.jobs, self)
+        self.examination = workspace.examination
         self.examination.changed.connect(self.redraw)
+        self._run = ""
         self._entries: list[Entry] = []
         self._chosen = 0
         self._filled: list[int] = []
@@ -76,11 +76,13 @@ class DiagnosisPanel(Panel):
 
     def draw(self, view: View) -> None:
         run, examination = view.run, self.examination
-        ours = examination.run == run.id
+        examined = examination.of(run.id)
+        if run.id != self._run:
+            self._run, self._chosen = run.id, 0
         self.button.setText(tr("Cancel") if examination.busy else tr("Examine this run"))
         self.button.setEnabled(examination.busy or isinstance(run, RecordedRun))
-        self.status.setText(status(run, examination, ours=ours))
-        self._entries = entries(examination) if ours else []
+        self.status.setText(status(run, examined, busy=examination.busy))
+        self._entries = [] if examined is None else entries(examined)
         for table in (self.findings, self.evidence):
             table.set_look(view.theme, view.scale)
         self.text.setFont(view.theme.font("body", view.scale))
@@ -145,6 +147,3 @@ class DiagnosisPanel(Panel):
         if position is not None:
             self.workspace.move_to(position)
             self.workspace.select(row=None if one.row is None else one.row - 1, token=(one.token or 1) - 1)
-
-    def let_go(self) -> None:
-        self.examination.close()

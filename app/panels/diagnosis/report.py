@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.panels.diagnosis.looking import Examination
 from app.plotting.table_model import Column
+from app.workspace.examination import Result
 from app.workspace.run_handle import RunHandle
 from grpo_core.experiments.recorded_jobs import Verdict
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding
@@ -47,16 +47,21 @@ class Entry:
     evidence: tuple[Evidence, ...] = ()
 
 
-def entries(examination: Examination) -> list[Entry]:
+def entries(examined: Result) -> list[Entry]:
     """The findings, serious ones first, the audit, and what was looked at without a finding."""
     found: list[Entry] = []
-    if examination.diagnosis is not None:
-        found += [_of_finding(finding) for finding in examination.diagnosis.findings]
-    if examination.verdict is not None:
-        found.append(_of_verdict(examination.verdict))
-    if examination.diagnosis is not None:
-        found.append(_of_the_rest(examination.diagnosis))
+    if examined.diagnosis is not None:
+        found += [_of_finding(finding) for finding in examined.diagnosis.findings]
+    if examined.verdict is not None:
+        found.append(_of_verdict(examined.verdict))
+    if examined.diagnosis is not None:
+        found.append(_of_the_rest(examined.diagnosis))
     return found
+
+
+def problems(examined: Result) -> list[str]:
+    """Titles of what is wrong: the findings, and the audit where the recorded loss departs."""
+    return [str(title) for severity, _, title in (entry.cells for entry in entries(examined)) if severity]
 
 
 def _of_finding(finding: Finding) -> Entry:
@@ -87,17 +92,17 @@ def _of_the_rest(diagnosis: Diagnosis) -> Entry:
     return Entry(cells=["", None, tr("What else was looked at")], text="\n".join([*lines, *diagnosis.unreadable]))
 
 
-def status(run: RunHandle, examination: Examination, *, ours: bool) -> str:
-    """Where the examination stands, in a sentence."""
+def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
+    """Where the examination of ``run`` stands, in a sentence; ``busy``: a run is being examined."""
     if not run.is_recorded:
         return NOT_RECORDED
-    if examination.busy:
+    if busy:
         return tr("Every update is read and recomputed in a process of its own …")
-    if not ours:
+    if examined is None:
         return NOTHING_YET
-    if examination.problem:
-        return examination.problem
-    diagnosis = examination.diagnosis
+    if examined.problem:
+        return examined.problem
+    diagnosis = examined.diagnosis
     if diagnosis is None:
         return NOTHING_YET
     more = run.head - diagnosis.updates - len(diagnosis.unreadable)

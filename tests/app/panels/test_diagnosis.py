@@ -9,7 +9,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.panels.diagnosis.panel import DiagnosisPanel
-from app.panels.diagnosis.report import EVIDENCE, entries
+from app.panels.diagnosis.report import EVIDENCE, Entry, entries
 from app.panels.registry import DIAGNOSIS
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
@@ -40,7 +40,6 @@ def workspace(qapp: object) -> Workspace:
 def panel(workspace: Workspace) -> Iterator[DiagnosisPanel]:
     made = DIAGNOSIS.make(workspace)
     yield made
-    made.let_go()
     workspace.close()
     made.deleteLater()
 
@@ -56,18 +55,26 @@ def examined(qtbot: QtBot, panel: DiagnosisPanel, path: object) -> RecordedRun:
     return run
 
 
+def rows(panel: DiagnosisPanel) -> list[Entry]:
+    """What the panel shows of the run that is active."""
+    run = panel.workspace.run
+    result = None if run is None else panel.examination.of(run.id)
+    assert result is not None
+    return entries(result)
+
+
 @pytest.mark.parametrize("name", ["kl_explodes", "reward_constant", "ever_longer"])
 def test_it_finds_what_the_command_finds(qtbot: QtBot, panel: DiagnosisPanel, name: str) -> None:
     examined(qtbot, panel, DISEASED / name)
     told = diagnose(open_source(DISEASED / name)).findings
-    shown = [entry.cells[2] for entry in entries(panel.examination)]
+    shown = [entry.cells[2] for entry in rows(panel)]
     assert shown[: len(told)] == [finding.title for finding in told] and told
     assert str(len(told)) in panel.status.text()
 
 
 def test_evidence_leads_to_the_step_the_completion_and_the_token(qtbot: QtBot, panel: DiagnosisPanel) -> None:
     run = examined(qtbot, panel, DISEASED / "kl_explodes")
-    found = entries(panel.examination)
+    found = rows(panel)
     place = next(n for n, entry in enumerate(found) if any(one.token is not None for one in entry.evidence))
     panel.findings.selected.emit(place)
     at = next(n for n, one in enumerate(found[place].evidence) if one.token is not None)
@@ -84,7 +91,7 @@ def test_a_saturated_clip_is_shown_at_a_token_and_empty_columns_leave_their_room
     examined(qtbot, panel, DISEASED / "clip_too_narrow")
     panel.resize(1400, 500)
     panel.show()
-    found = entries(panel.examination)[0]
+    found = rows(panel)[0]
     assert found.evidence and all(one.row and one.token and "ratio" in one.what for one in found.evidence)
     panel._entries = [dataclasses.replace(found, evidence=(Evidence(step=4, what="of the whole update"),))]
     panel._show_chosen()
@@ -99,14 +106,14 @@ def test_a_saturated_clip_is_shown_at_a_token_and_empty_columns_leave_their_room
 @pytest.mark.parametrize(("name", "title"), [("grpo", "agrees"), ("fault_clip", "departs")])
 def test_the_audit_is_one_of_the_rows(qtbot: QtBot, panel: DiagnosisPanel, name: str, title: str) -> None:
     examined(qtbot, panel, DATA / name)
-    row = next(entry for entry in entries(panel.examination) if str(entry.cells[2]).startswith("Audit"))
+    row = next(entry for entry in rows(panel) if str(entry.cells[2]).startswith("Audit"))
     assert title in str(row.cells[2])
     assert bool(row.evidence) == (title == "departs")
 
 
 def test_a_source_of_texts_is_examined_as_far_as_it_goes(qtbot: QtBot, panel: DiagnosisPanel) -> None:
     examined(qtbot, panel, SOURCES / "trl")
-    *_, audit, rest = entries(panel.examination)
+    *_, audit, rest = rows(panel)
     assert "nothing to compare" in str(audit.cells[2]) and "Not looked at" in rest.text
 
 
@@ -118,9 +125,14 @@ def test_a_run_of_this_program_has_nothing_to_examine(workspace: Workspace, pane
 
 def test_another_run_does_not_show_the_findings_of_the_first(qtbot: QtBot, panel: DiagnosisPanel) -> None:
     examined(qtbot, panel, DISEASED / "kl_explodes")
+    first = panel.workspace.run
+    assert first is not None
     panel.workspace.activate(RecordedRun(open_source(DATA / "grpo")))
     panel.draw(panel.workspace.view)
     assert panel.findings.table.rowCount() == 0
+    panel.workspace.activate(first)
+    panel.draw(panel.workspace.view)
+    assert panel.findings.table.rowCount() == len(rows(panel)), "its own are there again"
 
 
 def test_what_is_found_crosses_to_the_window_unchanged() -> None:

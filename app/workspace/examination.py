@@ -1,0 +1,103 @@
+"""The diagnosis and the audit of recorded runs, computed in a process of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.experiments.jobs import Jobs
+from app.experiments.runner import Poll, Runner
+
+if TYPE_CHECKING:  # a program that opens no recorded run never needs them
+    from grpo_core.experiments.recorded_jobs import Verdict
+    from grpo_core.health import Diagnosis
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Result:
+    """What is known of a run that is or was examined.
+
+    Attributes:
+        diagnosis: its findings; None before they are there.
+        verdict: what the audit says of its loss; None before it is there.
+        problem: why the examination did not come to its end; empty otherwise.
+    """
+
+    diagnosis: Diagnosis | None = None
+    verdict: Verdict | None = None
+    problem: str = ""
+
+
+class Examination(QObject):
+    """Examines one recorded run at a time, and keeps what was found out about each.
+
+    Attributes:
+        run: id of the run that is being examined or was examined last, empty for none.
+
+    Signals:
+        changed: there is more of it, or it has ended.
+        ended: the examination of this run (its id) is over, complete or not.
+    """
+
+    changed = Signal()
+    ended = Signal(str)
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self.run = ""
+        self._results: dict[str, Result] = {}
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is being examined."""
+        return self._runner.busy
+
+    def of(self, run: str) -> Result | None:
+        """What is known of the run with this id; None where it was never examined."""
+        return self._results.get(run)
+
+    def start(self, run: str, path: Path) -> None:
+        """Examine the run with the id ``run``, whose files are at ``path``; another examination is given up."""
+        self.run = run
+        self._results[run] = Result()
+        self._runner.start(partial(_examined, self._jobs, path))
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """Give it up; what was found out stays."""
+        self._runner.cancel()
+
+    def close(self) -> None:
+        """The program closes."""
+        self._runner.close()
+
+    @Slot(object)
+    def _on_arrived(self, result: Diagnosis | Verdict) -> None:
+        from grpo_core.health import Diagnosis
+
+        known = self._results[self.run]
+        self._results[self.run] = (
+            dataclasses.replace(known, diagnosis=result)
+            if isinstance(result, Diagnosis)
+            else dataclasses.replace(known, verdict=result)
+        )
+        self.changed.emit()
+
+    @Slot(str)
+    def _on_ended(self, why_not: str) -> None:
+        self._results[self.run] = dataclasses.replace(self._results[self.run], problem=why_not)
+        self.changed.emit()
+        self.ended.emit(self.run)
+
+
+def _examined(jobs: Jobs, path: Path, poll: Poll) -> Iterator[Diagnosis | Verdict]:
+    yield from jobs.results("examination", str(path), poll=poll)

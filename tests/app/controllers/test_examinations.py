@@ -1,0 +1,88 @@
+"""A recorded run is examined when it is opened, and what is wrong with it is said without a click."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.controllers.examinations import FOUND
+from app.panels.base import in_window
+from app.panels.registry import DIAGNOSIS
+from app.workspace.recorded_run import RecordedRun
+from grpo_core.health import diagnose
+from grpo_core.runs.importers import open_source
+from tests.app.conftest import Driver
+from tests.core.traces import DATA
+
+DISEASED = DATA.parent / "diseased"
+
+
+def examined(driver: Driver, path: Path) -> RecordedRun:
+    """Open a recorded run, and touch nothing until it has been examined."""
+    driver.program.runs.open_path(path)
+    workspace = driver.program.workspace
+
+    def complete() -> bool:
+        run = workspace.run
+        result = None if run is None or run.path != path else workspace.examination.of(run.id)
+        return result is not None and result.verdict is not None and not workspace.examination.busy
+
+    driver.qtbot.waitUntil(complete, timeout=30_000)
+    driver.settle()
+    run = workspace.run
+    assert isinstance(run, RecordedRun)
+    return run
+
+
+def message(driver: Driver) -> str | None:
+    """The message about findings, None where there is none."""
+    lines = (line.message for line in driver.program.window.messages.lines)
+    return next((message.text for message in lines if message.id == FOUND), None)
+
+
+@pytest.mark.parametrize("name", ["kl_explodes", "reward_constant"])
+def test_the_findings_of_a_run_are_said_when_it_is_opened(driver: Driver, name: str) -> None:
+    examined(driver, DISEASED / name)
+    titles = [finding.title for finding in diagnose(open_source(DISEASED / name)).findings]
+    text, dock = message(driver), driver.program.window.docks[DIAGNOSIS.id]
+    assert text is not None and all(title in text for title in titles)
+    assert dock.windowTitle() == f"Diagnosis ({len(titles)})"
+
+
+def test_a_loss_that_departs_from_its_settings_counts_as_a_finding(driver: Driver) -> None:
+    examined(driver, DATA / "fault_clip")
+    text = message(driver)
+    assert text is not None and "Audit: the loss departs" in text
+
+
+def test_a_healthy_run_is_passed_over_in_silence(driver: Driver) -> None:
+    examined(driver, DATA / "grpo")
+    assert message(driver) is None
+    assert driver.program.window.docks[DIAGNOSIS.id].windowTitle() == "Diagnosis"
+
+
+def test_the_message_leads_to_the_diagnosis_and_goes_with_its_run(driver: Driver) -> None:
+    examined(driver, DISEASED / "kl_explodes")
+    line = next(line for line in driver.program.window.messages.lines if line.message.id == FOUND)
+    dock = driver.program.window.docks[DIAGNOSIS.id]
+    line.message.actions[0].run()
+    driver.settle()
+    assert in_window(dock)
+    driver.program.runs.new_run()
+    driver.settle()
+    assert message(driver) is None and dock.windowTitle() == "Diagnosis"
+
+
+def test_a_run_whose_updates_take_long_is_examined_only_when_somebody_asks(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RecordedRun, "large", property(lambda self: True, lambda self, value: None), raising=False)
+    driver.program.runs.open_path(DISEASED / "kl_explodes")
+    workspace, recorded_runs = driver.program.workspace, driver.program.recorded_runs
+    driver.qtbot.waitUntil(
+        lambda: isinstance(workspace.run, RecordedRun) and workspace.run.computed == workspace.run.head
+    )
+    driver.qtbot.waitUntil(lambda: not recorded_runs.busy)
+    driver.settle()
+    assert workspace.run is not None and workspace.examination.of(workspace.run.id) is None
