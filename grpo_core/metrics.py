@@ -18,124 +18,105 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """What a series is called and where it lives.
+    """What a series is called and how it is shown.
 
     Attributes:
         title: the name shown.
         help: one sentence.
+        short: the name where there is little room, as at a curve; empty for one that no curve shows.
         symbol: the letter, empty where it has none.
         unit: empty for a pure number.
         low, high: fixed axis where the range is known, else None.
         colour: name of the meaning in the theme's colour table.
         decimals: shown by default.
+        share: a part of a whole, written in percent where one value stands alone.
+        scored: known as soon as the update's completions are scored; the others with its last pass.
+        sparse: only some updates have it.
         language: only a language model's updates have it.
     """
 
     title: str
     help: str
+    short: str = ""
     symbol: str = ""
     unit: str = ""
     low: float | None = None
     high: float | None = None
     colour: str = "policy"
     decimals: int = 3
+    share: bool = False
+    scored: bool = False
+    sparse: bool = False
     language: bool = False
 
 
 METRICS: dict[str, Metric] = {
     "reward_mean": Metric(
-        title=tr("Mean reward"), help=tr("Mean reward of the update's completions."), colour="reward"
+        title=tr("Mean reward"), short=tr("reward"), colour="reward", scored=True,
+        help=tr("Mean reward of the update's completions."),
     ),
     "reward_std": Metric(
-        title=tr("Reward std in groups"),
+        title=tr("Reward std in groups"), short=tr("reward std"), colour="reward", low=0, scored=True,
         help=tr("Mean over groups of the rewards' standard deviation (n − 1)."),
-        colour="reward",
-        low=0,
     ),
     "kl": Metric(
-        title=tr("KL from reference"),
+        title=tr("KL from reference"), short=tr("KL"), symbol="KL", unit="nats", colour="kl", low=0,
         help=tr("Exact KL(π‖π_ref) after the update, averaged over the visited places."),
-        symbol="KL",
-        unit="nats",
-        colour="kl",
-        low=0,
     ),
     "entropy": Metric(
-        title=tr("Entropy"),
+        title=tr("Entropy"), short=tr("entropy"), symbol="H", unit="nats", colour="entropy", low=0,
         help=tr("Exact entropy of the policy after the update, averaged over the visited places."),
-        symbol="H",
-        unit="nats",
-        colour="entropy",
-        low=0,
     ),
     "max_prob": Metric(
-        title=tr("max π(a)"),
+        title=tr("max π(a)"), short=tr("max π"), colour="policy", low=0, high=1,
         help=tr("Largest probability after the update, averaged over the visited places."),
-        colour="policy",
-        low=0,
-        high=1,
     ),
     "clip_fraction": Metric(
-        title=tr("Clipped, last pass"),
+        title=tr("Clipped, last pass"), short=tr("clipped"), colour="clipped", low=0, high=1, share=True,
         help=tr(
             "Share of the last pass's tokens whose push was stopped by the clip; for CISPO, whose weight was capped."
         ),
-        colour="clipped",
-        low=0,
-        high=1,
     ),
     "grad_norm": Metric(
-        title=tr("Gradient norm"),
+        title=tr("Gradient norm"), short=tr("grad norm"), symbol="‖∇L‖", colour="push", low=0,
         help=tr("Euclidean norm of the parameters' gradient in the first pass."),
-        symbol="‖∇L‖",
-        colour="push",
-        low=0,
     ),
     "loss": Metric(
-        title=tr("Loss"), help=tr("Loss of the first pass; a handle for the gradient, not a score."), symbol="L"
+        title=tr("Loss"), short=tr("loss"), symbol="L",
+        help=tr("Loss of the first pass; a handle for the gradient, not a score."),
     ),
     "dead_groups": Metric(
-        title=tr("Dead groups"),
+        title=tr("Dead groups"), short=tr("dead"), colour="dead", low=0, high=1, share=True, scored=True,
         help=tr("Share of groups whose rewards are all equal; compared within the group alone they carry no signal."),
-        colour="dead",
-        low=0,
-        high=1,
     ),
-    "length": Metric(title=tr("Mean length"), help=tr("Mean number of tokens in a completion."), unit="tokens", low=0),
+    "length": Metric(
+        title=tr("Mean length"), short=tr("length"), unit="tokens", low=0, scored=True,
+        help=tr("Mean number of tokens in a completion."),
+    ),
     "best_action": Metric(
-        title=tr("Best action"),
+        title=tr("Best action"), decimals=0,
         help=tr("Index of the most probable token at the first visited place, after the update."),
-        decimals=0,
     ),
     "accuracy": Metric(
-        title=tr("Right answers"),
+        title=tr("Right answers"), short=tr("right"), low=0, high=1, share=True, scored=True, language=True,
         help=tr("Share of the update's completions whose answer is right, whatever they are paid."),
-        low=0,
-        high=1,
-        language=True,
     ),
     "accuracy_greedy": Metric(
-        title=tr("Held-out, greedy"),
+        title=tr("Held-out, greedy"), short=tr("held-out, greedy"), colour="old",
+        low=0, high=1, share=True, sparse=True, language=True,
         help=tr(
             "Share of right answers to prompts that are never trained on, always taking "
             "the likeliest token; measured before the update."
         ),
-        colour="old",
-        low=0,
-        high=1,
-        language=True,
     ),
     "accuracy_sampled": Metric(
-        title=tr("Held-out, sampled"),
+        title=tr("Held-out, sampled"), short=tr("held-out, sampled"), colour="reference",
+        low=0, high=1, share=True, sparse=True, language=True,
         help=tr(
             "Share of right answers to prompts that are never trained on, one sample each; measured before the update."
         ),
-        colour="reference",
-        low=0,
-        high=1,
-        language=True,
     ),
-}
+}  # fmt: skip
 """Every series by name. A series that a step cannot provide is NaN there."""
 
 

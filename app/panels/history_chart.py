@@ -26,24 +26,8 @@ from grpo_core.text import tr
 UNIT = (
     "reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "max_prob", "clip_fraction", "dead_groups",
 )  # fmt: skip
-SPARSE = ("accuracy_greedy", "accuracy_sampled")
 NATS = ("kl", "entropy")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
-LABELS = {
-    "reward_mean": tr("reward"),
-    "max_prob": tr("max π"),
-    "clip_fraction": tr("clipped"),
-    "dead_groups": tr("dead"),
-    "kl": tr("KL"),
-    "entropy": tr("entropy"),
-    "grad_norm": tr("grad norm"),
-    "loss": tr("loss"),
-    "reward_std": tr("reward std"),
-    "length": tr("length"),
-    "accuracy": tr("right"),
-    "accuracy_greedy": tr("held-out, greedy"),
-    "accuracy_sampled": tr("held-out, sampled"),
-}
 REACH = 40
 """Updates that the axis shows of earlier runs and repeats while the run that is shown has fewer."""
 NAMED = 88.0
@@ -75,9 +59,9 @@ class HistoryChart(Plot):
         if self.rings is not None:
             self.rings.setZValue(6)
         for name in names:
-            self.add_curve(name, LABELS[name], METRICS[name].colour)
+            self.add_curve(name, METRICS[name].short, METRICS[name].colour)
         for curve in self.curves:
-            curve.sparse = curve.key in SPARSE
+            curve.sparse = METRICS[curve.key].sparse
         self.possible = frozenset(names)
 
     def count_as(self, run: RunHandle) -> None:

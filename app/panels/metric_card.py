@@ -23,8 +23,6 @@ from grpo_core.reasons import Reason
 from grpo_core.text import tr
 
 PER_TOKEN = tr("Exact at each visited place, averaged over the sampled prefixes.")
-SHARES = ("clip_fraction", "dead_groups", "accuracy", "accuracy_greedy", "accuracy_sampled")
-"""Metrics that are written in percent."""
 
 
 class MetricCard(QWidget):
@@ -71,7 +69,7 @@ class MetricCard(QWidget):
         self._theme, self._scale, self._title, self._stale = theme, scale, title, stale
         if self.name == "updates":
             self._value = f"{int(value):,}"
-        elif self.name in SHARES and value == value:
+        elif METRICS[self.name].share and value == value:
             self._value = f"{100 * value:.3g} %"
         else:
             self._value = summed(value, METRICS[self.name].decimals)

@@ -26,8 +26,6 @@ CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
 CARDS_RECORDED = ("updates", "reward_mean", "loss", "length", "dead_groups", "clip_fraction")
 CARDS_GAMEABLE = ("updates", "accuracy", "reward_mean", "kl", "length", "dead_groups")
 """Where what is paid and what is right can part, both are in sight."""
-SCORED = ("reward_mean", "reward_std", "dead_groups", "accuracy", "length")
-"""What is known as soon as the samples are scored."""
 HELD_OUT = {"accuracy_greedy": "greedy", "accuracy_sampled": "sampled"}
 LONGEST_AGO = 1000
 """Updates after which a measurement says nothing of the policy any more."""
@@ -36,7 +34,7 @@ LONGEST_AGO = 1000
 def _revealed(name: str, view: View) -> bool:
     """Whether the stage under the cursor has come to this number: rewards come with the scores, the rest at the end."""
     stage = view.cursor.stage
-    return stage is Stage.UPDATE or (stage >= Stage.SCORE and name in SCORED)
+    return stage is Stage.UPDATE or (stage >= Stage.SCORE and METRICS[name].scored)
 
 
 def numbers_of(view: View) -> dict[str, float]:

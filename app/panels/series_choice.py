@@ -7,7 +7,7 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QMenu, QScrollArea, QToolButton, QWidget
 
-from app.panels.history_chart import LABELS, NATS, OTHER, SPARSE, UNIT
+from app.panels.history_chart import NATS, OTHER, UNIT
 from app.theme.labels import plain_tip
 from app.theme.scroll_area import plain_scroll_area
 from app.workspace.run_handle import RunHandle
@@ -17,7 +17,7 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
-SHOWN_LANGUAGE = ("reward_mean", "accuracy", *SPARSE, "kl", "entropy")
+SHOWN_LANGUAGE = ("reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "kl", "entropy")
 
 NEWEST = 1000
 """Updates at the end of a series that are looked at first: a long one mostly shows there that it has values."""
@@ -84,7 +84,7 @@ class SeriesChoice(QWidget):
         row.setContentsMargins(12, 0, 12, 0)
         row.setSpacing(SPACING)
         for name in (*UNIT, *NATS, *OTHER):
-            box = QCheckBox(LABELS[name])
+            box = QCheckBox(METRICS[name].short)
             box.setChecked(name in SHOWN)
             box.setToolTip(plain_tip(METRICS[name].help))
             box.setAccessibleName(tr("Show {title}").format(title=METRICS[name].title))

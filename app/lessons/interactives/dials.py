@@ -30,7 +30,6 @@ TITLES = {
     "dead_groups": tr("Dead groups"), "clip_fraction": tr("Clipped"),
 }  # fmt: skip
 """Short, so that name and value stand in one line at any size."""
-SHARES = (AUDIT, "dead_groups", "clip_fraction")
 COLUMNS = 3
 
 
@@ -84,7 +83,7 @@ class Dials(QWidget):
         """A dial's name and its last value."""
         series = self.plots[name].curves[0].series
         last = float(series.values[-1]) if len(series) else math.nan
-        value = percent(last) if name in SHARES else shown(last)
+        value = percent(last) if _is_share(name) else shown(last)
         unit = METRICS[name].unit if name in METRICS else ""
         return f"{TITLES[name]}  {value} {unit}".rstrip()
 
@@ -97,7 +96,12 @@ class Dials(QWidget):
 
 
 def _scale(name: str) -> Scale:
-    return Scale(low=0, high=1) if name in (*SHARES, "reward_mean") else Scale(low=0)
+    return Scale(low=0, high=1) if _is_share(name) or name == "reward_mean" else Scale(low=0)
+
+
+def _is_share(name: str) -> bool:
+    """Whether a dial shows a part of a whole."""
+    return name == AUDIT or METRICS[name].share
 
 
 def _most_entropy(view: View) -> float:

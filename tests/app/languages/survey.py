@@ -47,10 +47,11 @@ from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
 from app.workspace.player import Mode
+from grpo_core.config import PRESETS
 from grpo_core.explain import Quantity
 
 PROPER = re.compile(
-    r"GRPO|REINFORCE|PPO|DAPO|GSPO|CISPO|RLOO|SAPO|VESPO|GMPO|BNPO|LUSPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam"
+    "|".join(map(re.escape, PRESETS)) + r"|GRPO|REINFORCE|PPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam"
     r"|nats|PFLOP|[GM]iB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams"
 )
 """Names of algorithms, programs, settings and units are the same in any language, and so are formulas."""

@@ -36,6 +36,10 @@ def test_a_bandits_table_has_no_columns_of_a_language_model(driver: Driver) -> N
     assert not [key for key in keys if METRICS[key].language]
 
 
+def test_every_series_with_a_short_name_has_one_axis() -> None:
+    assert sorted((*UNIT, *NATS, *OTHER)) == sorted(name for name, metric in METRICS.items() if metric.short)
+
+
 def test_the_plot_of_the_other_series_is_made_when_one_of_them_is_wanted_and_is_the_last(driver: Driver) -> None:
     driver.run(4)
     panel = driver.program.window.panels.of(TRAINING_HISTORY)
