@@ -77,7 +77,7 @@ def nothing_earlier(number: int) -> Step:
 
 
 def origin(settings: Settings) -> Origin:
-    """The run before its first update.
+    """What a run under ``settings`` starts from: vocabulary, starting policy, and what else is known before update 1.
 
     Raises:
         GrpoError: the prompts of a language model's task cannot be used.

@@ -127,7 +127,7 @@ _NUMBERS = (
 
 
 def columns(step: Step) -> tuple[Column, ...]:
-    """The columns of ``step``'s table; completions of one token need no place within them."""
+    """The columns of ``step``'s table; where completions have one token, without that of its position in them."""
     words = (_ACTION,) if step.mask.shape[-1] == 1 else (_COMPLETION, _PLACE, _TOKEN)
     return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
 

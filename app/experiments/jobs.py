@@ -19,13 +19,13 @@ IDLE = min(2, os.cpu_count() or 1)
 
 
 class Jobs:
-    """Computes what :data:`grpo_core.experiments.jobs.JOBS` names, for any number of threads at the same time.
+    """Computes the jobs of :data:`grpo_core.experiments.jobs.JOBS`, for any number of threads at the same time.
 
-    In a process each, which is kept for the next one; or in the thread that asks, where no process is wanted or none
-    can be had. The results are the same.
+    Each job is computed in a process of its own, which is kept for the next job; or in the thread that asks, where no
+    process is wanted or none can be started. The results are the same.
 
     Attributes:
-        own_process: whether processes are started; no longer, once one could not be.
+        own_process: whether processes are started; False from the first one on that could not be.
     """
 
     def __init__(self, *, own_process: bool = False) -> None:

@@ -27,17 +27,17 @@ OLD, NEW = "old", "new"
 
 def definitions(objective: Objective) -> dict[str, Term]:
     """What stands behind letters of the formula that objectives define differently, by the letter; each on one line."""
-    found = {"A": _advantage(objective)}
+    terms = {"A": _advantage(objective)}
     reduction = REDUCTIONS[objective.reduction]
-    found["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)
+    terms["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)
     if SURROGATES[objective.surrogate].ratio is not Ratio.NONE:
         latex = LEVELS[objective.level].inline
-        found["r"] = Term(latex=latex, name=tr("ratio {formula}").format(formula=plain_text(latex)), glue=True)
+        terms["r"] = Term(latex=latex, name=tr("ratio {formula}").format(formula=plain_text(latex)), glue=True)
     if objective.beta != 0 and objective.kl_in == "loss":
         kind = objective.kl
         latex = rf"k_{{{kind[1:]}}}" if re.fullmatch(r"k\d", kind) else r"\mathrm{exact}"
-        found[r"\mathrm{KL}"] = Term(latex=latex, name=tr("KL estimate {kind}").format(kind=kind), glue=True)
-    return found
+        terms[r"\mathrm{KL}"] = Term(latex=latex, name=tr("KL estimate {kind}").format(kind=kind), glue=True)
+    return terms
 
 
 def _advantage(o: Objective) -> Term:

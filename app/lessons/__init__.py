@@ -1,1 +1,1 @@
-"""Lessons in the window: who gives them, what is remembered of them, and the small interactives in them."""
+"""Lessons in the window: their player and pages, the progress that is saved, and the small interactives in them."""

@@ -1,4 +1,4 @@
-"""A predicted number: a mark that is dragged along a scale, or the height of a ghost bar."""
+"""How a number is predicted: by a mark that is dragged along a scale, or by the height of a ghost bar."""
 
 from __future__ import annotations
 

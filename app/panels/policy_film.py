@@ -42,7 +42,7 @@ def mean_share(stage: Stage, progress: float) -> float:
 
 
 def stem_heights(picture: PolicyPicture) -> np.ndarray:
-    """Where the stems of the stage Normalize end, (A,); NaN for none."""
+    """Heights of the stems in the stage Normalize, (A,): they grow to the advantages; NaN for an action without one."""
     draws, share = picture.draws, picture.progress
     assert draws is not None
     distance = centred(picture)
@@ -85,29 +85,29 @@ def _fallen(n: int, count: int, progress: float) -> float:
 
 def _falling(picture: PolicyPicture, draws: Draws) -> list[Mark]:
     ranks = np.zeros_like(draws.counts)
-    found: list[Mark] = []
+    dots: list[Mark] = []
     for n, entry in enumerate(draws.order.tolist()):
         share, rank, count = _fallen(n, len(draws.order), picture.progress), int(ranks[entry]), int(draws.counts[entry])
         ranks[entry] += 1
         if 0 < share < 1:
             bar = Spot(lane=POLICY, place=entry, height=float(picture.old[entry]))
             rest = Spot(lane=SAMPLES, place=entry, height=0.5, rank=rank, count=count)
-            found.append(Dot(start=bar, end=rest, share=share))
-    return found
+            dots.append(Dot(start=bar, end=rest, share=share))
+    return dots
 
 
 def _rising(picture: PolicyPicture, draws: Draws, share: float) -> list[Mark]:
     if picture.rewards is None:
         return []
-    found: list[Mark] = []
+    dots: list[Mark] = []
     for entry, count in enumerate(draws.counts.tolist()):
         for rank in range(min(count, 3)):
             rest = Spot(lane=SAMPLES, place=entry, height=0.5, rank=rank, count=count)
             paid = Spot(
                 lane=REWARDS, place=entry, height=float(picture.rewards[entry]), rank=rank, count=count, below=True
             )
-            found.append(Dot(start=rest, end=paid, share=share))
-    return found
+            dots.append(Dot(start=rest, end=paid, share=share))
+    return dots
 
 
 def ceilings(picture: PolicyPicture, draws: Draws) -> tuple[Ceiling, ...]:
@@ -115,10 +115,10 @@ def ceilings(picture: PolicyPicture, draws: Draws) -> tuple[Ceiling, ...]:
     if picture.clip is None or picture.stage is not Stage.UPDATE or picture.passed < 0:
         return ()
     low, high = picture.clip
-    found: list[Ceiling] = []
+    lines: list[Ceiling] = []
     for entry in np.flatnonzero(draws.clipped).tolist():
         up = bool(draws.advantage[entry] > 0)
         height = float(picture.old[entry]) * (1 + high if up else 1 - low)
         over = max(height, float(picture.old[entry]), float(picture.now[entry]))
-        found.append(Ceiling(lane=POLICY, place=entry, height=height, up=up, text=tr("push 0"), over=over))
-    return tuple(found)
+        lines.append(Ceiling(lane=POLICY, place=entry, height=height, up=up, text=tr("push 0"), over=over))
+    return tuple(lines)

@@ -262,7 +262,7 @@ class TimelinePanel(Panel):
 
     @Slot()
     def go_to_previous(self) -> None:
-        """Show the last update before this one at which something began."""
+        """Show the last update before this one at which something begins."""
         self._go(False)
 
     def _go(self, forwards: bool) -> None:

@@ -60,7 +60,7 @@ class LineChart(Plot):
         self.refresh()
 
     def x_axis(self) -> Scale:
-        """The horizontal axis of the picture; charts that lay out its texts themselves say more."""
+        """The horizontal axis of the picture; a subclass that writes its tick labels itself overrides it."""
         return self.picture.x
 
     @property

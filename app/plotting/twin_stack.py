@@ -163,7 +163,7 @@ class TwinStack(QWidget):
 
     @Slot()
     def toggle(self) -> None:
-        """Show the other one."""
+        """Show the table in place of the picture, or the picture in place of the table."""
         hidden, shown = (self.table, self.plot) if self.shows_table else (self.plot, self.table)
         had_focus = hidden.hasFocus()
         self.stack.setCurrentWidget(shown)

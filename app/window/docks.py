@@ -151,7 +151,7 @@ class Dock(QDockWidget):
             self._title.label.setText(title)
 
     def hold(self, panel: Panel) -> None:
-        """Put ``panel`` in the place that was kept for it."""
+        """Show ``panel`` in this dock, in place of the empty widget that stood there."""
         placeholder = self.widget()
         self.panel = panel
         self.setWidget(panel)
@@ -162,7 +162,7 @@ class Dock(QDockWidget):
             panel.show()
 
     def release(self) -> None:
-        """Let go of its panel, which stands elsewhere until it is held again."""
+        """Give its panel up to another window or page, until :meth:`hold` brings it back."""
         self.setWidget(Placeholder())
 
     def moveEvent(self, event: QMoveEvent) -> None:

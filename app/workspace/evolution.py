@@ -32,12 +32,12 @@ class Mark(IntFlag):
 
 @dataclass(frozen=True)
 class Change:
-    """An answer that was another one before.
+    """An update from which on the answer to a prompt is another one than before.
 
     Attributes:
         step: the first update at which it is given.
         text: the answer.
-        verdict: what became of it.
+        verdict: whether it is right, and what it is in a few words.
     """
 
     step: int

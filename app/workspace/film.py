@@ -51,7 +51,7 @@ class Film:
         return _cursor(self.step, self.parts[-1], 1.0)
 
     def seconds_at(self, cursor: Cursor) -> float:
-        """When the film stands where ``cursor`` does; a whole update that is revealed is its end."""
+        """Seconds into the film at which it stands where ``cursor`` does; its end for an update that is shown whole."""
         before = 0.0
         for part in self.parts:
             if (part.stage, part.passed) == (cursor.stage, cursor.passed):

@@ -82,7 +82,7 @@ class FrameTimer(QObject):
         self.drawn.emit()
 
     def rest(self, spent: float) -> float:
-        """Milliseconds until the next frame, of one that cost ``spent`` milliseconds of processor time."""
+        """Milliseconds to wait after a frame that took ``spent`` milliseconds of processor time."""
         took = 1000 * (time.perf_counter() - self._began)
         return max(INTERVAL_MS - took, took if self.shared else min(REST * spent, LONGEST_REST_MS))
 

@@ -1,4 +1,4 @@
-"""Policies that a hand sets: one probability dragged, the others give way; and what then happens to every ratio."""
+"""Policies set by hand: one probability is dragged and the others share the rest; and every action's ratio then."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def with_probability(logp: np.ndarray, action: int, prob: float) -> np.ndarray:
 
     ``prob`` is held within [:data:`LEAST`, 1 − :data:`LEAST`].
     """
-    held = min(max(float(prob), LEAST), 1 - LEAST)
+    limited = min(max(float(prob), LEAST), 1 - LEAST)
     moved = logp.copy()
     moved[action] = -np.inf
-    moved = moved - np.logaddexp.reduce(moved) + np.log1p(-held)
-    moved[action] = np.log(held)
+    moved = moved - np.logaddexp.reduce(moved) + np.log1p(-limited)
+    moved[action] = np.log(limited)
     return log_probs(np.maximum(moved, np.log(FLOOR)), 1.0)
 
 
@@ -99,7 +99,7 @@ class Ratios:
         return int(((ratio < low) | (ratio > high)).sum())
 
     def answers(self) -> dict[str, Callable[[], float]]:
-        """The numbers that predictions are held against, by name."""
+        """The numbers that predictions are compared with, by name."""
         rarest, likeliest = int(self.old_logp.argmin()), int(self.old_logp.argmax())
         return {
             "moved_ratio": lambda: float(self.ratio[self.action]),

@@ -64,7 +64,7 @@ class Numbers(EvaluatedStep):
 
     @property
     def it(self) -> str:
-        """The general index of a token in formulas."""
+        """The index of a token in general formulas: ``{i,t}``, or ``{i}`` where completions are one token long."""
         return "{i,t}" if self.long else "{i}"
 
     def at(self, q: Quantity) -> str:
@@ -77,11 +77,11 @@ class Numbers(EvaluatedStep):
         return self.canonical(Quantity(name, passed=q.passed, row=q.row, token=place))
 
     def visited(self, row: int | None) -> list[int]:
-        """Places of a completion's tokens."""
+        """The positions, from 0, at which the completion in this row (None: the first) has a token."""
         return [int(t) for t in np.flatnonzero(self.step.mask[row or 0])]
 
     def rows(self, group: int | None) -> list[int]:
-        """Completions of a prompt."""
+        """The rows of the batch that are completions of the prompt ``group``."""
         return [int(i) for i in np.flatnonzero(self.step.group == group)]
 
     def idle(self, q: Quantity) -> str:

@@ -74,7 +74,14 @@ class Measuring:
         return logp
 
     def take_reference(self, rows: np.ndarray, dist: Tensor, reference: Tensor) -> None:
-        """What follows from the distributions (n, T, V) of ``rows`` and those of the reference."""
+        """Measures how far ``rows`` are from the reference: the exact KL, and the reference's log-probabilities of the
+        chosen tokens.
+
+        Args:
+            rows: (n,) places in the batch.
+            dist: (n, T, V) log-probabilities under the policy.
+            reference: the same under the reference.
+        """
         divergence = kl.exact(dist, reference)
         longest = divergence.shape[1]
         self._tables[3][rows, :longest] = torch.where(self._mask[rows, :longest], divergence, 0.0)
@@ -100,7 +107,7 @@ class Measuring:
         self._top[name][rows, : dist.shape[1]] = torch.where(ids >= 0, logp, 0.0)
 
     def done(self, diverged: bool) -> Measured:
-        """What was taken."""
+        """The tables of the whole batch; ``diverged``: the divergence from the reference was measured too."""
         logp, entropy, largest, divergence = self._tables
         return Measured(
             logp=logp, entropy=entropy, max_prob=largest, divergence=divergence if diverged else None,

@@ -42,7 +42,7 @@ SCALES = {"sample": "group", "batch": "batch", "none": "none"}
 
 
 def script(settings: Settings) -> str:
-    """The script.
+    """A Python script that trains the same model under ``settings`` with TRL's ``GRPOTrainer``.
 
     Raises:
         SettingsError: TRL's ``GRPOTrainer`` cannot do it, the setting is named; or the folder cannot be used.

@@ -79,7 +79,7 @@ class OneStep(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class Pause(RunCommand):
-    """Stand still after the update in progress."""
+    """Pause the run after the update in progress."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -105,7 +105,7 @@ def batch(recipe: Recipe, step: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def example(numbers: np.random.Generator) -> tuple[str, str]:
-    """A prompt and a working of it."""
+    """A random prompt (``2+3*4=``) and a working of it, which goes from left to right as often as the habit wants."""
     kind = str(numbers.choice(list(DATA), p=list(DATA.values())))
     prompt = problems.drawn(kind, numbers).text
     work = problems.working(prompt.rstrip("="), left_to_right=numbers.random() >= RIGHT[kind])

@@ -28,7 +28,7 @@ MIXTURE = {"easy": 0.2, "sweet_spot": 0.6, "hard": 0.2}
 
 @dataclass(frozen=True)
 class Prompt:
-    """What is asked, and what its checker compares with: an answer, or a regular expression."""
+    """A prompt of a task, and what its checker compares a completion with: an answer, or a regular expression."""
 
     text: str
     answer: str

@@ -104,7 +104,7 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
 
 
 def ratio(n: Numbers, passed: int) -> Reason | None:
-    """What is said of the ratios in the pass that is shown, where it is the first."""
+    """Why every ratio is 1 in the first pass, or why one is not; None in a later pass, ``passed`` > 0."""
     if passed or not n.used(0).any():
         return None
     off = np.where(n.used(0), np.abs(n.terms(0).ratio - 1), 0.0)

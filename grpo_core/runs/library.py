@@ -83,16 +83,16 @@ def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list
     Raises:
         Cancelled: ``cancelled()`` turned true.
     """
-    found = []
+    entries = []
     for path in _paths(folder):
         if cancelled():
             raise Cancelled(tr("The runs were not looked through."))
-        found.append(_entry(path))
-    return sorted(found, key=lambda entry: (entry.modified, entry.path.name), reverse=True)
+        entries.append(_entry(path))
+    return sorted(entries, key=lambda entry: (entry.modified, entry.path.name), reverse=True)
 
 
 def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> list[Path]:
-    """What has to go so that the newest ``keep`` runs of at most ``limit`` bytes together stay, oldest first.
+    """The run files to delete so that the newest ``keep`` runs of at most ``limit`` bytes together stay, oldest first.
 
     A run that is being written stays whatever its size. Nothing is deleted here.
     """
@@ -130,7 +130,7 @@ def remove(path: Path) -> None:
     Raises:
         RunFileError: somebody is writing it, or it cannot be deleted.
     """
-    held = lock(path)
+    lock_file = lock(path)
     try:
         for file in reversed(files_of(path)):  # the log first: without its file it could be taken for another's
             file.unlink()
@@ -139,7 +139,7 @@ def remove(path: Path) -> None:
             tr("{name} cannot be deleted: {strerror}.").format(name=path.name, strerror=error.strerror)
         ) from None
     finally:
-        release(held)
+        release(lock_file)
 
 
 class Lineage:
@@ -173,8 +173,8 @@ class Lineage:
         point = self.reader.first - 1
         if 1 <= number < point:
             return min(self._above(number).kept(number, forwards=forwards), point)
-        found = point if number == point else self.reader.kept(number, forwards=forwards)
-        return found if found is not None else number if forwards else point
+        nearest = point if number == point else self.reader.kept(number, forwards=forwards)
+        return nearest if nearest is not None else number if forwards else point
 
     def thinned(self) -> tuple[Stretch, ...]:
         """Where updates were dropped, of this run and of those it branched off from as far as they exist."""

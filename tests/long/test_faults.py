@@ -71,12 +71,12 @@ def run_path(driver: Driver) -> Path:
 def heard(driver: Driver, words: str) -> str:
     """The message that holds ``words``, waited for."""
 
-    def found() -> list[str]:
+    def sentences() -> list[str]:
         driver.program.workspace.request_frame()
         return [text for text in driver.messages if words in text]
 
-    driver.qtbot.waitUntil(lambda: bool(found()), timeout=PATIENCE)
-    return found()[-1]
+    driver.qtbot.waitUntil(lambda: bool(sentences()), timeout=PATIENCE)
+    return sentences()[-1]
 
 
 def goes_on(driver: Driver) -> None:

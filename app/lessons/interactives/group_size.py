@@ -1,4 +1,7 @@
-"""Group sizes trained against each other: what they earn under each budget, and what the own mean leaves of a step."""
+"""Group sizes trained against each other: the reward of each under a budget, and how much the baseline shortens steps.
+
+A group's mean holds the completion itself, so that a step is shorter than with the mean of the others.
+"""
 
 from __future__ import annotations
 

@@ -30,13 +30,13 @@ PATHS = (
 
 
 class SettingsEditor(QScrollArea):
-    """A column of fields.
+    """The fields of the settings, one below the other.
 
     Attributes:
-        rows: one a setting.
+        rows: one for each of ``PATHS``, in that order.
 
     Signals:
-        edited: paths, value.
+        edited: the dotted paths of settings, and the value that they are to have.
     """
 
     edited = Signal(tuple, object)

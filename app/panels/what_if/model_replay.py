@@ -1,4 +1,4 @@
-"""The way to the model: what has been asked, what it answered, and what it refused."""
+"""The questions of a what-if that a language model has to answer: those that wait, and those that were refused."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class WhatIfQuestion:
         self._evaluated: Evaluated | None = None
 
     def choose(self, preset: str) -> None:
-        """Another preset, without changes on top."""
+        """Compare with ``preset`` as it is; changes that were made on top of another are dropped."""
         self.preset, self.changes = preset, {}
 
     def change(self, settings: Settings, paths: tuple[str, ...], value: Any) -> None:

@@ -47,10 +47,10 @@ def test_it_is_the_run_that_one_process_alone_would_make(make_trainer: MakeTrain
     alone = learner(SMALL)
     with closing(RunReader.open(tmp_path / "run.grpo")) as reader:
         for number in range(1, 5):
-            expected, found = next(alone), reader.step(number)
+            expected, recorded = next(alone), reader.step(number)
             for name in ("tokens", "logp", "dist_logp", "rewards", "watched_tokens"):
-                assert np.array_equal(getattr(expected, name), getattr(found, name)), name
-            assert bool(found.resume) == (number == 3)
+                assert np.array_equal(getattr(expected, name), getattr(recorded, name)), name
+            assert bool(recorded.resume) == (number == 3)
 
 
 @pytest.mark.long

@@ -29,7 +29,7 @@ from tests.app.training import mains
 from tests.app.training.conftest import MakeTrainer, Trainer
 
 
-def held(path: Path) -> list[int]:
+def written_to(path: Path) -> list[int]:
     """Numbers of the updates in a run file."""
     with RunReader.open(path) as reader:
         return [reader.step(number).step for number in range(reader.first, reader.last + 1)]
@@ -76,13 +76,13 @@ def test_a_killed_process_is_told_at_once_and_the_run_goes_on_in_another(
     trainer.until(State.FAILED)
     [failure] = trainer.failures
     assert "ended unexpectedly (killed by signal 9)" in failure.sentence
-    assert held(path) == list(range(1, failure.step + 1)), "also what it had written and not yet reported"
+    assert written_to(path) == list(range(1, failure.step + 1)), "also what it had written and not yet reported"
     trainer.run(3)
     trainer.until(State.PAUSED)
     assert trainer.head == failure.step + 3
     with RunReader.open(path) as reader:
-        found = [reader.step(number) for number in range(1, trainer.head + 1)]
-    for step, same in zip(found, islice(learner(Settings()), trainer.head), strict=True):
+        recorded = [reader.step(number) for number in range(1, trainer.head + 1)]
+    for step, same in zip(recorded, islice(learner(Settings()), trainer.head), strict=True):
         np.testing.assert_array_equal(step.logp, same.logp)
     numbers: list[int] = []
     while (fresh := trainer.take()) is not None:
@@ -121,7 +121,7 @@ def test_updates_that_could_not_be_written_outlive_the_process_that_made_them(
     full.unlink()
     trainer.run(2)
     trainer.until(State.PAUSED)
-    assert held(path) == [1, 2, 3]
+    assert written_to(path) == [1, 2, 3]
     assert trainer.take() is not None
 
 
@@ -144,12 +144,12 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
         trainer.until(State.IDLE)
     assert ["did not answer" in sentence for sentence in sentences] == [True]
     assert trainer.failures == []
-    assert held(path) == [1]
+    assert written_to(path) == [1]
     deaf.unlink()
     trainer.begin(Settings(), tmp_path / "b.grpo")
     trainer.run(4)
     trainer.until(State.PAUSED)
-    assert held(tmp_path / "b.grpo") == [1, 2, 3, 4]
+    assert written_to(tmp_path / "b.grpo") == [1, 2, 3, 4]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="signals stop processes elsewhere alone")
@@ -157,8 +157,8 @@ def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, trainer = tmp_path / "a.grpo", make_trainer(learners=None, process=serve)
-    told: list[str] = []
-    trainer.notified.connect(told.append)
+    notes: list[str] = []
+    trainer.notified.connect(notes.append)
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(1)
@@ -169,10 +169,10 @@ def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     os.kill(pid, signal.SIGSTOP)
     trainer.pause()
     trainer.until(State.FAILED)
-    assert ["has not answered" in sentence for sentence in told] == [True]
+    assert ["has not answered" in sentence for sentence in notes] == [True]
     [failure] = trainer.failures
     assert "did not answer" in failure.sentence
-    assert held(path) == list(range(1, failure.step + 1))
+    assert written_to(path) == list(range(1, failure.step + 1))
     monkeypatch.undo()
     trainer.run(3)
     trainer.until(State.PAUSED)
@@ -258,7 +258,7 @@ def test_where_no_process_can_be_had_the_bandit_runs_in_the_window_and_that_is_s
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(4)
     trainer.until(State.PAUSED)
-    assert held(tmp_path / "a.grpo") == [1, 2, 3, 4]
+    assert written_to(tmp_path / "a.grpo") == [1, 2, 3, 4]
     assert ["in the window's own process" in sentence for sentence in sentences] == [True]
 
 
@@ -302,4 +302,6 @@ def test_a_process_does_not_outlive_a_window_that_is_killed(
     window.stdout.close()
     _, alive = psutil.wait_procs(children, timeout=200)
     assert not alive
-    assert held(tmp_path / "a.grpo") or main == "serve_deaf", "an update may wait for the next one to be committed"
+    assert written_to(tmp_path / "a.grpo") or main == "serve_deaf", (
+        "an update may wait for the next one to be committed"
+    )

@@ -84,8 +84,8 @@ def made(tables: list[Completions]) -> Any:
 @pytest.mark.parametrize("name", FINDINGS)
 def test_a_diseased_run_is_named_with_evidence(name: str) -> None:
     run = Trace(DISEASED / name)
-    found = {finding.check: finding for finding in diagnose(run).findings}
-    finding = found[FINDINGS[name]]
+    findings = {finding.check: finding for finding in diagnose(run).findings}
+    finding = findings[FINDINGS[name]]
     assert finding.evidence and finding.change and finding.source
     assert finding.began in run.labels and all(one.step in run.labels for one in finding.evidence)
 
@@ -111,14 +111,14 @@ def test_a_healthy_source_of_texts_gives_no_finding_and_says_what_was_not_looked
 
 def test_a_fault_of_the_rewards_is_seen_in_texts_alone() -> None:
     rewards = [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
-    found = {finding.check: finding.what for finding in diagnose(made([completions(rewards)] * 4)).findings}
-    assert set(found) == {"dead_groups_right", "dead_groups_wrong"} and "8 groups" in found["dead_groups_right"]
+    findings = {finding.check: finding.what for finding in diagnose(made([completions(rewards)] * 4)).findings}
+    assert set(findings) == {"dead_groups_right", "dead_groups_wrong"} and "8 groups" in findings["dead_groups_right"]
 
 
 def test_groups_that_died_because_all_was_cut_off_say_so() -> None:
     dead = completions([0.0] * 8, truncated=np.ones(8, bool))
-    found = {finding.check: finding.what for finding in diagnose(made([dead] * 4)).findings}
-    assert "cut off by a limit" in found["dead_groups_wrong"] and "truncation" in found
+    findings = {finding.check: finding.what for finding in diagnose(made([dead] * 4)).findings}
+    assert "cut off by a limit" in findings["dead_groups_wrong"] and "truncation" in findings
 
 
 def test_a_further_branch_does_not_make_a_group_of_one_reward() -> None:

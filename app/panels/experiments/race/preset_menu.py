@@ -1,4 +1,4 @@
-"""Who races: the presets as check marks in a menu that stays open while several are chosen."""
+"""The choice of presets for a race: check marks in a menu that stays open while several are chosen."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class StayingMenu(QMenu):
 
 
 class PresetMenu(QToolButton):
-    """The button with that menu.
+    """A button whose menu has a check mark for each preset; those that are checked race.
 
     Signals:
-        changed: others race now.
+        changed: other presets are checked now.
     """
 
     changed = Signal()

@@ -34,7 +34,7 @@ class SweepChart(LineChart):
 
     Signals:
         picked: the user has gone to this place, on this row.
-        dragged: this place is dragged over.
+        dragged: the pointer is dragged over this place.
     """
 
     picked = Signal(float, int)
@@ -72,22 +72,22 @@ class SweepChart(LineChart):
     def spot(self, point: QPointF) -> tuple[float, int] | None:
         """The place and the row of the mark that a click at a point of the viewport means."""
         at, column = self.frame.mapFromScene(self.mapToScene(point.toPoint())), self._x_at(point)
-        found = []
+        near_by = []
         for row in range(self.rows):
             line = self.lines.get(row_line(row))
             for place in range(len(line.x) if line is not None and line.listed else 0):
                 mark = self.to_pixels(float(line.x[place]), float(line.y[place])) - at  # type: ignore[union-attr]
                 gap = abs(mark.y()) if self.axis == "grid" else mark.manhattanLength()
                 if gap == gap:
-                    found.append((gap, place, row))
+                    near_by.append((gap, place, row))
         if self.axis == "grid":
             near = None if column is None else self.grid.nearest(column)
-            marks = [(gap, row) for gap, place, row in found if place == near]
+            marks = [(gap, row) for gap, place, row in near_by if place == near]
             first = next((row for row in range(self.rows) if self._listed(row)), None)
             if near is None or first is None:
                 return None
             return float(near), min(marks, default=(0.0, first))[1]
-        distance, place, row = min(found, default=(float("inf"), 0, 0))
+        distance, place, row = min(near_by, default=(float("inf"), 0, 0))
         return (float(place), row) if distance <= REACH * self.factor else None
 
     def _listed(self, row: int) -> bool:
@@ -137,9 +137,9 @@ class SweepChart(LineChart):
         super().mouseReleaseEvent(event)
         event.accept()
         if pressed is not None and not self._dragging and (event.position() - pressed).manhattanLength() <= CLICK:
-            found = None if self.empty else self.spot(event.position())
-            if found is not None:
-                self.picked.emit(*found)
+            spot = None if self.empty else self.spot(event.position())
+            if spot is not None:
+                self.picked.emit(*spot)
         self._dragging = False
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

@@ -218,7 +218,7 @@ class SweepChoices(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def choose(self, **changes: object) -> None:
-        """Choose another sweep."""
+        """Choose another sweep: ``changes`` are fields of the choice and their values."""
         self.choice = replace(self.choice, **changes)  # type: ignore[arg-type]
         self.show_choice()
         self.chosen.emit()
