@@ -22,7 +22,7 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What would this completion be worth?
+    """A question to a language model: the log-probabilities and the reward of a typed completion.
 
     Attributes:
         step: the update whose group it joins; it is scored by the policy that sampled that group.

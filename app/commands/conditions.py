@@ -11,7 +11,11 @@ from grpo_core.text import tr
 
 
 class Conditions:
-    """The conditions that several commands share."""
+    """The conditions that several commands share.
+
+    A method's docstring states its condition. It returns an empty text where the condition holds, and otherwise a
+    sentence that says why not.
+    """
 
     def __init__(self, targets: CommandTargets) -> None:
         self._workspace, self._panels, self._lessons = targets.workspace, targets.panels, targets.lessons

@@ -81,7 +81,7 @@ class RecordedRuns(QObject):
             self._tasks.start(title, partial(_read, path, self._cache), partial(self._show, path, otherwise))
 
     def close(self) -> None:
-        """Read and follow nothing more."""
+        """Give up reading, and stop following the runs that are still being recorded."""
         self._tasks.close()
         for follower in self._followers.values():
             follower.close()

@@ -105,7 +105,7 @@ class BackgroundQueue(QObject):
         self.resume()
 
     def show(self, folder: Path) -> None:
-        """Show the queue in ``folder``, standing still.
+        """Read the queue in ``folder`` and list its runs, without training them.
 
         Raises:
             GrpoError: there is none, or another one is being trained.

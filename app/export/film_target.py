@@ -41,11 +41,11 @@ class WebpTarget:
         self._out, self._film = out, AnimatedWebp()
 
     def add(self, image: QImage, milliseconds: int) -> None:
-        """The next picture."""
+        """Add ``image`` as the next picture, shown for so many milliseconds."""
         self._film.add(image, milliseconds)
 
     def finish(self) -> None:
-        """Every picture is there."""
+        """Write the film: every picture has been added."""
         write(self._out, self._film.to_bytes())
 
 
@@ -84,4 +84,4 @@ class FolderTarget:
             write(self._out / f"frame-{self._count:04}.png", bytes(data.data()))
 
     def finish(self) -> None:
-        """Every picture is there."""
+        """Every picture has been added; they are all on disk already."""

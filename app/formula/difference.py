@@ -67,7 +67,8 @@ def changed_terms(before: Objective, after: Objective) -> tuple[Term, ...]:
 
 
 def shorter_terms(before: Objective, after: Objective) -> tuple[tuple[Term, ...], ...]:
-    """Less and less of :func:`changed_terms`, for where that has no room: without what has gone, then the formula."""
+    """Two shorter forms of :func:`changed_terms`, for narrow places: without the pieces that are struck out, and then
+    without the letters that are defined anew as well."""
     formula = tuple(term for term in _merged(objective_terms(before), objective_terms(after)) if term.change != OLD)
     return (*formula, *_redefined(before, after)), formula
 

@@ -128,7 +128,7 @@ class TermButton(QAbstractButton):
         self.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Explained by a double click, or by a key."""
+        """Does nothing: a double click or a key explains the term, a click only selects it."""
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.explain_current()

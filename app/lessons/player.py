@@ -120,7 +120,7 @@ class LessonPlayer(QObject):
 
     @property
     def saved(self) -> SavedState | None:
-        """The place that the user comes back to; None between lessons."""
+        """The run, settings and cursor from before the lesson, shown again after it; None between lessons."""
         return self._guest.saved
 
     def owns(self, run: RunHandle) -> bool:

@@ -19,12 +19,12 @@ from grpo_core.explain import Quantity
 
 @dataclass(frozen=True, kw_only=True)
 class SavedState:
-    """The user's place in a run.
+    """What the window showed before a lesson was opened.
 
     Attributes:
         run: the run that was shown.
         wanted: what the controls said, with what waits for a new run.
-        cursor, following, selection, quantity: where the eye was.
+        cursor, following, selection, quantity: of the workspace, as they were.
     """
 
     run: RunHandle
@@ -36,7 +36,7 @@ class SavedState:
 
     @classmethod
     def of(cls, workspace: Workspace) -> SavedState:
-        """The place as it is now."""
+        """What ``workspace`` shows now."""
         assert workspace.run is not None
         return cls(
             run=workspace.run, wanted=workspace.editing.wanted, cursor=workspace.cursor,
@@ -44,7 +44,7 @@ class SavedState:
         )  # fmt: skip
 
     def restore(self, workspace: Workspace, run_manager: RunManager) -> None:
-        """Show it again, if the run has not been closed meanwhile; the learner stands still."""
+        """Show it again, unless the run has been closed meanwhile. Nothing may be training."""
         if self.run not in workspace.runs:
             return
         run_manager.show(self.run)

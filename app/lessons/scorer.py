@@ -17,10 +17,10 @@ NAN = float("nan")
 
 
 class Scorer:
-    """Scores on the run that is shown.
+    """Compares predictions in lessons with the numbers of the run that is shown, and records the scores.
 
     Attributes:
-        progress: what is remembered.
+        progress: where the scores are kept.
     """
 
     def __init__(self, workspace: Workspace, progress: LessonProgress) -> None:
@@ -28,7 +28,14 @@ class Scorer:
         self.progress = progress
 
     def score(self, lesson: Lesson, place: int, placed: Placed, picture: Interactive | None) -> tuple[Placed, str]:
-        """What has become of a prediction, and why it cannot be scored, in a sentence, or nothing."""
+        """The prediction ``placed`` with its result, and a sentence on why it could not be scored, or an empty text.
+
+        Args:
+            lesson: the lesson.
+            place: the step whose prediction it is, counted from 0.
+            placed: what was predicted.
+            picture: the lesson's interactive, whose numbers the step may ask about; None without one.
+        """
         predict, problem = lesson.steps[place].predict, ""
         assert predict is not None
         try:

@@ -105,7 +105,7 @@ class BreakpointRow(QWidget):
 
 
 class BreakpointsPanel(Panel):
-    """What stops a run, and a line to add to it."""
+    """A list of the conditions that stop a run, and below it a row in which another one is made."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -23,7 +23,7 @@ FEWEST, MOST = 40, 2000
 
 
 class RepeatResults:
-    """The repeats as they grow.
+    """The series of the repeats of a run (the same settings under other seeds), as their updates come in.
 
     Attributes:
         settings: what they ran under, but for the seed.
@@ -39,7 +39,7 @@ class RepeatResults:
         self._rows = {name: np.full((updates, len(seeds)), np.nan) for name in SERIES}
 
     def take(self, part: Repeats) -> None:
-        """The next updates have come."""
+        """Add ``part``, the updates that follow those that are here."""
         last = part.first - 1 + len(part.series[SERIES[0]])
         for name in SERIES:
             self._rows[name][part.first - 1 : last] = part.series[name]

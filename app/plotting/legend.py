@@ -35,7 +35,7 @@ class Legend(QWidget):
         self.set_entries(entries)
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
-        """Show these instead."""
+        """Show ``entries`` in place of those before."""
         if tuple(entries) == self._entries:
             return
         self._entries = tuple(entries)

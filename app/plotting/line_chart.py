@@ -128,7 +128,7 @@ class LineChart(Plot):
     # -- dragging a height --------------------------------------------------------------------------------------------
 
     def ask_height(self, asks: bool) -> None:
-        """Whether a height is asked for from now on."""
+        """Let the user drag a height from now on (``height_dragged``), or no longer."""
         if asks != self.asks_height:
             self.asks_height = asks
             self.viewport().setCursor(Qt.CursorShape.SizeVerCursor if asks else Qt.CursorShape.ArrowCursor)

@@ -150,7 +150,7 @@ class PlaceChart(QWidget):
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def paint_empty(self, painter: QPainter) -> None:
-        """The sentence on what will appear."""
+        """Paint ``empty``, the sentence on what will be drawn here, in the middle of the chart."""
         if self.empty:
             painter.setPen(self.theme.colour("muted"))
             painter.setFont(self.theme.font("body", self.factor))
@@ -158,7 +158,7 @@ class PlaceChart(QWidget):
             painter.drawText(QRectF(self.rect()).adjusted(24, 8, -24, -8), wrapped, self.empty)
 
     def paint_focus(self, painter: QPainter) -> None:
-        """The ring around the whole chart while the keyboard has come to it."""
+        """Paint the ring around the chart while it has the focus by the keyboard."""
         if self._ringed:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
             painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -28,7 +28,7 @@ class Paths:
     Attributes:
         data: runs that were not saved elsewhere.
         config: preferences and window layouts.
-        cache: what can be made again.
+        cache: files that the program makes anew where they are missing.
         log: log files.
         problems: one sentence if folders had to be replaced by temporary ones.
     """

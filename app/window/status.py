@@ -88,7 +88,7 @@ class Status(Label):
 
     @property
     def late(self) -> bool:
-        """Whether the wait is long enough to be shown."""
+        """Whether a model has been loading for long enough that the window says so."""
         return self._waits and not self._patience.isActive()
 
     @property

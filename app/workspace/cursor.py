@@ -1,4 +1,4 @@
-"""Where the eye is: which update, which stage and pass of it, and what is selected."""
+"""What is looked at: the cursor (an update, its stage and pass) and the selection (a completion, a token, ...)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The beat of numbers that are read: nobody reads sixty different ones a second."""
+"""How often numbers change that people read: ten times a second, for nobody reads sixty different ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BEAT = 0.1
 
 
 class Pulse:
-    """What calm panels show of a run that hurries on: where it stood at the last beat. One for the whole window."""
+    """What panels with ``calm`` show of a run that trains fast: where it stood at the last beat, one beat for all."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

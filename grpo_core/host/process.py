@@ -52,13 +52,13 @@ class Outgoing:
         self._wanted = ""
 
     def look(self, run_id: str) -> None:
-        """The window has drawn what it had of a run and would take more."""
+        """The window has shown what it had of the run ``run_id``: send what has been finished since, or comes next."""
         self._wanted = run_id
         if self._buffer is not None:
             self.fresh(self._buffer)
 
     def fresh(self, buffer: Buffer) -> None:
-        """An update was finished; it leaves now if it is asked for, otherwise later."""
+        """An update was finished: send it if the window has asked for more of this run, else when it does."""
         self._buffer = buffer
         if self._wanted == buffer.run_id and self._flush():
             self._wanted = ""

@@ -21,13 +21,13 @@ SMALL = 64_000
 
 
 class Prompts(Sequence[Prompt]):
-    """Prompts that are kept as texts alone: of those, millions cost Python's garbage collector nothing.
+    """A sequence of prompts that are stored as plain texts; each :class:`Prompt` is made when it is asked for.
 
-    A prompt is made when it is asked for.
+    Texts are not tracked by Python's garbage collector, so that millions of them cost it nothing.
     """
 
     def __init__(self, answers: Mapping[str, str]) -> None:
-        """From the answer to each text."""
+        """``answers``: the text of each prompt -> what its checker compares with."""
         self._texts, self._answers = tuple(answers), tuple(answers.values())
 
     def __len__(self) -> int:

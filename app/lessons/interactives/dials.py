@@ -61,7 +61,7 @@ class Dials(QWidget):
             grid.addLayout(cell, place // COLUMNS, place % COLUMNS)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Take the colours of ``theme`` and the size ``scale``, 1 = 100 %."""
         for name in NAMES:
             self.twins[name].set_look(theme, scale)
             self.heads[name].setFont(theme.font("strong", scale))

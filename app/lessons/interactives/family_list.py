@@ -58,7 +58,7 @@ class FamilyList(QTreeWidget):
             self._dress()
 
     def show_member(self, name: str) -> None:
-        """Stand on a member; emits nothing."""
+        """Select the algorithm ``name`` in the list; emits nothing."""
         item = self._items[name]
         if item is not self.currentItem():
             blocked = self.blockSignals(True)

@@ -27,7 +27,7 @@ GESTURES = itertools.count(1)
 
 
 class NumberRow(Row):
-    """A field to type into and, where the setting has a usual range, a slider under it."""
+    """A row of the controls with a field for a number and, where the setting has a usual range, a slider under it."""
 
     def __init__(self, paths: tuple[str, ...], about: About, whole: bool, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -100,7 +100,7 @@ class NumberRow(Row):
 
 
 class ChoiceRow(Row):
-    """A word out of a few."""
+    """A row of the controls in which one of a few words is chosen from a list."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -123,7 +123,7 @@ class ChoiceRow(Row):
 
 
 class TextRow(Row):
-    """Any text; one that names a file can be chosen in a dialog."""
+    """A row of the controls with a field for any text; one that names a file can be chosen in a dialog."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -161,7 +161,7 @@ class TextRow(Row):
 
 
 class SwitchRow(Row):
-    """On or off."""
+    """A row of the controls with a check box, for a setting that is true or false."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -180,7 +180,7 @@ class SwitchRow(Row):
 
 
 class ListRow(Row):
-    """Several numbers, separated by commas."""
+    """A row of the controls with a field for several numbers, separated by commas."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)

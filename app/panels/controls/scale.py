@@ -21,7 +21,7 @@ class SliderScale:
 
     @classmethod
     def of(cls, about: About, whole: bool) -> SliderScale:
-        """The range that a setting calls usual."""
+        """The slider of a setting: over its usual range, or over all that is allowed where it names none."""
         low, high = about.usual or (about.low, about.high)
         return cls(low=low, high=high, whole=whole, logarithmic=about.logarithmic and low > 0)
 

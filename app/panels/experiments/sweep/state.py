@@ -61,7 +61,7 @@ class SweepState:
 
 
 def theory_line(x: np.ndarray, y: np.ndarray) -> Line:
-    """Where theory says that the runs arrive: dashed, in the colour of text."""
+    """A dashed line through the exact optimum ``y`` at each value ``x`` of the setting, (n,) both."""
     return Line(name=OPTIMUM, title=tr("exact optimum"), meaning="text", style=Qt.PenStyle.DashLine, x=x, y=y, z=15)
 
 
