@@ -42,6 +42,7 @@ class PanelRequests(QObject):
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_shown.connect(runs.show))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_wanted.connect(runs.repeat))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.queue_wanted.connect(background_runs.repeat))
+        self._on(registry.DIAGNOSIS, lambda panel: panel.token_wanted.connect(self._on_token))
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))
@@ -69,3 +70,10 @@ class PanelRequests(QObject):
     @Slot()
     def _on_completions(self) -> None:
         self._window.show_panel(registry.TOKEN_INSPECTOR)
+
+    @Slot()
+    def _on_token(self) -> None:
+        """Bring the token inspector to the front of its tabs, where it is shown; the keyboard stays where it is."""
+        dock = self._window.docks[registry.TOKEN_INSPECTOR.id]
+        if dock.isVisible():
+            dock.raise_()

@@ -233,7 +233,7 @@ DIAGNOSIS = PanelSpec(
     id="diagnosis", title=tr("Diagnosis"), factory=_diagnosis,
     size=(768, 320), kind="recorded",
     help=tr("What is wrong with a recorded run, with evidence, and whether its loss is that of its settings."),
-    shown=at(Area.BOTTOM, LayoutVariant.RECORDED, rank=1),
+    shown=at(Area.RIGHT, LayoutVariant.RECORDED),
 )  # fmt: skip
 
 EXPLAIN = PanelSpec(

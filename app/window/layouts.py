@@ -30,6 +30,8 @@ SHARE_BELOW = 0.38
 """Share of the height in the middle that the panels below the picture get."""
 BELOW = {(COMPARE, False): 0.42, (COMPARE, True): 0.42, (PRESENT, True): 0.32}
 """Another share, by the layout and whether it is a language model's: before a class every prompt has its row."""
+UPPER = {RECORDED: 0.62}
+"""Share of the height at the right that the first panel there gets, by the layout; elsewhere all get as much."""
 HALVES = (LayoutVariant.LANGUAGE,)
 """Layouts whose right side stands below the strip and takes half of what the controls leave; the tabs of the bottom
 stand under it, so that the picture has the whole height."""
@@ -146,6 +148,7 @@ def arrange(
     for dock in docks.values():
         dock.refresh_title()
     _share_out(window, docks, plan, scale, BELOW.get((name, language), SHARE_BELOW))
+    _share_right(window, [docks[id] for id in plan.right], UPPER.get(name))
 
 
 def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
@@ -205,10 +208,14 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
     window.resizeDocks([*low, *pictures], heights, Qt.Orientation.Vertical)
     if plan.halved:
         _fit_rows(window, low, pictures[0])
-    if len(plan.right) > 1:
-        window.resizeDocks(
-            [docks[id] for id in plan.right], [round(room * 0.5)] * len(plan.right), Qt.Orientation.Vertical
-        )
+
+
+def _share_right(window: QMainWindow, right: list[Dock], upper: float | None) -> None:
+    """Heights of the panels that stand below each other at the right: equal, or ``upper`` of it for the first."""
+    if len(right) > 1:
+        first = 1 / len(right) if upper is None else upper
+        shares = [first, *[(1 - first) / (len(right) - 1)] * (len(right) - 1)]
+        window.resizeDocks(right, [round(window.height() * share) for share in shares], Qt.Orientation.Vertical)
 
 
 def _fit_rows(window: QMainWindow, low: Sequence[Dock], picture: Dock) -> None:

@@ -28,9 +28,10 @@ def diagnose(
     missing: dict[str, str] = {}
     looked: set[str] = set()
     unreadable: list[str] = []
+    vocabulary = source.vocabulary
     for done, position in enumerate(wanted, 1):
         try:
-            update = read(source, position)
+            update = read(source, position, vocabulary)
         except RunFileError as error:
             unreadable.append(
                 tr("Step {label} cannot be read: {why}").format(label=source.labels[position - 1], why=error)

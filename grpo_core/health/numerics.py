@@ -101,7 +101,7 @@ def first_pass(update: Update) -> Measure | None:
     if gap is None:
         return None
     coarse = _half_precision(update.settings) or _like_half(step.logp[0][used])
-    evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0), step.tokens)
+    evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
     return Measure(label=update.label, value=gap, more={"limit": HALF if coarse else SINGLE}, evidence=evidence)
 
 
@@ -136,7 +136,7 @@ def sampler(update: Update) -> Measure | None:
         used = update.used(0)
         both = used & np.isfinite(step.sampling_logp) & np.isfinite(step.logp[0])
         differences = np.where(both, step.logp[0] - step.sampling_logp, 0.0)
-        evidence = _far_places(update, differences, step.tokens)
+        evidence = _far_places(update, differences)
         flat = differences[both]
     else:
         assert table is not None and table.sampling_logp is not None and table.training_logp is not None
@@ -169,7 +169,7 @@ def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
     return float(np.abs(one[both].astype(np.float64) - other[both]).mean()) if both.any() else None
 
 
-def _far_places(update: Update, differences: np.ndarray, tokens: np.ndarray) -> tuple[Evidence, ...]:
+def _far_places(update: Update, differences: np.ndarray) -> tuple[Evidence, ...]:
     """The two tokens that differ most."""
     sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
     order = np.argsort(-sizes, axis=None)[:2]
@@ -177,8 +177,8 @@ def _far_places(update: Update, differences: np.ndarray, tokens: np.ndarray) -> 
     return tuple(
         Evidence(
             step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
-            what=tr("token {number} differs by {gap:.3g} nats").format(
-                number=int(tokens[row, token]), gap=float(differences[row, token])
+            what=tr("token {token} differs by {gap:.3g} nats").format(
+                token=update.token(row, token), gap=float(differences[row, token])
             ),
         )
         for row, token in places if sizes[row, token] > 0

@@ -158,8 +158,8 @@ def far_tokens(update: Update) -> Measure | None:
         evidence=tuple(
             Evidence(
                 step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
-                what=tr("KL {kl:.4g} nats at token {number}: log π_ref − log π is {gap:.3g}").format(
-                    kl=estimate[row, token], number=int(step.tokens[row, token]), gap=gap[row, token]
+                what=tr("KL {kl:.4g} nats at token {token}: log π_ref − log π is {gap:.3g}").format(
+                    kl=estimate[row, token], token=update.token(row, token), gap=gap[row, token]
                 ),
             )
             for row, token in places if estimate[row, token] >= FAR_TOKEN

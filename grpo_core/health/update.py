@@ -31,6 +31,7 @@ class Update:
         step: its tokens; None where the source holds texts alone.
         why_no_step: the sentence that says so.
         reports: what the trainer said.
+        vocabulary: the text of each token by its number, (V,); empty where the source knows no texts.
     """
 
     label: int
@@ -40,6 +41,7 @@ class Update:
     step: Step | None = None
     why_no_step: str = ""
     reports: tuple[Report, ...] = ()
+    vocabulary: tuple[str, ...] = ()
 
     @cached_property
     def terms(self) -> list[Terms]:
@@ -61,6 +63,12 @@ class Update:
         """The trainer's numbers called ``name``, in the order of its reports."""
         return [report.numbers[name] for report in self.reports if name in report.numbers]
 
+    def token(self, row: int, place: int) -> str:
+        """The token at ``place`` of a completion: its text in quotation marks; its number where no text is known."""
+        assert self.step is not None
+        number = int(self.step.tokens[row, place])
+        return f"“{self.vocabulary[number]}”" if 0 <= number < len(self.vocabulary) else f"‹{number}›"
+
     def quote(self, row: int) -> str:
         """The text of a completion, shortened; empty where none is recorded."""
         text = None if self.table is None else self.table.completions[row]
@@ -69,14 +77,22 @@ class Update:
         return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
 
 
-def read(source: Source, position: int) -> Update:
+def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
     """The update at ``position``.
+
+    Args:
+        source: the run.
+        position: from 1.
+        vocabulary: that of the source, which takes long to read and is the same for every update.
 
     Raises:
         RunFileError: its file is torn, missing or hostile.
     """
     update = Update(
-        label=source.labels[position - 1], settings=source.settings, reports=tuple(source.reports(position))
+        label=source.labels[position - 1],
+        settings=source.settings,
+        reports=tuple(source.reports(position)),
+        vocabulary=vocabulary,
     )
     try:
         table = source.completions(position)

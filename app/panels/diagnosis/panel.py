@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
@@ -16,10 +16,18 @@ from app.workspace.workspace import Workspace
 from grpo_core.health import CHECKS
 from grpo_core.text import tr
 
+WIDE = 1.5
+"""Width over height from which the chosen finding stands beside the table of findings, rather than below it."""
+
 
 class DiagnosisPanel(Panel):
-    """A table of findings; the chosen one with its evidence, each a way to the step, completion and token."""
+    """A table of findings; the chosen one with its evidence, each a way to the step, completion and token.
 
+    Signals:
+        token_wanted: the token that is selected is the evidence; show it.
+    """
+
+    token_wanted = Signal()
     plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -59,6 +67,7 @@ class DiagnosisPanel(Panel):
         self.split.addWidget(self.findings)
         self.split.addWidget(right)
         self.split.setSizes([450, 550])
+        right.setSizes([400, 600])
         self.split.setChildrenCollapsible(False)
         self.split.splitterMoved.connect(self._fit_columns)
         top = QHBoxLayout()
@@ -71,6 +80,7 @@ class DiagnosisPanel(Panel):
         column.setSpacing(0)
         column.addLayout(top)
         column.addWidget(self.split, 1)
+        column.addStretch()  # takes the room while there is nothing to list
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -113,6 +123,8 @@ class DiagnosisPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        upright = self.width() < self.height() * WIDE
+        self.split.setOrientation(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
         self._fit_columns()
 
     def summary(self, view: View) -> str:
@@ -147,3 +159,5 @@ class DiagnosisPanel(Panel):
         if position is not None:
             self.workspace.move_to(position)
             self.workspace.select(row=None if one.row is None else one.row - 1, token=(one.token or 1) - 1)
+            if one.token is not None:
+                self.token_wanted.emit()

@@ -8,7 +8,7 @@ import pytest
 
 from app.controllers.examinations import FOUND
 from app.panels.base import in_window
-from app.panels.registry import DIAGNOSIS
+from app.panels.registry import DIAGNOSIS, TOKEN_INSPECTOR
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.health import diagnose
 from grpo_core.runs.importers import open_source
@@ -41,28 +41,38 @@ def message(driver: Driver) -> str | None:
     return next((message.text for message in lines if message.id == FOUND), None)
 
 
+def out_of_sight(driver: Driver) -> None:
+    """A window whose layout has the diagnosis behind another tab: one of small width."""
+    driver.program.window.resize(1024, 768)
+    driver.settle()
+
+
 @pytest.mark.parametrize("name", ["kl_explodes", "reward_constant"])
-def test_the_findings_of_a_run_are_said_when_it_is_opened(driver: Driver, name: str) -> None:
+def test_the_findings_of_a_run_stand_beside_it_when_it_is_opened(driver: Driver, name: str) -> None:
     examined(driver, DISEASED / name)
     titles = [finding.title for finding in diagnose(open_source(DISEASED / name)).findings]
-    text, dock = message(driver), driver.program.window.docks[DIAGNOSIS.id]
-    assert text is not None and all(title in text for title in titles)
+    dock, panel = driver.program.window.docks[DIAGNOSIS.id], driver.program.window.panels.of(DIAGNOSIS)
+    assert in_window(dock) and message(driver) is None
     assert dock.windowTitle() == f"Diagnosis ({len(titles)})"
+    assert [entry.cells[2] for entry in panel._entries][: len(titles)] == titles
 
 
-def test_a_loss_that_departs_from_its_settings_counts_as_a_finding(driver: Driver) -> None:
+def test_where_the_diagnosis_is_out_of_sight_a_message_names_the_findings(driver: Driver) -> None:
+    out_of_sight(driver)
     examined(driver, DATA / "fault_clip")
     text = message(driver)
     assert text is not None and "Audit: the loss departs" in text
 
 
 def test_a_healthy_run_is_passed_over_in_silence(driver: Driver) -> None:
+    out_of_sight(driver)
     examined(driver, DATA / "grpo")
     assert message(driver) is None
     assert driver.program.window.docks[DIAGNOSIS.id].windowTitle() == "Diagnosis"
 
 
 def test_the_message_leads_to_the_diagnosis_and_goes_with_its_run(driver: Driver) -> None:
+    out_of_sight(driver)
     examined(driver, DISEASED / "kl_explodes")
     line = next(line for line in driver.program.window.messages.lines if line.message.id == FOUND)
     dock = driver.program.window.docks[DIAGNOSIS.id]
@@ -86,3 +96,18 @@ def test_a_run_whose_updates_take_long_is_examined_only_when_somebody_asks(
     driver.qtbot.waitUntil(lambda: not recorded_runs.busy)
     driver.settle()
     assert workspace.run is not None and workspace.examination.of(workspace.run.id) is None
+
+
+def test_a_token_that_is_evidence_is_shown_among_its_tokens(driver: Driver) -> None:
+    examined(driver, DISEASED / "kl_explodes")
+    panel, window = driver.program.window.panels.of(DIAGNOSIS), driver.program.window
+    driver.settle()
+    place = next(n for n, entry in enumerate(panel._entries) if entry.evidence and entry.evidence[0].token)
+    panel.findings.selected.emit(place)
+    assert not in_window(window.docks[TOKEN_INSPECTOR.id])
+    panel.evidence.activated_cell.emit(0, "token")
+    driver.settle()
+    assert in_window(window.docks[TOKEN_INSPECTOR.id])
+    evidence = panel._entries[place].evidence[0]
+    assert evidence.token is not None
+    assert driver.program.workspace.selection.token == evidence.token - 1

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 
 import pytest
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.panels.diagnosis.panel import DiagnosisPanel
@@ -99,7 +100,7 @@ def test_a_saturated_clip_is_shown_at_a_token_and_empty_columns_leave_their_room
     panel._entries = [found]
     panel._show_chosen()
     assert not any(panel.evidence.isColumnHidden(n) for n in range(len(EVIDENCE)))
-    panel.resize(640, 500)
+    panel.resize(640, 300)
     assert not panel.evidence.isColumnHidden(3) and panel.evidence.isColumnHidden(4)
 
 
@@ -138,3 +139,12 @@ def test_another_run_does_not_show_the_findings_of_the_first(qtbot: QtBot, panel
 def test_what_is_found_crosses_to_the_window_unchanged() -> None:
     for result in examination(str(DISEASED / "kl_explodes"), poll=nothing):
         assert unpacked(*packed(result)) == result
+
+
+def test_in_a_narrow_panel_the_chosen_finding_stands_below_the_table(qtbot: QtBot, panel: DiagnosisPanel) -> None:
+    examined(qtbot, panel, DISEASED / "kl_explodes")
+    panel.show()
+    for width, height, orientation in ((370, 330, Qt.Orientation.Vertical), (900, 300, Qt.Orientation.Horizontal)):
+        panel.resize(width, height)
+        assert panel.split.orientation() == orientation
+        assert panel.evidence.width() <= width and panel.findings.height() <= height

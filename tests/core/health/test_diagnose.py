@@ -59,7 +59,12 @@ class Tables(SimpleNamespace):
 
     def __init__(self, tables: list[Completions], settings: Any) -> None:
         super().__init__(
-            tables=tables, settings=settings, title="made", notes=[], labels=list(range(1, len(tables) + 1))
+            vocabulary=(),
+            tables=tables,
+            settings=settings,
+            title="made",
+            notes=[],
+            labels=list(range(1, len(tables) + 1)),
         )
 
     def __len__(self) -> int:
@@ -207,6 +212,22 @@ def test_a_sampler_of_another_temperature_is_named() -> None:
     check = CHECKS["sampler_differs"]
     measure = check.measure(update)
     assert measure is not None and check.finding("sampler_differs", [measure], step.settings) is not None
+
+
+@pytest.mark.parametrize("check", ["first_pass_differs", "kl_few_tokens"])
+@pytest.mark.parametrize(("vocabulary", "name"), [(tuple("abcdefgh") * 20, "“{text}”"), ((), "‹{number}›")])
+def test_evidence_names_a_token_by_its_text_where_that_is_known(
+    check: str, vocabulary: tuple[str, ...], name: str
+) -> None:
+    step = Trace(DATA / "grpo").step(1)
+    logp = step.logp.copy()
+    logp[:, 1, 2] -= 5.0
+    step = dataclasses.replace(step, logp=logp, ref_logp=step.logp[-1], old_logp=step.logp[0])
+    measure = CHECKS[check].measure(Update(label=1, settings=step.settings, step=step, vocabulary=vocabulary))
+    assert measure is not None
+    first, number = measure.evidence[0], int(step.tokens[1, 2])
+    assert (first.row, first.token) == (2, 3)
+    assert name.format(text="abcdefgh"[number % 8], number=number) in first.what
 
 
 @pytest.mark.parametrize(("bits", "named"), [(32, True), (16, False)])
