@@ -16,8 +16,9 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.host import commands
 from grpo_core.host.buffer import Buffer, Fresh
-from grpo_core.host.live_run import Learners, Writers, run_writer
+from grpo_core.host.live_run import Learners
 from grpo_core.host.reports import Failure, Report, State
+from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.host.commands import Command
-from grpo_core.host.live_run import Learners, Writers
+from grpo_core.host.live_run import Learners
 from grpo_core.host.loop import Loop
 from grpo_core.host.reports import Outlet
+from grpo_core.host.run_output import Writers
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from grpo_core.text import tr

@@ -21,10 +21,10 @@ from app.training.run_process import CLOSING, PATIENCE, RunProcess, Serve
 from app.training.stand_in import StandIn
 from grpo_core.errors import GrpoError
 from grpo_core.host.commands import Command, Look, Shutdown
-from grpo_core.host.live_run import Writers, run_writer
 from grpo_core.host.messages import from_command, to_bundle, to_progress, to_report
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Outlet
+from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.host.wire import Message
 from grpo_core.progress import Progress
 from grpo_core.questions import answer_from_json, question_from_json

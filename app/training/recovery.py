@@ -10,8 +10,7 @@ import numpy as np
 from grpo_core.errors import GrpoError
 from grpo_core.host.buffer import NAMES, Bundle
 from grpo_core.host.commands import Begin
-from grpo_core.host.live_run import LiveRun, Writers
-from grpo_core.learners import Earlier, Learner, never
+from grpo_core.host.run_output import RunOutput, Writers
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
 
@@ -26,7 +25,7 @@ def recovered(begin: Begin, writers: Writers) -> tuple[Begin, GrpoError | None]:
     reason: GrpoError | None = None
     try:
         _take_from_file(begin)
-        LiveRun(_standing(begin), _no_learner, writers, never).close()
+        RunOutput(_standing(begin), writers).close()
     except GrpoError as error:
         reason = error
     try:
@@ -73,7 +72,3 @@ def _standing(begin: Begin) -> Begin:
             with RunReader.open(begin.path) as reader:
                 resume = reader.step(buffer.committed)
     return replace(begin, resume=resume, unwritten=unwritten)
-
-
-def _no_learner(settings: object, *, resume: Step | None, earlier: Earlier, cancelled: object) -> Learner:
-    raise AssertionError("a run that is only written needs no learner")

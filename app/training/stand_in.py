@@ -22,8 +22,8 @@ from grpo_core.host.commands import (
     Settle,
     Shutdown,
 )
-from grpo_core.host.live_run import Writers
 from grpo_core.host.reports import Failure, Outlet, Report, State
+from grpo_core.host.run_output import Writers
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.text import tr
 

@@ -15,9 +15,10 @@ from app.training.receipts import Receipts
 from app.training.run_process import Serve
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, SetBreakpoints, SetSpeed
-from grpo_core.host.live_run import Learners, Writers, run_writer
+from grpo_core.host.live_run import Learners
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Report
+from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.text import tr

@@ -37,7 +37,7 @@ class BreakpointWatch:
             return
         self._seen = live.head
         try:
-            live.commit()
+            live.output.commit()
             with closing(RunReader.open(live.recorded)) as reader:
                 self._watch = Watch(self.breakpoints, lambda name: reader.series(name)[: live.head])
         except GrpoError:  # no file yet, or none that can be read: then nothing is known of what was before

@@ -30,9 +30,10 @@ from grpo_core.host.commands import (
     Settle,
     Shutdown,
 )
-from grpo_core.host.live_run import Learners, LiveRun, Writers
+from grpo_core.host.live_run import Learners, LiveRun
 from grpo_core.host.pace import Pace
 from grpo_core.host.reports import Failure, Outlet, Report, State
+from grpo_core.host.run_output import Writers
 from grpo_core.questions import AnyQuestion
 from grpo_core.text import tr
 
@@ -119,7 +120,7 @@ class Loop:
         """Put what is finished on disk: the window has gone, and its next start offers what was not closed."""
         if self._live is not None:
             with suppress(Exception):
-                self._live.commit()
+                self._live.output.commit()
 
     def _patience(self) -> float | None:
         if self._live is None or self._state is not State.RUNNING:
@@ -135,7 +136,7 @@ class Loop:
 
     def _commit(self) -> None:
         if self._live is not None and self._state is not State.FAILED:
-            self._live.commit()
+            self._live.output.commit()
 
     # -- commands --------------------------------------------------------------------------------------------------
 
@@ -217,7 +218,7 @@ class Loop:
         if live is not None:
             failure: Failure | None = None
             try:
-                live.close()
+                live.output.close()
             except Exception as error:
                 failure = failure_of(live, error)
             self._outlet.fresh(live.buffer)
@@ -236,7 +237,7 @@ class Loop:
             failure = failure_of(self._live, error)
             self._state = State.FAILED
             with suppress(Exception):  # that a full disk refuses again has been reported already
-                self._live.commit()
+                self._live.output.commit()
             self._report(failure)
 
     def _report(self, failure: Failure | None = None, closed: str = "", reached: str = "") -> None:

@@ -17,10 +17,11 @@ from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Command, Pause
 from grpo_core.host.language import LanguageModels
 from grpo_core.host.lifeline import live_with_parent
-from grpo_core.host.live_run import Learners, Writers, run_writer
+from grpo_core.host.live_run import Learners
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_bundle, from_progress, from_report, to_command
 from grpo_core.host.reports import Report
+from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.host.wire import Message, readable, receive, send
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.progress import Progress

@@ -9,8 +9,9 @@ from pytestqt.qtbot import QtBot
 
 from app.training.controller import Controller, Failure, State
 from app.training.run_process import Serve
-from grpo_core.host.live_run import Learners, Writers, run_writer
+from grpo_core.host.live_run import Learners
 from grpo_core.host.process import serve
+from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.learners import learner
 
 

@@ -13,7 +13,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.host.buffer import CAPACITY
 from grpo_core.host.commands import Begin
-from grpo_core.host.live_run import Writer, run_writer
+from grpo_core.host.run_output import Writer, run_writer
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter

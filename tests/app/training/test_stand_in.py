@@ -24,8 +24,8 @@ from grpo_core.host.commands import (
     SetSpeed,
     Shutdown,
 )
-from grpo_core.host.live_run import run_writer
 from grpo_core.host.reports import Report, State
+from grpo_core.host.run_output import run_writer
 from grpo_core.questions import AnyAnswer, AnyQuestion
 
 

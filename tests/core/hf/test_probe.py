@@ -10,7 +10,8 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin
 from grpo_core.host.language import LanguageModels
-from grpo_core.host.live_run import LiveRun, run_writer
+from grpo_core.host.live_run import LiveRun
+from grpo_core.host.run_output import run_writer
 from grpo_core.questions import FirstAnswers, FixedAnswers, answer_from_json, question_from_json
 from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 from tests.core.hf.test_policy import run, same
@@ -71,4 +72,4 @@ def test_it_is_asked_of_a_folders_model_before_its_first_update_alone(folders: d
     assert [[token for token in row if token >= 0] for row in watched.tolist()] == [[*row] for row in answers.tokens]
     with pytest.raises(GrpoError, match="recorded with it"):
         live.answer(question)
-    live.close()
+    live.output.close()

@@ -15,10 +15,11 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.host import process as process_module
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, Run, SetSpeed
-from grpo_core.host.live_run import LiveRun, run_writer
+from grpo_core.host.live_run import LiveRun
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command
 from grpo_core.host.process import Incoming, Outgoing, ProcessLearners
+from grpo_core.host.run_output import run_writer
 from grpo_core.host.wire import Message, receive, send
 from grpo_core.learners import Earlier, Learner, learner, never, nothing_earlier
 from grpo_core.record import Step

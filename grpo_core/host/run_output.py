@@ -1,0 +1,206 @@
+"""The file of a run that is being trained: finished updates go from the run's buffer into it. Used by one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import Protocol
+
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.host.commands import Begin
+from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.record import Step
+from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.watch import LostFileError
+from grpo_core.runs.writer import LIMIT
+from grpo_core.text import tr
+
+Updates = Sequence[tuple[Step, Mapping[str, float]]]
+"""Finished updates with their metrics, oldest first."""
+
+
+class Writer(Protocol):
+    """What a run that is trained needs of :class:`grpo_core.runs.run_file.RunWriter`."""
+
+    committed: int
+    full: str | None
+
+    def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None: ...
+    def extend(self, updates: Updates) -> None: ...
+    def commit(self) -> None: ...
+    def close(self) -> None: ...
+
+
+Writers = Callable[[Begin, Settings, bool], Writer]
+"""(what the run was begun with, settings of its first update, whether the file is new) -> its writer."""
+
+
+def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
+    """The writer of a run file.
+
+    Raises:
+        RunFileError: it cannot be written, or another window writes it.
+    """
+    limit = LIMIT if begin.limit is None else begin.limit
+    if not new:
+        return RunWriter.open(begin.path, limit=limit, thin=begin.thin)
+    if begin.parent is None:
+        return RunWriter.create(begin.path, settings, title=begin.title, limit=limit, thin=begin.thin)
+    path, point = begin.parent
+    with closing(RunReader.open(path)) as reader:
+        return RunWriter.create(
+            begin.path, settings, title=begin.title, parent=(reader, point), limit=limit, thin=begin.thin
+        )
+
+
+class RunOutput:
+    """Writes the finished updates of a run to its file, and marks in the buffer which of them the file holds.
+
+    After any error the file is closed; what could not be written stays in the buffer. The next call opens the file
+    again, counts what it holds, and writes from there on.
+
+    Args:
+        begin: names the file, and the buffer that the updates come from.
+        writers: makes the writer of the file.
+    """
+
+    def __init__(self, begin: Begin, writers: Writers) -> None:
+        self._begin, self._buffer, self._writers = begin, begin.buffer, writers
+        self._writer: Writer | None = None
+        self._appended = self._buffer.committed  # number of the last update that the writer has taken
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a file that takes updates at once."""
+        return self._writer is not None
+
+    def catch_up(self) -> None:
+        """Write what was finished and could not be written, and open the file if there is one.
+
+        Raises:
+            RunFileError: it cannot be written, or the file or the disk is full.
+        """
+        if self._appended < self._buffer.head:
+            self.save()
+        if self._writer is None and self._begin.path.exists():
+            with self._closing_on_error():
+                self._opened(self._begin.settings)
+
+    def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:
+        """Write the answer to a question; not before the run has a file.
+
+        Raises:
+            RunFileError: it cannot be written.
+        """
+        if self._begin.path.exists():
+            with self._closing_on_error():
+                self._opened(self._begin.settings).keep_answer(question, answer)
+
+    def write(self, finished: Updates) -> None:
+        """Give these updates to the file, and those before them that it does not have yet."""
+        if finished and self._writer is not None and self._appended == finished[0][0].step - 1:
+            with self._closing_on_error():
+                self._extend(self._writer, finished)
+                self._note_committed()
+        elif finished:
+            self.save()
+
+    def save(self) -> None:
+        """Give every finished update to the file, which commits when 50 ms have passed since the last time.
+
+        Raises:
+            RunFileError: writing failed, or the file or the disk is full.
+        """
+        with self._closing_on_error():
+            waiting = self._buffer.waiting(self._appended)
+            if waiting:
+                writer = self._opened(waiting[0][0].settings)
+                self._extend(writer, [(step, scalars) for step, scalars in waiting if step.step > self._appended])
+            self._note_committed()
+
+    def _extend(self, writer: Writer, updates: Updates) -> None:
+        if updates:
+            writer.extend(updates)
+            self._appended = updates[-1][0].step
+
+    def commit(self) -> None:
+        """Put every finished update on disk.
+
+        Raises:
+            RunFileError: as for :meth:`save`.
+        """
+        self.save()
+        with self._closing_on_error():
+            if self._writer is not None and self._buffer.committed < self._appended:
+                self._writer.commit()
+                self._note_committed()
+
+    def close(self) -> None:
+        """Close the file with everything in it.
+
+        Raises:
+            RunFileError: some updates could not be written; the message says how many.
+        """
+        reason: GrpoError | None = None
+        try:
+            self.save()
+        except GrpoError as error:
+            reason = error
+        try:
+            if self._writer is not None:
+                self._writer.close()
+        except GrpoError as error:
+            reason = error
+        self._forget_writer()
+        if isinstance(reason, LostFileError):
+            raise reason
+        lost = self._buffer.head - self._buffer.committed
+        if reason is not None and lost:
+            raise RunFileError(
+                tr("The last {lost} updates could not be written to {name}. {reason}").format(
+                    lost=lost, name=self._begin.path.name, reason=reason
+                )
+            )
+
+    def _opened(self, settings: Settings) -> Writer:
+        if self._writer is None:
+            new = self._buffer.committed == self._begin.start and not self._begin.path.exists()
+            writer = self._writers(self._begin, settings, new)
+            self._writer = writer
+            if not self._buffer.committed <= writer.committed <= self._buffer.head:
+                raise RunFileError(
+                    tr(
+                        "{name} holds {committed} updates, but this run goes on from "
+                        "update {head}; open the file again, or branch into a new one."
+                    ).format(name=self._begin.path.name, committed=writer.committed, head=self._buffer.committed)
+                )
+            self._appended = writer.committed
+        return self._writer
+
+    def _note_committed(self) -> None:
+        if self._writer is None:
+            return
+        if self._writer.committed > self._buffer.committed:
+            self._buffer.mark_committed(self._writer.committed)
+            self._buffer.thinned = getattr(self._writer, "thinned", ())
+        if self._writer.full is not None:
+            raise RunFileError(self._writer.full)
+
+    @contextmanager
+    def _closing_on_error(self) -> Iterator[None]:
+        """After an error the file is closed; it is opened again, and what it holds counted, when the run goes on."""
+        try:
+            yield
+        except BaseException:
+            if self._writer is not None:
+                with suppress(Exception):
+                    self._writer.close()
+            self._forget_writer()
+            raise
+
+    def _forget_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None and self._buffer.committed < writer.committed <= self._buffer.head:
+            self._buffer.mark_committed(writer.committed)
+        self._appended = self._buffer.committed
