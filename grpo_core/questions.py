@@ -171,7 +171,7 @@ class FirstAnswers:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedAnswers:
-    """The likeliest answers to the fixed prompts.
+    """A language model's likeliest answers to the fixed prompts that are asked throughout a run.
 
     Attributes:
         tokens: one row a prompt, with its end sign where it ended.

@@ -206,13 +206,13 @@ class Presenter(QObject):
             self._lift()
 
     def arrange_later(self) -> None:
-        """The docks once more, when the window and the panels have their sizes."""
+        """Arrange the docks once more, as soon as the window and the panels have their sizes."""
         self._later.start(SETTLE_MS if self.active else LEAVE_MS)
         self._workspace.request_frame()
 
     @Slot()
     def _arrange(self) -> None:
-        """The docks, now that the window has its size and the panels theirs."""
+        """Arrange the docks: the window and the panels have their sizes now."""
         if self.active:
             self._look.set(legible=screens.least_type(self._window.height()))
         if self.active and self.maximizer.panel is None:

@@ -56,16 +56,16 @@ class RunsController:
     # -- begin -------------------------------------------------------------------------------------------------------
 
     def new_run(self) -> None:
-        """A run at update 0 under the settings that the controls show."""
+        """Begin a run, at update 0, under the settings that the controls show."""
         wanted = self._workspace.editing.wanted
         self._prompts.ready(wanted, partial(self._attempt, partial(self._run_manager.new_run, wanted)))
 
     def new_bandit_run(self) -> None:
-        """A bandit under the default settings."""
+        """Begin a run of the bandit under its default settings."""
         self.new_run_of(Settings())
 
     def new_language_run(self) -> None:
-        """A language model under the default settings, or the sentence how to get torch."""
+        """Begin a run of the language model under its default settings; without torch, say how to get it."""
         if find_spec("torch") is None or find_spec("safetensors") is None:
             self._window.messages.say(NO_TORCH)
         else:

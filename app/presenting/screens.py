@@ -42,7 +42,7 @@ def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
 
 
 def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
-    """A screen that the class does not see; None where there is only one."""
+    """The first of the screens ``there`` that is not the ``shown`` one, which the class sees; None without another."""
     return next((screen for screen in there if screen is not shown), None)
 
 

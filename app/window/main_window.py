@@ -106,7 +106,7 @@ class MainWindow(QMainWindow):
         return id if id and focus is QApplication.focusWidget() and in_window(self.docks[id]) else None
 
     def childEvent(self, event: QChildEvent) -> None:
-        """Qt makes a tab bar whenever docks become tabs."""
+        """Set up the tab bars, which Qt makes whenever docks become tabs."""
         super().childEvent(event)
         if event.type() == QEvent.Type.ChildPolished and isinstance(bar := event.child(), QTabBar):
             dress_tabs(bar)

@@ -23,7 +23,7 @@ AT_ONCE = 64
 
 
 class Streams:
-    """The streams of R runs, one a seed.
+    """The random number streams of R runs, one for each seed.
 
     A lone run travels with a twin of the same seed: NumPy adds up the numbers of a lone run in another order than those
     of many, and a run's last bits must not depend on its company.

@@ -21,7 +21,7 @@ RATED_AT = 8
 
 
 def planned(settings: Settings, kind: str, size: int) -> tuple[Settings, int]:
-    """What a group of ``size`` runs under, and how many updates it gets."""
+    """The settings of runs with groups of ``size``, and how many updates they make; ``kind``: one of :data:`KINDS`."""
     own = settings.replace({"learner.group_size": size})
     if kind == "scaled":
         rate = settings.optimizer.learning_rate * size / RATED_AT
@@ -33,7 +33,14 @@ def tried(
     settings: Settings, kind: str, *, seeds: Sequence[int] = SEEDS, sizes: Sequence[int] = SIZES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[int, Ensemble]]:  # fmt: skip
-    """Each size and its runs, one after the other.
+    """Train the runs of each group size; yields (size, runs), one size after the other.
+
+    Args:
+        settings: of the runs, but for the group size and the seed.
+        kind: what all sizes have alike, one of :data:`KINDS`.
+        seeds: of the runs of each size.
+        sizes: completions a group.
+        poll: called about once an update; whatever it raises ends the training.
 
     Raises:
         SettingsError: a task of several decisions, or a language model's.

@@ -249,7 +249,7 @@ class Recorder:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     def on_optimizer_step(self) -> None:
-        """An optimizer step has ended."""
+        """Note that an optimizer step has ended, which may end the update that is being recorded."""
         if self._passes[-1]:
             self._passes.append([])
         if self.level == "tokens" and self._step_is_complete:
@@ -341,7 +341,7 @@ def applied_entropy_coefficient(trainer: Any) -> float:
 
 
 def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Columns of the Parquet file, one entry a completion; padding is left out of every list."""
+    """The columns of the Parquet file by name, one entry a completion, without padding; ``generations`` are batches."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for batch in generations:
         arrays = {key: as_numpy(batch.get(key)) for key in (*GENERATED, "rewards")}
@@ -429,7 +429,7 @@ def schema(columns: dict[str, list[Any]]) -> Any:
 
 
 def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] | None:
-    """Row ``i`` of ``array`` as a list of ``length`` entries; None where there is no array."""
+    """Row ``i`` of ``array`` (B, T) as a list of ``length`` entries (all of them for None); None without an array."""
     if array is None:
         return None
     row = array[i] if length is None or array.shape[1] == 1 else array[i][:length]
@@ -492,7 +492,7 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
 
 
 def save_tokenizer(trainer: Any, folder: Path) -> None:
-    """The tokenizer beside the trace, so that token numbers can be read as text; without it they stay numbers."""
+    """Save the tokenizer in ``folder``, so that token numbers can be read as text; without it they stay numbers."""
     try:
         trainer.processing_class.save_pretrained(folder)
     except Exception as error:
@@ -519,18 +519,18 @@ def next_attempt(folder: Path) -> int:
 
 
 def owner_only(folder: Path) -> None:
-    """The folder, readable by its owner only where it is made here."""
+    """Make ``folder``, readable by its owner only; one that is there stays as it is."""
     if not folder.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def keep_private(path: Path) -> None:
-    """An empty file that only its owner can read."""
+    """Make ``path`` an empty file that only its owner can read."""
     os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """``value`` in one file, whole or not at all."""
+    """Write ``value`` to ``path`` as JSON, through a file of another name, so that it is never there in part."""
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")
@@ -538,7 +538,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def append_line(path: Path, value: dict[str, Any]) -> None:
-    """One line of JSON at the end of a file, written in one piece."""
+    """Add ``value`` to the end of ``path`` as one line of JSON, written in one piece."""
     with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
         file.write(json.dumps(value).encode() + b"\n")
 

@@ -35,12 +35,12 @@ COLUMNS = (
 
 
 class RaceResults:
-    """What has come of a race.
+    """The results of a race, one algorithm after the other as they are computed.
 
     Attributes:
-        plan: what was asked for.
-        digests: name -> what is shown of it, in the order in which they came.
-        note: why not all have come; empty while they come and once they have.
+        plan: the race.
+        digests: name of an algorithm -> what is shown of its runs, in the order in which they were computed.
+        note: why some are missing, in a sentence; empty while they are computed and once all are there.
     """
 
     def __init__(self, plan: RacePlan) -> None:

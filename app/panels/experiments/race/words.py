@@ -52,7 +52,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 
 
 def of_same(results: RaceResults) -> str:
-    """Which algorithms coincide; empty where none do."""
+    """Sentences on which algorithms gave the same runs, seed by seed; empty where none did."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()
