@@ -43,7 +43,7 @@ class BackgroundQueue(QObject):
         state: what becomes of it.
         folder: where it lies, None for no queue.
         queue: what is wanted, None for no queue.
-        far: how far each of its runs is.
+        statuses: how far each of its runs is.
         place: the run that is being trained, None for none.
         left: seconds until all is done, at the pace so far; None where that is not known.
 
@@ -62,7 +62,7 @@ class BackgroundQueue(QObject):
         self.state = QueueState.EMPTY
         self.folder: Path | None = None
         self.queue: runs.Queue | None = None
-        self.far: list[runs.Held] = []
+        self.statuses: list[runs.RunStatus] = []
         self.place: int | None = None
         self.left: float | None = None
         self._process: QueueProcess | None = None
@@ -88,7 +88,7 @@ class BackgroundQueue(QObject):
     def left_of(self, place: int) -> float | None:
         """Seconds of work that the run at ``place`` still is; None where that is not known."""
         assert self.queue is not None
-        todo = [0 if one.finished(self.queue) else self.queue.updates - one.done for one in self.far]
+        todo = [0 if one.finished(self.queue) else self.queue.updates - one.done for one in self.statuses]
         return None if self.left is None or not sum(todo) else self.left * todo[place] / sum(todo)
 
     # -- what people press -----------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class BackgroundQueue(QObject):
         if process is not None:
             process.stop()
             with suppress(GrpoError):
-                while process.ready and (process.receive(CLOSING) or {"is": ""})["is"] in ("progress", "held"):
+                while process.ready and (process.receive(CLOSING) or {"is": ""})["is"] in ("progress", "status"):
                     pass
             process.close()
 
@@ -182,14 +182,14 @@ class BackgroundQueue(QObject):
 
     def _hear(self, message: dict[str, Any]) -> None:
         match message["is"]:
-            case "held":
-                self.far[message["place"]] = runs.Held(
+            case "status":
+                self.statuses[message["place"]] = runs.RunStatus(
                     done=message["done"], last=message["last"], trouble=message["trouble"]
                 )
             case "progress":
                 self.place, self.left = message["place"], message["left"]
-                before = self.far[self.place]
-                self.far[self.place] = before.after(message["done"], message["scalars"], message["trouble"])
+                before = self.statuses[self.place]
+                self.statuses[self.place] = before.after(message["done"], message["scalars"], message["trouble"])
             case "ended":
                 self._rest(done=message["done"])
             case "error":
@@ -227,26 +227,26 @@ class BackgroundQueue(QObject):
         def read(poll: Poll) -> Iterator[object]:
             for place, run in enumerate(queue.runs):
                 poll()
-                yield place, runs.held(folder, run)
+                yield place, runs.run_status(folder, run)
 
         self._reader.start(read)
 
     @Slot(object)
-    def _on_read(self, read: tuple[int, runs.Held]) -> None:
-        place, self.far[place] = read[0], read[1]
+    def _on_read(self, read: tuple[int, runs.RunStatus]) -> None:
+        place, self.statuses[place] = read[0], read[1]
         self.progress.emit()
 
     @Slot(str)
     def _on_all_read(self, sentence: str) -> None:
         if sentence:
             self.failed.emit(sentence)
-        elif self.queue is not None and all(one.finished(self.queue) for one in self.far):
+        elif self.queue is not None and all(one.finished(self.queue) for one in self.statuses):
             self._enter(QueueState.DONE)
 
     def _take(self, folder: Path, queue: runs.Queue) -> None:
         """Show another queue."""
         self._reader.close()
-        self.folder, self.queue, self.far = folder, queue, [runs.Held() for _ in queue.runs]
+        self.folder, self.queue, self.statuses = folder, queue, [runs.RunStatus() for _ in queue.runs]
         self.place = self.left = None
         self._enter(QueueState.CANCELLED if queue.ended else QueueState.PAUSED)
 

@@ -23,7 +23,7 @@ from app.panels.calm import CalmBox
 from app.panels.controls.scale import parsed
 from app.theme.labels import Label, plain_tip
 from app.theme.scroll_area import plain_scroll_area
-from app.workspace.breakpoints import Found
+from app.workspace.breakpoints import FirstTime
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -110,7 +110,7 @@ class BreakpointsPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.rows: list[BreakpointRow] = []
-        self._searches: dict[str, Found] = {}
+        self._searches: dict[str, FirstTime] = {}
         self._run: RunHandle | None = None
         self.refusal = Label()
         self.refusal.setObjectName("refusal")
@@ -188,7 +188,7 @@ class BreakpointsPanel(Panel):
         for row in self.rows:
             search = self._searches.get(row.one.text)
             if search is None:
-                search = self._searches[row.one.text] = Found(row.one, view.run.series[row.one.series])
+                search = self._searches[row.one.text] = FirstTime(row.one, view.run.series[row.one.series])
             row.show_place(search.look())
 
     def _build_rows(self) -> None:

@@ -118,7 +118,7 @@ class QueuePanel(Panel):
             for n in range(len(wanted)):
                 self.table.setItemDelegateForColumn(n, self._bar if n == place else None)  # type: ignore[arg-type]
         asleep = background.state is not QueueState.WORKING
-        self.table.set_rows(rows(queue, background.far, background.place, background.left_of, asleep))
+        self.table.set_rows(rows(queue, background.statuses, background.place, background.left_of, asleep))
 
     def summary(self, view: View) -> str:
         return _status_text(self.background) or EMPTY
@@ -181,8 +181,8 @@ def _status_text(background: BackgroundQueue | None) -> str:
     """What becomes of the queue, in a sentence or two; empty without one."""
     if background is None or background.queue is None:
         return ""
-    queue, far = background.queue, background.far
-    done, wanted = sum(min(one.done, queue.updates) for one in far), queue.updates * len(queue.runs)
+    queue, statuses = background.queue, background.statuses
+    done, wanted = sum(min(one.done, queue.updates) for one in statuses), queue.updates * len(queue.runs)
     facts = {"done": done, "wanted": wanted}
     match background.state:
         case QueueState.WORKING if background.loading:
@@ -203,7 +203,7 @@ def _status_text(background: BackgroundQueue | None) -> str:
             text = tr("Cancelled at {done:,} of {wanted:,} updates; what was done stays.").format(**facts)
         case QueueState.DONE:
             text = tr("Done: {count} runs of {updates:,} updates.").format(count=len(queue.runs), updates=queue.updates)
-    troubles = [one.trouble for one in far if one.trouble]
+    troubles = [one.trouble for one in statuses if one.trouble]
     if troubles:
         early = tr("Stopped early: {count} ({reason}).")
         text = f"{text} {early.format(count=len(troubles), reason=troubles[0].split('. ')[0])}"

@@ -13,7 +13,7 @@ from app.plotting.numbers import ABSENT
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from grpo_core.config import described_at
-from grpo_core.experiments.queue import Held, Queue
+from grpo_core.experiments.queue import Queue, RunStatus
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
@@ -69,11 +69,11 @@ def columns(queue: Queue) -> list[Column]:
 
 
 def rows(
-    queue: Queue, far: list[Held], training: int | None, left_of: Callable[[int], float | None], asleep: bool
+    queue: Queue, statuses: list[RunStatus], training: int | None, left_of: Callable[[int], float | None], asleep: bool
 ) -> list[list[object]]:
     """A row for each run of ``queue``."""
     made: list[list[object]] = []
-    for place, (run, one) in enumerate(zip(queue.runs, far, strict=True)):
+    for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):
         values: list[object] = [Value(run.settings.get(path)) for path in queue.axes]
         values += [run.settings.seed, Share(min(one.done, queue.updates), queue.updates)]
         values += [one.last.get(name) for name, _ in MEASURES]
@@ -81,7 +81,7 @@ def rows(
     return made
 
 
-def _left(one: Held, queue: Queue, training: bool, seconds: float | None, asleep: bool) -> str:
+def _left(one: RunStatus, queue: Queue, training: bool, seconds: float | None, asleep: bool) -> str:
     if one.trouble:
         return tr("stopped early")
     if one.finished(queue):

@@ -48,8 +48,8 @@ class Breakpoints(QObject):
         self.set_all((*self.all[:place], replace(self.all[place], on=on), *self.all[place + 1 :]))
 
 
-class Found:
-    """Where a condition became true in a growing series; only what is new is looked at.
+class FirstTime:
+    """The first update at which a breakpoint's condition became true, in a series that grows.
 
     Attributes:
         first: number of the first update at which it did, None for nowhere yet.
@@ -58,12 +58,12 @@ class Found:
     def __init__(self, one: Breakpoint, series: Pyramid) -> None:
         self.first: int | None = None
         self._one, self._series = one, series
-        self._seen, self._held = 0, False
+        self._seen, self._holds = 0, False
 
     def look(self) -> int | None:
-        """The first update at which it became true, with what is new."""
+        """Look at the values that are new since the last call; returns ``first``."""
         if self.first is None and len(self._series) > self._seen:
-            places, self._held = self._one.became(self._series.values[self._seen :], self._held)
+            places, self._holds = self._one.became(self._series.values[self._seen :], self._holds)
             if len(places):
                 self.first = self._seen + int(places[0]) + 1
             self._seen = len(self._series)

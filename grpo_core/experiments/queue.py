@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from grpo_core.errors import Cancelled, NonFiniteError, RunFileError
 from grpo_core.experiments.queue_plan import MANIFEST, Planned, Queue, axis, begin, end, planned, read
-from grpo_core.experiments.queue_state import Held, Result, held, results, trouble_beside, unfinished
+from grpo_core.experiments.queue_state import Result, RunStatus, results, run_status, trouble_beside, unfinished
 from grpo_core.learners import learner, never
 from grpo_core.metrics import metrics
 from grpo_core.runs.files import in_use, lock, release
@@ -23,8 +23,8 @@ from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
 from grpo_core.text import tr
 
 __all__ = [
-    "Held", "Planned", "Progress", "Queue", "Result",
-    "axis", "begin", "end", "held", "planned", "read", "results", "unfinished", "work",
+    "Planned", "Progress", "Queue", "Result", "RunStatus",
+    "axis", "begin", "end", "planned", "read", "results", "run_status", "unfinished", "work",
 ]  # fmt: skip
 
 
@@ -70,11 +70,11 @@ def work(
     """
     queue = read(folder)
     with _claimed(folder):
-        far = [held(folder, run) for run in queue.runs]
-        pace = _Pace(sum(queue.updates - one.done for one in far if not one.finished(queue)))
+        statuses = [run_status(folder, run) for run in queue.runs]
+        pace = _Pace(sum(queue.updates - one.done for one in statuses if not one.finished(queue)))
         busy: RunFileError | None = None
         for place, run in enumerate(queue.runs):
-            if far[place].finished(queue):
+            if statuses[place].finished(queue):
                 continue
             path = folder / run.file
 

@@ -48,7 +48,7 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
 
     cancelled = given_up(poll)
     total = queue.updates * len(queue.runs)
-    before = sum(min(runs.held(folder, run).done, queue.updates) for run in queue.runs)
+    before = sum(min(runs.run_status(folder, run).done, queue.updates) for run in queue.runs)
     with tqdm(total=total, initial=before, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
 
         def report(progress: runs.Progress) -> None:
@@ -59,13 +59,13 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
 
 
 def _table(folder: Path, queue: runs.Queue) -> str:
-    """A line for each run: what it has come to."""
+    """A line for each run: its updates, and its last metrics."""
     lines = ["updates   held-out, greedy   reward   KL      run"]
     for run in queue.runs:
-        far = runs.held(folder, run)
-        right, reward, kl = (far.last.get(name, float("nan")) for name in ("accuracy_greedy", "reward_mean", "kl"))
-        trouble = f"   {far.trouble}" if far.trouble else ""
-        lines.append(f"{far.done:7d}   {right:16.3f}   {reward:6.3f}   {kl:.3f}   {run.title}{trouble}")
+        status = runs.run_status(folder, run)
+        right, reward, kl = (status.last.get(name, float("nan")) for name in ("accuracy_greedy", "reward_mean", "kl"))
+        trouble = f"   {status.trouble}" if status.trouble else ""
+        lines.append(f"{status.done:7d}   {right:16.3f}   {reward:6.3f}   {kl:.3f}   {run.title}{trouble}")
     return "\n".join(lines)
 
 
@@ -76,8 +76,8 @@ def _write_curves(folder: Path) -> None:
     with replacing(curves) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow((*queue.axes, "seed", "update", *METRICS))
-        for found in runs.results(folder):
-            place = [found.settings.get(path) for path in queue.axes]
-            for update in range(len(found.measures["reward_mean"])):
-                values = (repr(float(found.measures[name][update])) for name in METRICS)
-                writer.writerow((*place, found.seed, update + 1, *values))
+        for result in runs.results(folder):
+            place = [result.settings.get(path) for path in queue.axes]
+            for update in range(len(result.measures["reward_mean"])):
+                values = (repr(float(result.measures[name][update])) for name in METRICS)
+                writer.writerow((*place, result.seed, update + 1, *values))

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grpo_core.experiments.queue import Progress, held, read, work
+from grpo_core.experiments.queue import Progress, read, run_status, work
 from grpo_core.host.lifeline import live_with_parent
 from grpo_core.host.wire import error_message, receive, send
 
@@ -31,7 +31,7 @@ def serve(connection: Connection, folder: str) -> None:
         try:
             load()
             for place, run in enumerate(read(Path(folder)).runs):
-                send(connection, {"is": "held", "place": place, **asdict(held(Path(folder), run))})
+                send(connection, {"is": "status", "place": place, **asdict(run_status(Path(folder), run))})
             send(connection, {"is": "ready"})
             done = work(Path(folder), cancelled=cancelled, progress=tell)
             send(connection, {"is": "ended", "done": done})

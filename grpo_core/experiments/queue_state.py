@@ -1,4 +1,4 @@
-"""How far the runs of a queue are, and what they have come to: read from their files."""
+"""How far the runs of a queue are, and their last metrics: read from their files."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from grpo_core.runs.run_file import RunReader
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
-    """How far a run is.
+class RunStatus:
+    """How far a run of a queue is.
 
     Attributes:
         done: updates in its file.
@@ -36,14 +36,14 @@ class Held:
         """Whether nothing of it is left to be done."""
         return self.done >= queue.updates or bool(self.trouble)
 
-    def after(self, done: int, scalars: Mapping[str, float], trouble: str = "") -> Held:
+    def after(self, done: int, scalars: Mapping[str, float], trouble: str = "") -> RunStatus:
         """The run's state after a further update, or after its early end, which ``trouble`` then explains."""
         known = {name: value for name, value in scalars.items() if value == value}
         return replace(self, done=done, last={**self.last, **known}, trouble=trouble)
 
 
 class Result(NamedTuple):
-    """What a run of the queue has come to.
+    """The series of a run of the queue, as far as it is.
 
     Attributes:
         settings: of the run.
@@ -56,8 +56,8 @@ class Result(NamedTuple):
     measures: dict[str, np.ndarray]
 
 
-def held(folder: Path, run: Planned) -> Held:
-    """How far a run is.
+def run_status(folder: Path, run: Planned) -> RunStatus:
+    """How far ``run``, whose file lies in ``folder``, is.
 
     Raises:
         RunFileError: its file is damaged.
@@ -67,10 +67,10 @@ def held(folder: Path, run: Planned) -> Held:
     with suppress(OSError):
         trouble = trouble_beside(path).read_text(encoding="utf-8")
     if not path.exists():
-        return Held(trouble=trouble)
+        return RunStatus(trouble=trouble)
     with RunReader.open(path) as reader:
         last = {name: _last_known(reader.series(name)) for name in METRICS}
-        return Held(done=reader.last, last={k: v for k, v in last.items() if v == v}, trouble=trouble)
+        return RunStatus(done=reader.last, last={k: v for k, v in last.items() if v == v}, trouble=trouble)
 
 
 def unfinished(folder: Path) -> bool:
@@ -79,26 +79,26 @@ def unfinished(folder: Path) -> bool:
         queue = read(folder)
         if queue.ended or in_use(folder / MANIFEST):
             return False
-        return any(not held(folder, run).finished(queue) for run in queue.runs)
+        return any(not run_status(folder, run).finished(queue) for run in queue.runs)
     except GrpoError:
         return False
 
 
 def results(folder: Path) -> list[Result]:
-    """What the runs of the queue in ``folder`` have come to so far, in its order; runs not begun are left out.
+    """The series of the runs of the queue in ``folder``, in its order; runs that have not begun are left out.
 
     Raises:
         RunFileError: there is no queue, or a run is damaged.
     """
-    found = []
+    measured = []
     for run in read(folder).runs:
         path = folder / run.file
         if path.exists():
             with RunReader.open(path) as reader:
                 measures = {name: reader.series(name) for name in METRICS}
             if len(measures["reward_mean"]):
-                found.append(Result(run.settings, run.settings.seed, measures))
-    return found
+                measured.append(Result(run.settings, run.settings.seed, measures))
+    return measured
 
 
 def trouble_beside(path: Path) -> Path:

@@ -130,7 +130,7 @@ ACTIVITIES = {
         begin=RACE, ready="self.workspace.jobs._all", process="spawn_main", torch=False
     ),
     "runs train in the background": Activity(
-        begin=QUEUE, ready="any(one.done > 0 for one in self.background_runs.background.far)", process="spawn_main"
+        begin=QUEUE, ready="any(one.done > 0 for one in self.background_runs.background.statuses)", process="spawn_main"
     ),
 }
 

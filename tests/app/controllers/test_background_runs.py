@@ -1,4 +1,4 @@
-"""Runs in the background: a process of their own, told of as they go on, given up and gone on with at any time."""
+"""Runs in the background: a process of their own, reported on as they go on, given up and gone on with at any time."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def until(qtbot: QtBot, background: BackgroundQueue, *states: QueueState) -> Non
 
 
 def until_it_trains(qtbot: QtBot, background: BackgroundQueue) -> psutil.Process:
-    qtbot.waitUntil(lambda: any(one.done > 2 for one in background.far) and not background.loading, timeout=40_000)
+    qtbot.waitUntil(lambda: any(one.done > 2 for one in background.statuses) and not background.loading, timeout=40_000)
     return psutil.Process(background.pid)
 
 
@@ -86,20 +86,20 @@ def test_it_is_paused_killed_cancelled_and_gone_on_with(
     until(qtbot, background, QueueState.PAUSED)
     assert time.monotonic() - began < 30, "an update is given up, not waited for"
     assert background.pid is None and not child.is_running()
-    told = background.far[0].done
+    shown = background.statuses[0].done
     qtbot.waitUntil(lambda: not background._reader.busy)
-    assert background.far[0].done == told == runs.held(tmp_path / "queue", LONG.runs[0]).done > 2
+    assert background.statuses[0].done == shown == runs.run_status(tmp_path / "queue", LONG.runs[0]).done > 2
     assert background.left_of(0) is None
 
     background.resume()
-    qtbot.waitUntil(lambda: background.far[0].done > told, timeout=40_000)
+    qtbot.waitUntil(lambda: background.statuses[0].done > shown, timeout=40_000)
     assert background.left is not None and background.left_of(0) == pytest.approx(background.left, rel=1)
     assert background.pid is not None
     os.kill(background.pid, signal.SIGKILL)
     until(qtbot, background, QueueState.PAUSED)
     assert len(failures) == 1 and "ended unexpectedly" in failures[0] and "press Resume" in failures[0]
     qtbot.waitUntil(lambda: not background._reader.busy)
-    assert background.far[0].done >= told
+    assert background.statuses[0].done >= shown
 
     background.resume()
     assert background.loading
@@ -107,7 +107,7 @@ def test_it_is_paused_killed_cancelled_and_gone_on_with(
     assert background.state is QueueState.CANCELLED and background.pid is None, "nothing had begun: at once"
     assert not runs.unfinished(tmp_path / "queue")
     with RunReader.open(tmp_path / "queue" / LONG.runs[0].file) as reader:
-        kept = reader.series("loss")[: told + 3]
+        kept = reader.series("loss")[: shown + 3]
     alone = learner(LONG.runs[0].settings)
     assert np.array_equal(kept, [metrics(next(alone))["loss"] for _ in kept]), "bit for bit what it would have been"
 

@@ -100,9 +100,9 @@ def test_given_up_anywhere_it_goes_on_to_the_same_bits(tmp_path: Path, queue: ru
     rounds = 0
     while not runs.work(folder, cancelled=after(110 if queue is LANGUAGE else 25)):
         rounds += 1
-        held = [runs.held(folder, run) for run in queue.runs]
+        statuses = [runs.run_status(folder, run) for run in queue.runs]
         assert runs.unfinished(folder)
-        assert sum(one.done for one in held) < queue.updates * len(queue.runs)
+        assert sum(one.done for one in statuses) < queue.updates * len(queue.runs)
         assert rounds < 60
     assert rounds > 2, "or the test proves nothing"
     assert same_content(whole, folder)
@@ -124,7 +124,7 @@ def test_a_killed_process_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     process.communicate()
     queue = runs.read(killed)
-    before = [runs.held(killed, run).done for run in queue.runs]
+    before = [runs.run_status(killed, run).done for run in queue.runs]
     assert before[0] == 25 and before[1] < 25
     assert runs.unfinished(killed)
     assert main([*asked, "--out", str(killed)]) == 0
@@ -152,11 +152,11 @@ def test_more_updates_may_be_wanted_later_but_not_other_runs(tmp_path: Path) -> 
 def test_a_queue_that_was_given_up_keeps_what_it_has_and_can_be_taken_up_again(tmp_path: Path) -> None:
     folder = begun(tmp_path, BANDIT)
     assert not runs.work(folder, cancelled=after(60))
-    done = [runs.held(folder, run).done for run in BANDIT.runs]
+    done = [runs.run_status(folder, run).done for run in BANDIT.runs]
     assert any(done)
     runs.end(folder)
     assert not runs.unfinished(folder)
-    assert [runs.held(folder, run).done for run in BANDIT.runs] == done
+    assert [runs.run_status(folder, run).done for run in BANDIT.runs] == done
     assert len(runs.results(folder)) == sum(map(bool, done))
     runs.begin(folder, BANDIT)
     assert runs.unfinished(folder) and runs.work(folder)
@@ -168,7 +168,7 @@ def test_a_run_that_breaks_down_ends_and_the_others_go_on(tmp_path: Path) -> Non
     queue = runs.planned(wild, {"optimizer.learning_rate": [1e3, 0.0]}, range(1), 30)
     told: list[runs.Progress] = []
     assert runs.work(begun(tmp_path, queue), progress=told.append)
-    broken, calm = (runs.held(tmp_path, run) for run in queue.runs)
+    broken, calm = (runs.run_status(tmp_path, run) for run in queue.runs)
     assert broken.done < 30 and "is not a finite number" in broken.trouble
     assert (calm.done, calm.trouble) == (30, "")
     assert told[-1].left == 0
@@ -202,7 +202,7 @@ def test_a_run_that_a_window_trains_is_passed_over_and_said(tmp_path: Path) -> N
         runs.begin(folder, replace(BANDIT, updates=12))
         with pytest.raises(RunFileError, match="β 0, seed 0 is being trained in a window"):
             runs.work(folder)
-    assert [runs.held(folder, run).done for run in BANDIT.runs] == [done, 12, 12, 12]
+    assert [runs.run_status(folder, run).done for run in BANDIT.runs] == [done, 12, 12, 12]
     assert runs.work(folder)
 
 
