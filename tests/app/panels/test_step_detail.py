@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from app.panels.registry import STEP_DETAIL
-from app.panels.step_detail import KEPT, StepDetailPanel
+from app.panels.step_columns import KEPT
+from app.panels.step_detail import StepDetailPanel
 from app.workspace.cursor import Stage
 from grpo_core import step_table
 from tests.app.conftest import Driver

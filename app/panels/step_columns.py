@@ -1,0 +1,145 @@
+"""How the columns of the step table are shown: their order, widths and titles, what a stage reveals, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from app.plotting.table_model import Column
+from app.workspace.cursor import Stage
+from grpo_core import step_table
+from grpo_core.record import Origin, Step
+from grpo_core.text import tr
+
+KINDS = {"advantage": "push", "gradient": "push", "clipped": "chip", "completion": "mono", "token": "mono"}
+WIDTHS = {
+    "prompt": 9, "completion": 18, "place": 3, "reward": 5.2, "advantage": 8.5, "ratio": 5.2, "clipped": 3,
+    "gradient": 8.5,
+}  # fmt: skip
+"""Digits for which a column has room."""
+OF_TOKENS = {"reward": 6.2, "gradient": 10.5}
+"""Other widths where rows are tokens: a reward of several parts has a sign, a push may be so small that it has an
+exponent."""
+MARGIN = 0.75
+"""Digits that a column of short texts takes beside its longest."""
+FIRST = (
+    "sample",
+    "prompt",
+    "action",
+    "completion",
+    "place",
+    "token",
+    "reward",
+    "advantage",
+    "ratio",
+    "clipped",
+    "gradient",
+)
+"""Columns from the left; what is not named here follows."""
+KEPT = (
+    "sample", "action", "token", "advantage", "gradient", "reward", "ratio", "clipped", "completion", "prompt", "place",
+    "kl", "surrogate", "token_loss", "weight",
+)  # fmt: skip
+"""Columns in the order in which they get room: in a narrow panel the last ones wait for a wider one. Copies and exports
+hold them all."""
+SUMMED = ("reward", "advantage", "gradient", "weight")
+"""Columns whose sums stand below the table."""
+ROUNDING = 1e-9
+"""A sum below this share of what was added is written as 0: what is left of it is rounding."""
+SHORT = {
+    "reward": "R",
+    "advantage": "A",
+    "ratio": "r",
+    "gradient": tr("push"),
+    "token_loss": tr("loss"),
+    "clipped": tr("clip"),
+    "action": "a",
+}
+UNTIL: dict[Stage, tuple[str, ...]] = {
+    Stage.SAMPLE: (),
+    Stage.SCORE: ("reward",),
+    Stage.NORMALIZE: ("reward", "advantage"),
+}
+"""Columns that a stage has revealed; what comes later is blank until then."""
+
+
+def columns_shown(step: Step, origin: Origin) -> list[step_table.Column]:
+    """The columns of an update's table from the left; without the prompt's where the run has one prompt only."""
+    columns = [c for c in step_table.columns(step) if not (c.name == "prompt" and len(origin.prompts) == 1)]
+    return sorted(columns, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
+
+
+def table_column(column: step_table.Column, step: Step, origin: Origin) -> Column:
+    """A column as the table widget has it, with its width; the same for every update of a run."""
+    kind = KINDS.get(column.name, "number" if column.decimals is not None else "text")
+    return Column(
+        column.name,
+        SHORT.get(column.name, column.title),
+        chars=_chars(column, step, origin),
+        decimals=3,
+        kind=kind,
+        help=tr("−∂L/∂log π: up makes the token likelier.")
+        if column.name == "gradient"
+        else f"{column.title}. {column.help}",
+        meaning="reward" if column.name == "reward" else "",
+    )
+
+
+def _chars(column: step_table.Column, step: Step, origin: Origin) -> float:
+    """Digits for which a column has room."""
+    if column.name == "sample":
+        return len(str(len(step.mask))) + MARGIN
+    if column.name == "action":
+        return max((len(name) for name in origin.vocabulary), default=1) + MARGIN
+    widths = {**WIDTHS, **OF_TOKENS} if step.mask.shape[1] > 1 else WIDTHS
+    return widths.get(column.name, 7.5)
+
+
+def values_shown(
+    column: step_table.Column, values: Sequence[Any], revealed: tuple[str, ...] | None
+) -> Sequence[object]:
+    """A column's values as they stand in the table; what a later stage reveals is not there yet."""
+    computed = column.decimals is not None or column.name == "clipped"
+    if computed and revealed is not None and column.name not in revealed:
+        return [None] * len(values)
+    if column.name == "gradient":
+        # the step goes against the gradient: what is pushed up points up
+        return [None if value is None else -value for value in values]
+    if column.name == "clipped":
+        word = tr("clip")
+        return [word if value else "" for value in values]
+    return values
+
+
+def sums(
+    rows: Sequence[step_table.Row], columns: Sequence[step_table.Column], places: Sequence[int],
+    revealed: tuple[str, ...] | None,
+) -> dict[str, float]:  # fmt: skip
+    """Sums of the columns in :data:`SUMMED`, by name: over completions where a number belongs to the whole completion,
+    else over tokens.
+
+    Args:
+        rows: of the table, one a token.
+        columns: those that are shown.
+        places: where the cell of each of them stands in a row.
+        revealed: names of the columns that the stage has revealed; None for all.
+    """
+    total_of = {}
+    # the first token of each completion, and to which of them each token belongs
+    _, first, of = np.unique([row.row for row in rows], return_index=True, return_inverse=True)
+    for place, column in zip(places, columns, strict=True):
+        if column.name not in SUMMED or (revealed is not None and column.name not in revealed):
+            continue
+        values = np.array([row.cells[place] for row in rows], dtype=float)  # None is NaN
+        if column.name == "reward" or (
+            column.name == "advantage" and np.array_equal(values, values[first][of], equal_nan=True)
+        ):
+            values = values[first]
+        values = values[np.isfinite(values)]
+        total = float(values.sum())
+        if abs(total) <= ROUNDING * float(np.abs(values).sum()):
+            total = 0.0
+        total_of[column.name] = -total if column.name == "gradient" and total else total
+    return total_of
