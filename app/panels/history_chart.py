@@ -56,6 +56,7 @@ class HistoryChart(Plot):
         self.bands: dict[str, RepeatBand] = {}
         self.ghosts: dict[str, GhostLines] = {}
         self.rings: Points | None = self.add_points("policy", size=RING, filled=False) if "max_prob" in names else None
+        self._ringed_places: list[tuple[int, float]] = []
         if self.rings is not None:
             self.rings.setZValue(6)
         for name in names:
@@ -102,9 +103,10 @@ class HistoryChart(Plot):
             ghost.set_series([trial.run.series[name] for trial in trials], mark)
         if self.rings is not None:
             passed = [(one.past_half, one.run.series["max_prob"]) for one in trials if one.past_half is not None]
-            self.rings.set_points(
-                np.array([step for step, _ in passed]), np.array([series.values[step - 1] for step, series in passed])
-            )
+            places = [(step, float(series.values[step - 1])) for step, series in passed]
+            if places != self._ringed_places:
+                self._ringed_places = places
+                self.rings.set_points(np.array([x for x, _ in places]), np.array([y for _, y in places]))
 
     def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
         """Draw the range of repeats: (n, S) by the name of the series; nothing for a series that is not given."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QMenu, QScrollArea, QToolButton, QWidget
 
 from app.panels.history_chart import NATS, OTHER, UNIT
 from app.theme.labels import plain_tip
 from app.theme.scroll_area import plain_scroll_area
+from app.theme.tokens import Theme
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from grpo_core.config import Settings
@@ -58,6 +59,9 @@ class SeriesChoice(QWidget):
         self._run: RunHandle | None = None
         self._known: set[str] = set()
         self._looked = 0
+        self._look: tuple[Theme, float] | None = None
+        self._fitted: tuple[frozenset[str], list[str]] | None = None
+        """The series that were offered and chosen when the boxes were last fitted into the row."""
         top = QHBoxLayout(self)
         top.setContentsMargins(0, 0, 8, 0)
         top.addWidget(self._build_boxes(), 1)
@@ -74,9 +78,15 @@ class SeriesChoice(QWidget):
         if view.run is not self._run:
             self._choose(view.run)
         self._offer(view.run)
-        for box in self.boxes.values():
-            box.setFont(view.theme.font("digits", view.scale))
-        self.fit()
+        if (view.theme, view.scale) != self._look:
+            self._look = view.theme, view.scale
+            for box in self.boxes.values():
+                box.setFont(view.theme.font("digits", view.scale))
+            self._fitted = None
+        chosen = [name for name, box in self.boxes.items() if box.isChecked()]
+        if (self.offered, chosen) != self._fitted:
+            self._fitted = self.offered, chosen
+            self.fit()
 
     def _build_boxes(self) -> QScrollArea:
         inside = QWidget()
@@ -161,6 +171,12 @@ class SeriesChoice(QWidget):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self.fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another font or style sheet: boxes and buttons have other widths."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fitted = None
 
     @Slot(QAction)
     def _on_more(self, action: QAction) -> None:

@@ -170,6 +170,8 @@ class TimelinePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
+        self._sized: tuple[object, ...] | None = None
+        """What the widths of the texts were last reckoned from."""
         self.place = RichLabel()
         self.track = TimelineTrack()
         self.track.moved.connect(workspace.move_to)
@@ -216,6 +218,10 @@ class TimelinePanel(Panel):
         Qt lays out the whole window anew when a widget whose size is not fixed in both directions gets another text.
         """
         most = max(view.run.label(view.head), RESERVED)
+        needs = most, view.theme, view.scale, self.width()
+        if needs == self._sized:
+            return
+        self._sized = needs
         metrics = QFontMetrics(view.theme.font("strong", view.scale))
         longest = tr("{verb} <b>{step:,}</b> of {head:,}").replace("<b>", "").replace("</b>", "")
         place = _widest(metrics, [longest.format(verb=verb, step=most, head=most) for verb in VERBS])
@@ -234,6 +240,7 @@ class TimelinePanel(Panel):
         """Another size of type: the row has its height at once, and docks are restored below it."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._sized = None
             self._fit_height()
 
     def _fit_height(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QGraphicsScene, QSizePolicy, QWidget
 
 from app.plotting.axis import Axis, Scale
 from app.plotting.curve import Curve
@@ -38,6 +38,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     def __init__(self, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
+        self.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)  # a handful of items, all in sight
         self._axes = {"left": Axis("left", y), "bottom": Axis("bottom", x)}
         self.x_scale, self.y_scale = x, y
         self.theme, self.factor = LIGHT, 1.0
@@ -137,9 +138,10 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
         Args:
             number_of: place -> number, None for a place that has none; None says the places again.
-            known: how many places have a number, so that the axis is drawn anew when there are more.
+            known: how many places have a number, so that the axis is drawn anew when there are more; without
+                ``number_of`` it means nothing.
         """
-        axis = self._axes["bottom"]
+        axis, known = self._axes["bottom"], 0 if number_of is None else known
         if (axis.number_of, self._numbered) != (number_of, known):
             axis.number_of, self._numbered = number_of, known
             axis.picture = None

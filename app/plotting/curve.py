@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGraphicsItem
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPen, QPixmap, QTransform
+from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
 from app.plotting.pyramid import Pyramid
 from app.theme.tokens import CUES, Cue, Theme
@@ -16,12 +20,18 @@ SMOOTH_UP_TO = 700
 MARKED = 150
 """Points up to which each point of a sparse line has a mark."""
 
+AROUND = 4.0
+"""Pixels on either side of a point within which its stroke lies, whole widths and smooth edges included."""
+
 NOISE = 0.05
 """Mean height of a bucket, as a share of the picture's, from which a thinned line is drawn without dashes."""
 
 
 class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     """A series over its places.
+
+    Its pixels are kept, so that a moving cursor does not stroke it again; while the series grows and the axes stay as
+    they are, only what is new is stroked.
 
     Attributes:
         key: name of the series.
@@ -31,6 +41,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         series: where it comes from; assign another to show another run.
         first: x of the series' first place (1 for updates).
         spacing: from one place to the next in x (1 for updates).
+        keeps_pixels: whether what was painted is kept; false on paper, where it would stay pixels.
         sparse: the series has a value here and there, marked by a dot; the line goes from one to the next.
     """
 
@@ -46,8 +57,16 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self._drawn: tuple[object, ...] | None = None
         self._manner: tuple[bool, bool] | None = None
         self._factor = 1.0
+        self._boundingRect: QRectF | None = None
+        self._pixel = 0.0
+        """Width of a pixel in x."""
         self.xs, self.ys = np.empty(0), np.empty(0)
-        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor does not stroke it again
+        self.keeps_pixels = True
+        self._pixels = QPixmap()
+        self._kept_view: tuple[QTransform, QSize, float] | None = None
+        """What the pixels were painted for."""
+        self._stale = -np.inf
+        """From this x on the pixels show points that are no more; infinity where all of them are right."""
 
     def dress(self, theme: Theme, factor: float) -> None:
         """Other colours, another size."""
@@ -63,7 +82,9 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         stamp = (self.series, self.series.version, start, stop, columns, self.first, self.spacing)
         if stamp == self._drawn:
             return False
-        self._drawn = stamp
+        before, self._drawn = self._drawn, stamp
+        grown = before is not None and before[0] is self.series and before[2:] == stamp[2:]
+        manner, xs, ys = self._manner, self.xs, self.ys
         places, self.ys = self.series.window(start, stop, columns)
         self._reach = float(places[-1] * self.spacing + self.first) if len(places) else -np.inf
         if self.sparse:
@@ -71,10 +92,102 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
             places, self.ys = places[known], self.ys[known]
         self.xs = places * self.spacing + self.first
         self._choose_pen(thinned=not self.sparse and len(self.xs) < min(stop, len(self.series)) - max(start, 0))
-        self.setData(self.xs, self.ys)
+        self._pixel = (high - low) / pixels
+        if grown and manner == self._manner and self._divisible():
+            self._continue(_common(xs, ys, self.xs, self.ys), len(xs))
+        else:
+            self.setData(self.xs, self.ys)
         if self.sparse:
             self._mark()
         return True
+
+    def _divisible(self) -> bool:
+        """Whether a part of the line alone looks as it does in the whole line: if it is smooth and wide, and without
+        gaps where it has dashes, which begin anew after each.
+
+        A solid part has the very pixels of the whole; of a dashed one the shade of a pixel where a dash ends may
+        differ by 1 or 2 in 255, as Qt rounds differently along another path.
+        """
+        pen = self.opts["pen"]
+        whole = pen.style() is Qt.PenStyle.SolidLine or bool(np.isfinite(self.ys).all())
+        return bool(self.opts["antialias"]) and pen.widthF() > 1 and whole
+
+    def _continue(self, common: int, before: int) -> None:
+        """Take the points, of which the first ``common`` and as many of the ``before`` drawn are alike, and have what
+        is right of those painted."""
+        if common == len(self.xs) == before:
+            return
+        stale = min(float(self.xs[common - 1]), self._stale) if common else -np.inf
+        if stale == -np.inf:
+            self.setData(self.xs, self.ys)
+            return
+        self.xData, self.yData = self.xs, self.ys
+        self.path, self._stale = None, stale
+        area = self.boundingRect()
+        self.update(area.adjusted(stale - (AROUND + 1) * self._pixel - area.left(), 0, 0, 0))
+
+    def setData(self, *args: Any, **options: Any) -> None:
+        """Other points: all of the line is painted."""
+        self._stale = -np.inf
+        super().setData(*args, **options)
+
+    def boundingRect(self) -> QRectF:
+        """The whole view, outside of which it is not seen: it stays as it is while the series grows."""
+        box = self.getViewBox()
+        if self._boundingRect is None and box is not None:
+            self._boundingRect = box.viewRect()
+        return QRectF() if self._boundingRect is None else self._boundingRect
+
+    def paint(self, p: QPainter, opt: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        """Show the pixels that are kept, once what is stale of them has been stroked."""
+        if widget is None or not self.keeps_pixels:
+            super().paint(p, opt, widget)
+            return
+        world = p.worldTransform()
+        self._stroke_stale(world, opt, widget)
+        p.resetTransform()
+        p.drawPixmap(0, 0, self._pixels)
+        p.setWorldTransform(world)
+
+    def _stroke_stale(self, world: QTransform, opt: QStyleOptionGraphicsItem, widget: QWidget) -> None:
+        """Bring the pixels up to date: those right of the first point that has changed, or all for another view."""
+        density = widget.devicePixelRatioF()
+        view = world, widget.size(), density
+        if view != self._kept_view:
+            self._kept_view, self._stale = view, -np.inf
+            self._pixels = QPixmap(widget.size() * density)
+            self._pixels.setDevicePixelRatio(density)
+        if self._stale == np.inf:
+            return
+        whole = self._stale == -np.inf
+        if whole:
+            self._pixels.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(self._pixels)
+        if whole:
+            painter.setWorldTransform(world)
+            super().paint(painter, opt, widget)
+        else:
+            left = math.floor(world.map(QPointF(self._stale, 0)).x() - AROUND)
+            painter.setClipRect(left, 0, widget.width() - left, widget.height())
+            painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
+            painter.fillRect(left, 0, widget.width() - left, widget.height(), Qt.GlobalColor.transparent)
+            painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
+            painter.setWorldTransform(world)
+            self._stroke_from(self._stale - 2 * AROUND * self._pixel, painter)
+        painter.end()
+        self._stale = np.inf
+
+    def _stroke_from(self, x: float, painter: QPainter) -> None:
+        """Stroke the points from the last one left of ``x`` on; dashes go on as they come from the left."""
+        skipped = max(int(np.searchsorted(self.xs, x)) - 1, 0)
+        pen = QPen(self.opts["pen"])
+        if pen.style() is not Qt.PenStyle.SolidLine:
+            pixels = painter.deviceTransform()
+            xs, ys = self.xs[: skipped + 1] * pixels.m11(), self.ys[: skipped + 1] * pixels.m22()
+            pen.setDashOffset(float(np.hypot(np.diff(xs), np.diff(ys)).sum()) / pen.widthF())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(pen)
+        painter.drawPath(self.generatePath(self.xs[skipped:], self.ys[skipped:]))
 
     def _mark(self) -> None:
         """A dot where a sparse series has a value, so that the line between is not taken for measured."""
@@ -125,3 +238,11 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
             tall = np.abs(np.diff(self.ys.reshape(-1, 2), axis=1))
         tall = tall[np.isfinite(tall)]
         return bool(tall.size) and float(tall.mean()) > NOISE * (high - low)
+
+
+def _common(xs: np.ndarray, ys: np.ndarray, other_xs: np.ndarray, other_ys: np.ndarray) -> int:
+    """How many of the first points (n,), (n,) and (m,), (m,) are the same; two that are missing are."""
+    n = min(len(xs), len(other_xs))
+    a, b = ys[:n], other_ys[:n]
+    same = (xs[:n] == other_xs[:n]) & ((a == b) | (np.isnan(a) & np.isnan(b)))
+    return n if same.all() else int(np.argmin(same))

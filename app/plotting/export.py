@@ -12,6 +12,7 @@ from PySide6.QtGui import QFontMetrics, QImage, QPageLayout, QPageSize, QPaintDe
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsView, QWidget
 
+from app.plotting.curve import Curve
 from app.theme.tokens import Theme
 
 FORMATS = ("png", "svg", "pdf")
@@ -147,6 +148,9 @@ def _make_plain(item: QGraphicsItem, stack: ExitStack) -> None:
     if item.cacheMode() is not QGraphicsItem.CacheMode.NoCache:
         stack.callback(item.setCacheMode, item.cacheMode())
         item.setCacheMode(QGraphicsItem.CacheMode.NoCache)
+    if isinstance(item, Curve):
+        stack.callback(setattr, item, "keeps_pixels", True)
+        item.keeps_pixels = False
     if isinstance(item, pg.ScatterPlotItem):
         item.setExportMode(True, {"antialias": True, "resolutionScale": 1.0})
         stack.callback(item.setExportMode, False)

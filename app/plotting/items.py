@@ -46,7 +46,8 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
 
     def set_places(self, x: np.ndarray) -> None:
         """Where the events are, (n,), sorted."""
-        self.places, self._drawn = np.asarray(x, float), None
+        if not np.array_equal(x, self.places):
+            self.places, self._drawn = np.asarray(x, float), None
 
     def refresh(self, low: float, high: float, base: float, pixel: float) -> None:
         """Stand on y = ``base``, where a pixel is ``pixel`` high, between x = ``low`` and ``high``."""

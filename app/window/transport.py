@@ -62,6 +62,8 @@ class Transport(QToolBar):
         self._of_training: list[QAction] = []
         self._short: dict[QToolButton, int] = {}
         """Button that shows its icon alone -> pixels that its text would take."""
+        self._fitted: tuple[object, ...] | None = None
+        """What the toolbar was fitted for when a frame last did so."""
         self.dress(1.0)
         self._player, self._run_manager, self._workspace = player, run_manager, workspace
         self._button(actions["step_back"], icon_only=True)
@@ -237,6 +239,7 @@ class Transport(QToolBar):
     def dress(self, scale: float) -> None:
         """Icons as large as the text."""
         self._margin = round(MARGIN * scale)
+        self._fitted = None
         self.setIconSize(QSize(round(14 * scale), round(14 * scale)))
         if hasattr(self, "_run"):
             self._keep_run_width()
@@ -252,6 +255,7 @@ class Transport(QToolBar):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_run"):
+            self._fitted = None
             self._keep_run_width()
             for button in self._shrinking:  # another font has other widths
                 self._shorten(button, False)
@@ -278,7 +282,11 @@ class Transport(QToolBar):
             text = tr("{title} is training").format(title=self._workspace.training.title)
         self._show_waiting()
         self.status.say(text)
-        self._fit()
+        texts = [self.status.text(), *(action.text() for action in self.actions())]
+        needs = texts, self.status.minimumWidth(), self.status.needed, run.is_recorded
+        if needs != self._fitted:  # a frame changes nothing else that takes room
+            self._fit()
+            self._fitted = needs
 
     @Slot()
     def _on_progress(self) -> None:
@@ -301,6 +309,7 @@ class Transport(QToolBar):
     def refresh(self) -> None:
         """Show the player's speed and length, and the list of runs."""
         self._show_waiting()
+        self._fitted = None
         self._keep_run_width()
         self.runs.show_runs(self._workspace.runs, self._workspace.run)
         with QSignalBlocker(self.speed), QSignalBlocker(self.length):
