@@ -198,7 +198,7 @@ WHAT_IF = PanelSpec(
     area=Area.CENTRE, size=(768, 260), in_lessons=True,
     help=tr("The update as it was, beside the update that other settings would have made of the same batch."),
     shown=at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=-2)
-    | at(Area.BOTTOM, LayoutVariant.RECORDED),
+    | at(Area.CENTRE, LayoutVariant.RECORDED, rank=1),
 )  # fmt: skip
 
 
