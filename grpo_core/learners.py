@@ -119,11 +119,12 @@ def learner(
 
 def language_learner(
     settings: Settings, history: Sequence[Step], cancelled: Callable[[], bool],
-    progress: Callable[[Progress], None] = unreported,
+    progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
 ) -> LanguageLearner | FolderLearner:  # fmt: skip
     """A language model after the updates of ``history``: the program's own, or one from a folder.
 
-    ``progress`` takes how far a long update is (:class:`grpo_core.progress.UpdateProgress`).
+    ``progress`` takes how far a long update is (:class:`grpo_core.progress.UpdateProgress`), with the completions of
+    ``group`` as they are sampled.
 
     Raises:
         GrpoError: torch is missing, or transformers for a model from a folder; or the model or ``history`` cannot be
@@ -136,8 +137,8 @@ def language_learner(
     if settings.model.folder:
         from grpo_core.hf.learner import FolderLearner
 
-        return FolderLearner(settings, history=history, cancelled=cancelled, progress=progress)
-    return LanguageLearner(settings, history=history, cancelled=cancelled, progress=progress)
+        return FolderLearner(settings, history=history, cancelled=cancelled, progress=progress, group=group)
+    return LanguageLearner(settings, history=history, cancelled=cancelled, progress=progress, group=group)
 
 
 def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:

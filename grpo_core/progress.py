@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 QUIET = 0.5
@@ -24,6 +24,23 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Written:
+    """The completions of one group as far as they have been sampled; the end sign is a token of its own.
+
+    Attributes:
+        group: number of the group in the update, from 0.
+        prompt: its tokens.
+        completions: (G,) the tokens of each.
+        ended: (G,) whether a completion is complete, or as long as is allowed.
+    """
+
+    group: int
+    prompt: tuple[int, ...]
+    completions: tuple[tuple[int, ...], ...]
+    ended: tuple[bool, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Progress:
     """Where an update stands.
 
@@ -32,12 +49,20 @@ class Progress:
         phase: what is being computed.
         done: number of the token, chunk of rows or pass that is being computed, from 1; 0 where they are not counted.
         total: how many there are at most; 0 where they are not counted.
+        written: the completions of the group that is watched, while they are sampled and once after that; None where
+            they are those of the report before, or nobody can tell.
     """
 
     step: int
     phase: Phase
     done: int = 0
     total: int = 0
+    written: Written | None = None
+
+
+def nothing_written(group: int) -> Written | None:
+    """What is known of a group where nothing is sampled."""
+    return None
 
 
 class UpdateProgress:
@@ -48,6 +73,7 @@ class UpdateProgress:
         clock: seconds that never jump.
         quiet: seconds of an update in which nothing is reported, 0 where every update is long; by default
             :data:`QUIET`.
+        group: the number of the group whose completions are watched; asked at every report.
     """
 
     def __init__(
@@ -55,15 +81,18 @@ class UpdateProgress:
         report: Callable[[Progress], None],
         clock: Callable[[], float] = time.monotonic,
         quiet: float | None = None,
+        group: Callable[[], int] = lambda: 0,
     ) -> None:
-        self._report, self._clock, self._quiet = report, clock, quiet
+        self._report, self._clock, self._quiet, self._group = report, clock, quiet, group
         self._step = 0
+        self._written: Callable[[int], Written | None] = nothing_written
+        self._watched: int | None = None  # the group of the last report that held completions
         self._quiet_until = self._due = float("inf")
         self._last: Progress | None = None
 
-    def begin(self, step: int) -> None:
-        """Update ``step`` begins now."""
-        self._step, self._last = step, None
+    def begin(self, step: int, written: Callable[[int], Written | None] = nothing_written) -> None:
+        """Update ``step`` begins now; ``written`` reads what has been sampled of a group, only where it is reported."""
+        self._step, self._last, self._written, self._watched = step, None, written, None
         self._quiet_until = self._due = self._clock() + (QUIET if self._quiet is None else self._quiet)
 
     def at(self, phase: Phase, done: int = 0, total: int = 0) -> None:
@@ -72,8 +101,11 @@ class UpdateProgress:
         another_phase = self._last is None or phase is not self._last.phase
         if now < (self._quiet_until if another_phase else self._due):
             return
-        progress = Progress(step=self._step, phase=phase, done=done, total=total)
-        if progress != self._last:
+        written, group = None, self._group()
+        if phase is Phase.SAMPLING or another_phase or group != self._watched:
+            written, self._watched = self._written(group), group
+        progress = Progress(step=self._step, phase=phase, done=done, total=total, written=written)
+        if self._last is None or written is not None or progress != replace(self._last, written=None):
             self._last, self._due = progress, now + INTERVAL
             self._report(progress)
 

@@ -54,7 +54,7 @@ class ProcessHost:
         self._outlet, self._main = outlet, main
         self._process: RunProcess | None = None
         self._deadlines = Deadlines()
-        self._looked = ""  # id of the run whose fresh updates it was asked for and has not sent yet
+        self._looked: Look | None = None  # whose fresh updates it was asked for and has not sent yet
         self._closing = False
         self._serial = 0
         self._unheard: deque[tuple[int, Command]] = deque()
@@ -81,7 +81,7 @@ class ProcessHost:
             self.unavailable = str(error)
             return
         self._deadlines = Deadlines()
-        self._looked = ""
+        self._looked = None
 
     def rest(self) -> float | None:
         """Seconds until the process is late; None where nothing is expected of it."""
@@ -137,9 +137,9 @@ class ProcessHost:
         assert process is not None
         with suppress(OSError):  # its end is read where it speaks, and deals with what was not heard
             if isinstance(command, Look):
-                if self._looked != command.run_id:
-                    self._looked = command.run_id
-                    process.send({"do": "look", "run_id": command.run_id})
+                if self._looked != command:
+                    self._looked = command
+                    process.send({"do": "look", "run_id": command.run_id, "group": command.group})
                 return
             self._serial += 1
             self._unheard.append((self._serial, command))
@@ -155,7 +155,8 @@ class ProcessHost:
             case "heard":
                 pass  # it finishes its update first
             case "fresh":
-                self._looked = "" if message["run_id"] == self._looked else self._looked
+                if self._looked is not None and message["run_id"] == self._looked.run_id:
+                    self._looked = None
                 if message["run_id"] in self._state.begins:
                     self._state.begins[message["run_id"]].buffer.extend(to_bundle(message))
             case "report":

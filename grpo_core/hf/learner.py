@@ -28,7 +28,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     def __init__(
         self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool],
-        progress: Callable[[Progress], None] = unreported,
+        progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
     ) -> None:  # fmt: skip
         self._start: Kept | None = None
         self._before: tuple[Step | None, Kept] | None = None  # where the last update began, and the update
@@ -41,7 +41,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
             self._start = made.kept() if wanted.model.adapter_rank else None
             return made
 
-        super().__init__(policy, settings, history=history, cancelled=cancelled, progress=progress)
+        super().__init__(policy, settings, history=history, cancelled=cancelled, progress=progress, group=group)
 
     def __next__(self) -> Step:
         self._require_own_weights()

@@ -28,7 +28,7 @@ from grpo_core.hf.sampling import sample
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
 from grpo_core.hf.weights import FolderWeights
 from grpo_core.lm.checkpoint import device_named
-from grpo_core.lm.interface import Drafts, Passes, Poll, Table
+from grpo_core.lm.interface import Drafts, Passes, Poll, ReadRows, Table
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.problems import Prompt
 from grpo_core.text import tr
@@ -111,12 +111,12 @@ class FolderPolicy(FolderWeights):
 
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Poll,
+        greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
     ) -> Table:  # fmt: skip
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
         return sample(
             self.model, prompt_tokens, prompt_of, uniforms, ends=self._chat.ends, padding=self.ways.padding,
-            temperature=temperature, greedy=greedy, poll=poll,
+            temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
         )  # fmt: skip
 
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Batch:

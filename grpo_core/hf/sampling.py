@@ -7,22 +7,32 @@ share what is computed for as long as their tokens are the same: the cache holds
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grpo_core.lm.interface import Poll, Table
+from grpo_core.lm.interface import Poll, ReadRows, Table
 
 WORTH_COMPACTING = 0.75
 """Share of the cache's entries that still go on, below which the others are taken out."""
+
+
+class Drawn(NamedTuple):
+    """Completions on the model's device, (B, T) each: tokens and log-probabilities, 0 where ``there`` is not set."""
+
+    tokens: Tensor
+    there: Tensor
+    logp: Tensor
 
 
 @torch.no_grad()
 def sample(
     model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, ends: tuple[int, ...],
     padding: bool, temperature: float, greedy: np.ndarray, poll: Poll,
+    drawing: Callable[[ReadRows], None] | None = None,
 ) -> Table:  # fmt: skip
     """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`).
 
@@ -37,17 +47,29 @@ def sample(
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token.
         poll: called before every token with its number and the longest completion.
+        drawing: takes, before the first token, what reads the rows while they are sampled.
     """
     lengths = (prompt_tokens >= 0).sum(axis=-1)[prompt_of]  # (B,)
-    whole = (np.zeros(uniforms.shape, np.int32), np.zeros(uniforms.shape, bool), np.zeros(uniforms.shape, np.float32))
+    device = next(model.parameters()).device
+    done = Drawn(
+        torch.zeros(uniforms.shape, dtype=torch.int64, device=device),
+        torch.zeros(uniforms.shape, dtype=torch.bool, device=device), torch.zeros(uniforms.shape, device=device),
+    )  # fmt: skip
+    stop = torch.tensor(ends, device=device)
+
+    def read(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        tokens, there = done.tokens[rows], done.there[rows]
+        stopped = (there & torch.isin(tokens, stop)).any(dim=-1)
+        return tokens.cpu().numpy(), there.cpu().numpy(), stopped.cpu().numpy()
+
+    if drawing is not None:
+        drawing(read)
     for length in [None] if padding else np.unique(lengths):
         rows = np.flatnonzero(np.ones_like(lengths, bool) if length is None else lengths == length)
-        done = _sampled(
-            model, prompt_tokens, prompt_of[rows], uniforms[rows], ends, temperature, greedy[rows], poll
-        )  # fmt: skip
-        for table, part in zip(whole, done, strict=True):
-            table[rows] = part
-    return whole
+        _sample_into(
+            done, rows, model, prompt_tokens, prompt_of[rows], uniforms[rows], stop, temperature, greedy[rows], poll
+        )
+    return done.tokens.cpu().numpy().astype(np.int32), done.there.cpu().numpy(), done.logp.cpu().numpy()
 
 
 def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
@@ -61,12 +83,12 @@ def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Ten
     return tokens_, mask, positions
 
 
-def _sampled(
-    model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, ends: tuple[int, ...],
-    temperature: float, greedy: np.ndarray, poll: Poll,
-) -> Table:  # fmt: skip
-    device = next(model.parameters()).device
-    rows, longest = uniforms.shape
+def _sample_into(
+    drawn: Drawn, places: np.ndarray, model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray,
+    uniforms: np.ndarray, stop: Tensor, temperature: float, greedy: np.ndarray, poll: Poll,
+) -> None:  # fmt: skip
+    """Sample the rows ``places`` (b,) of ``drawn``, in one batch."""
+    device, longest = drawn.tokens.device, uniforms.shape[1]
     distinct, prefix_of = np.unique(prompt_tokens[prompt_of], axis=0, return_inverse=True)
     tokens, seen, positions = standing_right(distinct, device)  # (n, T_prompt)
     poll(1, longest)
@@ -76,17 +98,15 @@ def _sampled(
     cache, logits, place = done.past_key_values, done.logits[:, -1], positions[:, -1]
     chance = torch.from_numpy(uniforms).to(device)
     best = torch.from_numpy(greedy).to(device)
-    stop = torch.tensor(ends, device=device)
-    drawn = torch.zeros(rows, longest, dtype=torch.int64, device=device)
-    there = torch.zeros(rows, longest, dtype=torch.bool, device=device)
-    logp = torch.zeros(rows, longest, device=device)
+    row_of = torch.from_numpy(places).to(device)
     # (b,) the rows that have not ended, and the entry of the cache that each goes on
-    going, prefix = torch.arange(rows, device=device), torch.from_numpy(prefix_of.reshape(-1)).to(device)
+    going, prefix = torch.arange(len(places), device=device), torch.from_numpy(prefix_of.reshape(-1)).to(device)
     for t in range(longest):
         poll(t + 1, longest)
         dist = torch.log_softmax(logits.float() / temperature, dim=-1)  # (n, V)
         token = torch.where(best[going], dist.argmax(dim=-1)[prefix], _at(dist, prefix, chance[going, t]))
-        drawn[going, t], there[going, t], logp[going, t] = token, True, dist[prefix, token]
+        at = row_of[going]
+        drawn.tokens[at, t], drawn.there[at, t], drawn.logp[at, t] = token, True, dist[prefix, token]
         goes_on = ~torch.isin(token, stop)
         if t + 1 == longest or not goes_on.any():
             break
@@ -106,7 +126,6 @@ def _sampled(
             input_ids=following[:, None], attention_mask=seen, position_ids=place[:, None], past_key_values=cache,
             use_cache=True,
         ).logits[:, -1]  # fmt: skip
-    return drawn.cpu().numpy().astype(np.int32), there.cpu().numpy(), logp.cpu().numpy()
 
 
 def _as_they_are(before: Tensor, entries: int) -> bool:

@@ -120,9 +120,15 @@ class Close(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class Look(Command):
-    """The window would take what is fresh of a run; it says so once for every bundle."""
+    """The window would take what is fresh of a run; it says so once for every bundle, and when it shows another group.
+
+    Attributes:
+        run_id: the run.
+        group: number of the group whose completions it would see while they are sampled.
+    """
 
     run_id: str
+    group: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,15 +109,15 @@ class LanguageModels:
 
     def learner(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool],
-        progress: Callable[[Progress], None] = unreported,
+        progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
     ) -> AnsweringLearner:  # fmt: skip
         """A language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`). ``progress``
-        takes how far a long update is."""
+        takes how far a long update is, with the completions of ``group`` as they are sampled."""
         from grpo_core.lm.answers import Answering
 
         if self._answering is None:
             self._answering = Answering()
-        model = language_learner(settings, leading_to(resume, earlier), cancelled, progress)
+        model = language_learner(settings, leading_to(resume, earlier), cancelled, progress, group)
         return AnsweringLearner(model, self._answering, cancelled)
 
 

@@ -17,7 +17,7 @@ from grpo_core.host.buffer import NAMES, Buffer, Bundle, MakeStep
 from grpo_core.host.commands import Begin, Command
 from grpo_core.host.reports import Failure, Report, State
 from grpo_core.host.wire import Message
-from grpo_core.progress import Phase, Progress
+from grpo_core.progress import Phase, Progress, Written
 from grpo_core.questions import question_from_json
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
@@ -151,7 +151,12 @@ def from_progress(run_id: str, progress: Progress) -> Message:
 def to_progress(message: Mapping[str, Any]) -> tuple[str, Progress]:
     """The inverse of :func:`from_progress`: (id of the run, how far its update is)."""
     fields = {field.name: message[field.name] for field in dataclasses.fields(Progress)}
-    return message["run_id"], Progress(**{**fields, "phase": Phase(fields["phase"])})
+    written = fields["written"]
+    if written is not None:
+        rows = tuple(map(tuple, written["completions"]))
+        prompt, ended = tuple(written["prompt"]), tuple(written["ended"])
+        written = Written(group=written["group"], prompt=prompt, completions=rows, ended=ended)
+    return message["run_id"], Progress(**{**fields, "phase": Phase(fields["phase"]), "written": written})
 
 
 def from_steps(steps: Sequence[Step]) -> tuple[Message, list[bytes]]:

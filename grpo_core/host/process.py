@@ -51,10 +51,17 @@ class Outgoing:
         self._connection = connection
         self._buffer: Buffer | None = None
         self._wanted = ""
+        self._group = 0
 
-    def look(self, run_id: str) -> None:
-        """The window has shown what it had of the run ``run_id``: send what has been finished since, or comes next."""
-        self._wanted = run_id
+    @property
+    def group(self) -> int:
+        """The group that the window shows, whose completions it takes while they are sampled."""
+        return self._group
+
+    def look(self, run_id: str, group: int) -> None:
+        """The window has shown what it had of the run ``run_id``, and shows its ``group``: send what has been finished
+        since, or comes next."""
+        self._wanted, self._group = run_id, group
         if self._buffer is not None:
             self.fresh(self._buffer)
 
@@ -150,7 +157,7 @@ class Incoming:
     def _read(self) -> None:
         message = receive(self._connection)
         if message["do"] == "look":
-            self._outgoing.look(message["run_id"])
+            self._outgoing.look(message["run_id"], message["group"])
             return
         command = to_command(message)
         self._waiting.append((message["serial"], command))
@@ -180,8 +187,9 @@ class ProcessLearners:
         models = self._models
         if not settings.model.folder:
             return models.learner(
-                settings, resume=resume, earlier=earlier, cancelled=cancelled, progress=self._outgoing.progress
-            )
+                settings, resume=resume, earlier=earlier, cancelled=cancelled, progress=self._outgoing.progress,
+                group=self._shown_group,
+            )  # fmt: skip
         self._outgoing.send({"is": "loading", "model": True})
         loading = True
 
@@ -197,10 +205,14 @@ class ProcessLearners:
 
         try:
             return models.learner(
-                settings, resume=resume, earlier=earlier, cancelled=asked, progress=self._outgoing.progress
-            )
+                settings, resume=resume, earlier=earlier, cancelled=asked, progress=self._outgoing.progress,
+                group=self._shown_group,
+            )  # fmt: skip
         finally:
             loaded()
+
+    def _shown_group(self) -> int:
+        return self._outgoing.group
 
 
 class _LogMessages(logging.Handler):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import rewards as rules
-from grpo_core.lm.interface import Poll, Sampling, Table
+from grpo_core.lm.drawing import Drawing
+from grpo_core.lm.interface import Poll, ReadRows, Sampling, Table
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 
@@ -51,8 +53,10 @@ def stream(seed: int, step: int, use: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=seed, counter=[0, use, step, 0]))
 
 
-def draw(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> Drawn:
-    """The batch of update ``step`` under the present policy.
+def draw(
+    settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll, drawing: Drawing | None = None
+) -> Drawn:
+    """The batch of update ``step`` under the present policy; ``drawing`` reads it while it is sampled.
 
     Raises:
         GrpoError: a completion could not be scored.
@@ -61,7 +65,11 @@ def draw(settings: Settings, policy: Sampling, source: PromptSource, step: int, 
     group = learner.group_size
     prompts = source.drawn(stream(settings.seed, step, 0))
     watched = list(source.watched)
-    first, seen = _sampled(settings, policy, prompts, watched, stream(settings.seed, step, 1), poll)
+    drawing = Drawing(group) if drawing is None else drawing
+    first, seen = _sampled(
+        settings, policy, prompts, watched, stream(settings.seed, step, 1), poll,
+        partial(drawing.begin, np.arange(len(prompts))),
+    )  # fmt: skip
     tokens, mask, logp = first
     parts = _parts(settings, policy, prompts, tokens, mask)
     rewards = rules.rewards(task, parts)
@@ -74,8 +82,9 @@ def draw(settings: Settings, policy: Sampling, source: PromptSource, step: int, 
         fresh = source.drawn(stream(settings.seed, step, 2 * number))  # DAPO asks other prompts
         chosen = [fresh[i] for i in dead]
         (new_tokens, new_mask, new_logp), _ = _sampled(
-            settings, policy, chosen, [], stream(settings.seed, step, 2 * number + 1), poll
-        )
+            settings, policy, chosen, [], stream(settings.seed, step, 2 * number + 1), poll,
+            partial(drawing.begin, dead),
+        )  # fmt: skip
         rows = (dead[:, None] * group + np.arange(group)).ravel()
         for i, prompt in zip(dead, chosen, strict=True):
             prompts[i] = prompt
@@ -133,18 +142,24 @@ def _sampled(
     watched: list[Prompt],
     numbers: np.random.Generator,
     poll: Poll,
+    begin: Callable[[np.ndarray, ReadRows], None],
 ) -> tuple[Table, np.ndarray]:
-    """((tokens, mask, logp) of G completions a prompt, likeliest completions of ``watched``), in one go."""
+    """((tokens, mask, logp) of G completions a prompt, likeliest completions of ``watched``), in one go.
+
+    ``begin`` takes the tokens of all prompts, and what reads the rows while they are sampled.
+    """
     group, longest = settings.learner.group_size, settings.language.max_tokens
     rows = len(prompts) * group
     uniforms = numbers.random((rows, longest))
+    asked = policy.encoded([*prompts, *watched])
     tokens, mask, logp = policy.sample(
-        policy.encoded([*prompts, *watched]),
+        asked,
         np.concatenate([np.arange(rows) // group, len(prompts) + np.arange(len(watched))]),
         np.concatenate([uniforms, np.zeros((len(watched), longest))]),
         temperature=settings.learner.temperature,
         greedy=np.arange(rows + len(watched)) >= rows,
         poll=poll,
+        drawing=partial(begin, asked),
     )
     seen = np.where(mask[rows:], tokens[rows:], -1)
     return (tokens[:rows].copy(), mask[:rows].copy(), logp[:rows].copy()), _smallest(seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 
 from grpo_core.config import Objective, Settings
 from grpo_core.kl import EXACT
-from grpo_core.lm.interface import Drafts, Passes, Poll, Table
+from grpo_core.lm.interface import Drafts, Passes, Poll, ReadRows, Table
 from grpo_core.lm.layout import Layout, packed
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.passes import array_of, learned
@@ -42,10 +42,13 @@ class CharacterSampling:
 
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Poll,
+        greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
     ) -> Table:  # fmt: skip
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
-        done = sample(self.model, prompt_tokens, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll)
+        done = sample(
+            self.model, prompt_tokens, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll,
+            drawing=drawing,
+        )  # fmt: skip
         return done.tokens, done.mask, done.logp
 
 

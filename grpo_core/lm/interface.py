@@ -39,6 +39,10 @@ class Scored(Protocol):
         """(B, T) log-probabilities of the sampled tokens; 0 in padding."""
 
 
+ReadRows = Callable[[slice], tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""Rows of completions being sampled -> their tokens (n, T) and mask (n, T) so far, and which of them the model has
+ended (n,). Called between two tokens, by whom the sampler polls."""
+
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Completions, (B, T) each: tokens, the end sign included, 0 in padding; mask; the sampler's log-probabilities."""
 
@@ -54,7 +58,7 @@ class Sampling(Protocol):
 
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Poll,
+        greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
     ) -> Table:  # fmt: skip
         """One completion a row.
 
@@ -65,6 +69,7 @@ class Sampling(Protocol):
             temperature: divides the logits.
             greedy: (B,) rows that take the likeliest token instead.
             poll: called before every token with its number and T.
+            drawing: takes, before the first token, what reads the rows while they are sampled.
         """
 
 

@@ -15,6 +15,7 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.batches import Drawn, draw, likeliest, measured
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.clock import Clock
+from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.rewards import PromptSource
@@ -36,6 +37,7 @@ class PolicyLearner(Generic[PolicyT]):
             after it are replayed.
         cancelled: asked before every token and every pass.
         progress: takes how far a long update is (:class:`grpo_core.progress.UpdateProgress`).
+        group: the number of the group whose completions are told while they are sampled.
 
     Attributes:
         policy: the model, its reference and the optimizer's memory.
@@ -50,9 +52,10 @@ class PolicyLearner(Generic[PolicyT]):
     def __init__(
         self, make_policy: Callable[[Settings], PolicyT], settings: Settings, *, history: Sequence[Step] = (),
         cancelled: Callable[[], bool], progress: Callable[[Progress], None] = unreported,
+        group: Callable[[], int] = lambda: 0,
     ) -> None:  # fmt: skip
         self._cancelled = cancelled
-        self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None)
+        self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None, group=group)
         self._settings = history[-1].settings if history else settings
         self._step = 0
         torch.set_num_threads(self._settings.model.threads)
@@ -95,9 +98,10 @@ class PolicyLearner(Generic[PolicyT]):
 
     def _update(self, settings: Settings, number: int) -> Step:
         clock, policy = Clock(self.policy.device), self.policy
-        self._progress.begin(number)
+        drawing = Drawing(settings.learner.group_size)
+        self._progress.begin(number, drawing.written)
         with self._autocast():
-            drawn = draw(settings, policy, self._source, number, self._poll_in(Phase.SAMPLING))
+            drawn = draw(settings, policy, self._source, number, self._poll_in(Phase.SAMPLING), drawing)
             clock.lap("seconds_sampling")
             batch = policy.batch(drawn.prompt_tokens, drawn.tokens, drawn.mask)
             if _watches_reference(settings):
@@ -238,9 +242,11 @@ class LanguageLearner(PolicyLearner[CharacterPolicy]):
 
     def __init__(
         self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool],
-        progress: Callable[[Progress], None] = unreported,
+        progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
     ) -> None:  # fmt: skip
-        super().__init__(CharacterPolicy, settings, history=history, cancelled=cancelled, progress=progress)
+        super().__init__(
+            CharacterPolicy, settings, history=history, cancelled=cancelled, progress=progress, group=group
+        )
 
 
 def _draft(

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
-from grpo_core.lm.interface import Poll
+from grpo_core.lm.interface import Poll, ReadRows
 from grpo_core.lm.layout import ALIKE
 from grpo_core.lm.model import Block, Transformer
 from grpo_core.lm.vocabulary import STOP
@@ -42,7 +42,12 @@ class Sampled:
     @property
     def ended(self) -> np.ndarray:
         """Which completions were ended by the model rather than cut off, boolean (B,)."""
-        return np.asarray((self.mask & (self.tokens == STOP)).any(axis=-1))
+        return self.rows(slice(None))[2]
+
+    def rows(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Tokens, mask and which have ended, of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
+        tokens, mask = self.tokens[rows], self.mask[rows]
+        return tokens, mask, np.asarray((mask & (tokens == STOP)).any(axis=-1))
 
 
 @torch.inference_mode()
@@ -55,6 +60,7 @@ def sample(
     temperature: float,
     greedy: np.ndarray | None = None,
     poll: Poll,
+    drawing: Callable[[ReadRows], None] | None = None,
 ) -> Sampled:
     """One completion a row.
 
@@ -65,6 +71,7 @@ def sample(
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token instead.
         poll: called before every token with its number and the longest completion.
+        drawing: takes, before the first token, what reads the rows while they are sampled.
     """
     device = model.embed.weight.device
     rows, longest = uniforms.shape
@@ -76,6 +83,8 @@ def sample(
         tokens=np.zeros(chance.shape, dtype=np.int32), mask=np.zeros(chance.shape, dtype=bool),
         logp=np.zeros(chance.shape, dtype=np.float32),
     )  # fmt: skip
+    if drawing is not None:
+        drawing(done.rows)
     decode = decoder(model)
     # (b,) the rows that have not ended, and the entry of the cache that each goes on
     going, prefix = np.arange(rows), prompt_of.astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grpo_core.progress import INTERVAL, QUIET, Phase, Progress, UpdateProgress
+from grpo_core.progress import INTERVAL, QUIET, Phase, Progress, UpdateProgress, Written
 
 
 class Watched:
@@ -63,3 +63,27 @@ def test_another_phase_is_reported_at_once_and_the_same_place_only_once(watched:
     watched.update.at(Phase.TRAINING, 2, 2)
     found = [(report.phase, report.done) for report in watched.reports]
     assert found == [(Phase.SAMPLING, 30), (Phase.TRAINING, 1), (Phase.TRAINING, 2)]
+
+
+def test_completions_are_read_where_they_are_reported_and_told_again_only_where_they_are_others() -> None:
+    now, group, read = 100.0, 0, list[int]()
+
+    def written(group: int) -> Written:
+        read.append(group)
+        return Written(group=group, prompt=(1,), completions=((2,),), ended=(True,))
+
+    reports = list[Progress]()
+    update = UpdateProgress(reports.append, clock=lambda: now, quiet=0.0, group=lambda: group)
+    update.begin(1, written)
+    for token in range(1, 12):
+        update.at(Phase.SAMPLING, token, 30)
+        now += INTERVAL / 10 * 1.001
+    assert read == [0, 0], "not at every token"
+    update.at(Phase.TRAINING, 1, 3)
+    now += 2 * INTERVAL
+    update.at(Phase.TRAINING, 2, 3)
+    group, now = 1, now + 2 * INTERVAL
+    update.at(Phase.TRAINING, 3, 3)
+    told = [None if report.written is None else report.written.group for report in reports]
+    assert told == [0, 0, 0, None, 1]
+    assert read == [0, 0, 0, 1]

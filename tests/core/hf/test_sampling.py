@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from grpo_core import progress
+from grpo_core.hf.learner import FolderLearner
 from grpo_core.hf.policy import FolderPolicy
-from grpo_core.lm.interface import Table
+from grpo_core.lm.interface import ReadRows, Table
 from grpo_core.lm.problems import Prompt
+from grpo_core.progress import Progress
 from tests.core.hf.tiny import KINDS, small
 
 QUESTIONS = (Prompt("What is 7 plus 5?", "12"), Prompt("Hi", ""), Prompt("What is 7 plus 5?", "12"))
@@ -66,3 +71,43 @@ def test_what_parts_is_computed_apart_from_then_on(folders: dict[str, Path]) -> 
     beginnings = [len({tuple(row[:t]) for row in tokens.tolist()}) for t in range(5)]
     assert rows == beginnings
     assert beginnings[0] == 1 < beginnings[-1]
+
+
+@pytest.mark.parametrize("padding", [True, False], ids=["one batch", "a batch for each length"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn(
+    kind: str, padding: bool, folders: dict[str, Path]
+) -> None:
+    policy = FolderPolicy(small(folders[kind]))
+    policy.ways = dataclasses.replace(policy.ways, padding=padding)
+    numbers, rows = np.random.default_rng(5), slice(2, 6)
+    readers, told = list[ReadRows](), list[list[list[int]]]()
+
+    def poll(done: int, total: int) -> None:
+        tokens, mask, stopped = readers[0](rows)
+        told.append([own[kept].tolist() for own, kept in zip(tokens, mask, strict=True)])
+        assert all(stops == bool(set(own) & {0, 1}) for own, stops in zip(told[-1], stopped, strict=True))
+
+    tokens, mask, _ = policy.sample(
+        policy.encoded(QUESTIONS), np.arange(8) % 3, numbers.random((8, 7)), temperature=0.8,
+        greedy=np.zeros(8, dtype=bool), poll=poll, drawing=readers.append,
+    )  # fmt: skip
+    final = [own[kept].tolist() for own, kept in zip(tokens[rows], mask[rows], strict=True)]
+    assert len(readers) == 1 and told[0] == [[], [], [], []]
+    for before, after in itertools.pairwise([*told, final]):
+        assert all(now == later[: len(now)] for now, later in zip(before, after, strict=True))
+    assert sum(map(len, told[-1])) >= sum(map(len, final)) - 4, "it is read at every token"
+
+
+def test_a_pretrained_models_update_tells_the_completions_of_a_group(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    reports = list[Progress]()
+    step = next(
+        FolderLearner(small(folders["llama"]), cancelled=lambda: False, progress=reports.append, group=lambda: 1)
+    )
+    told = [report.written for report in reports if report.written is not None]
+    assert told[0].completions == ((),) * 4 and not any(told[0].ended)
+    assert told[-1].completions == tuple(tuple(step.tokens[row][step.mask[row]].tolist()) for row in range(4, 8))
+    assert all(told[-1].ended)

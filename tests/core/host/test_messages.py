@@ -28,7 +28,7 @@ from grpo_core.host.messages import (
 from grpo_core.host.reports import Failure, Report, State
 from grpo_core.host.wire import Message, receive, send
 from grpo_core.metrics import metrics
-from grpo_core.progress import Phase, Progress
+from grpo_core.progress import Phase, Progress, Written
 from grpo_core.questions import Question, Replay
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.thinning import Stretch
@@ -144,5 +144,6 @@ def test_a_report_arrives_as_it_was(report: Report) -> None:
 
 @pytest.mark.parametrize("phase", Phase)
 def test_progress_crosses_with_the_run_that_it_is_of(phase: Phase) -> None:
-    progress = Progress(step=3, phase=phase, done=9, total=24)
+    written = Written(group=1, prompt=(4, 5), completions=((6, 2), (), (7,)), ended=(True, False, False))
+    progress = Progress(step=3, phase=phase, done=9, total=24, written=written if phase is Phase.SAMPLING else None)
     assert to_progress(sent(from_progress("a", progress), [])) == ("a", progress)

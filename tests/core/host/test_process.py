@@ -56,7 +56,7 @@ class Process:
         self.send(Run(run_id=run_id, updates=None))
 
     def look(self, run_id: str) -> None:
-        send(self.window, {"do": "look", "run_id": run_id})
+        send(self.window, {"do": "look", "run_id": run_id, "group": 0})
 
     def turn(self, updates: int) -> list[Message]:
         """So many turns of the loop; what it has said."""
@@ -137,18 +137,24 @@ def test_memory_that_is_short_outside_an_update_ends_the_process_with_a_code_of_
     log = logging.getLogger()
     monkeypatch.setattr(log, "handlers", list(log.handlers))  # a process keeps its own for as long as it lives
     window, own = Pipe()
-    send(window, {"do": "look", "run_id": "a"})
+    send(window, {"do": "look", "run_id": "a", "group": 0})
     with pytest.raises(SystemExit) as ended:
         process_module.serve(own)
     assert ended.value.code == process_module.NO_MEMORY
     assert receive(window) == {"is": "ready"}
 
 
-def said_of_an_update(settings: Settings) -> list[Message]:
-    """What the process of a run says during its first update."""
+SMALL = language_settings().replace(
+    {"task.prompts": 2, "learner.group_size": 4, "task.max_tokens": 6, "task.held_out": 8}
+)
+
+
+def said_of_an_update(settings: Settings, group: int = 0) -> list[Message]:
+    """What the process of a run says during its first update to a window that shows ``group``."""
     window, own = Pipe()
     outgoing = Outgoing(own)
     outgoing.fresh(Buffer("a", settings))
+    outgoing.look("a", group)
     next(ProcessLearners(outgoing)(settings, resume=None, earlier=nothing_earlier, cancelled=never))
     messages = []
     while window.poll():
@@ -159,8 +165,22 @@ def said_of_an_update(settings: Settings) -> list[Message]:
 def test_a_bandit_never_says_how_far_its_update_is_and_a_language_model_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "QUIET", 0.0)
     assert said_of_an_update(DEFAULTS) == []
-    small = {"task.prompts": 2, "learner.group_size": 4, "task.max_tokens": 6, "task.held_out": 8}
-    found = said_of_an_update(language_settings().replace(small))
+    found = said_of_an_update(SMALL)
     assert [message["is"] for message in found[:3]] == ["loading", "loaded", "progress"]
     assert {message["run_id"] for message in found[2:]} == {"a"}
     assert found[2]["phase"] == "sampling" and found[-1]["phase"] == "scoring"
+
+
+@pytest.mark.parametrize("group", [0, 1])
+def test_the_completions_of_the_group_that_is_shown_are_told_while_they_are_sampled(
+    group: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "QUIET", 0.0)
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    found = [message for message in said_of_an_update(SMALL, group) if message["is"] == "progress"]
+    written = [message["written"] for message in found if message["phase"] == "sampling"]
+    assert {one["group"] for one in written} == {group}
+    lengths = [[len(tokens) for tokens in one["completions"]] for one in written]
+    assert lengths[:2] == [[0] * 4, [1] * 4], "the first token of each"
+    assert lengths == sorted(lengths) and len(lengths) > 2
+    assert sum(message["written"] is not None for message in found if message["phase"] == "training") <= 1

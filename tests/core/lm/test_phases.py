@@ -7,7 +7,8 @@ from itertools import groupby
 import pytest
 
 from grpo_core import progress
-from grpo_core.progress import Phase, Progress
+from grpo_core.progress import Phase, Progress, Written
+from grpo_core.record import Step
 from tests.core.lm.test_learner import run, same, small, steps
 
 
@@ -44,3 +45,49 @@ def test_a_reference_that_is_not_asked_and_an_accuracy_that_is_not_due_are_not_s
     reports.clear()
     next(going)
     assert {report.phase for report in reports} == {Phase.SAMPLING, Phase.TRAINING, Phase.SCORING}
+
+
+def final(step: Step, group: int) -> Written:
+    """The completions of a group as the update records them, which all have ended."""
+    assert step.prompt_tokens is not None
+    prompt = step.prompt_tokens[group]
+    rows = [row for row, of in enumerate(step.group) if of == group]
+    return Written(
+        group=group, prompt=tuple(prompt[prompt >= 0].tolist()),
+        completions=tuple(tuple(step.tokens[row][step.mask[row]].tolist()) for row in rows), ended=(True,) * len(rows),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("group", [0, 1])
+def test_completions_are_told_as_they_grow_until_they_are_those_of_the_update(always: None, group: int) -> None:
+    reports: list[Progress] = []
+    step = next(run(small(), progress=reports.append, group=lambda: group))
+    told = [report.written for report in reports if report.written is not None]
+    end = final(step, group)
+    assert told[-1] == end
+    sampled = [report for report in reports if report.phase is Phase.SAMPLING]
+    assert len(sampled) > 3
+    for report in sampled:
+        assert report.written is not None and report.written.prompt == end.prompt
+        for now, whole, ended in zip(report.written.completions, end.completions, report.written.ended, strict=True):
+            assert now == whole[: report.done - 1] and ended == (len(now) == len(whole))
+
+
+def test_a_group_that_is_drawn_again_is_told_anew_and_the_others_stay(always: None) -> None:
+    settings = small(learner__resample_dead=True, task__prompts=4, seed=3)
+    reports: list[list[Progress]] = [[] for _ in range(4)]
+    for group in range(4):
+        step = next(run(settings, progress=reports[group].append, group=lambda group=group: group))
+        told = [report.written for report in reports[group] if report.written is not None]
+        assert told[-1] == final(step, group)
+    assert step.measurements["resampled"] > 0, "a group was drawn again"
+    sampling = [[report.done for report in own if report.phase is Phase.SAMPLING] for own in reports]
+    assert sampling[0].count(1) > 1
+    prompts = [{report.written.prompt for report in own if report.written is not None} for own in reports]
+    assert {len(own) for own in prompts} > {1}, "another prompt was asked, and not in every group"
+
+
+def test_a_group_that_an_update_does_not_have_has_no_completions(always: None) -> None:
+    reports: list[Progress] = []
+    next(run(small(), progress=reports.append, group=lambda: 2))
+    assert reports and all(report.written is None for report in reports)

@@ -1,0 +1,45 @@
+"""The completions of an update in progress, read a group at a time while they are being sampled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grpo_core.lm.interface import ReadRows
+from grpo_core.progress import Written
+
+
+class Drawing:
+    """What the sampler has drawn so far. Nothing is copied until a group is read.
+
+    Args:
+        group_size: completions of a group, which are rows beside each other.
+    """
+
+    def __init__(self, group_size: int) -> None:
+        self._size = group_size
+        self._places: dict[int, tuple[np.ndarray, ReadRows, slice]] = {}
+
+    def begin(self, groups: np.ndarray, prompt_tokens: np.ndarray, read: ReadRows) -> None:
+        """The completions of ``groups`` are sampled from now on, in place of those that they had.
+
+        Args:
+            groups: (n,) numbers of the groups, in the order of the sampler's rows.
+            prompt_tokens: (at least n, T_prompt) of their prompts, −1 in padding.
+            read: reads the sampler's rows.
+        """
+        for place, group in enumerate(groups.tolist()):
+            rows = slice(place * self._size, (place + 1) * self._size)
+            self._places[group] = prompt_tokens[place], read, rows
+
+    def written(self, group: int) -> Written | None:
+        """The completions of ``group`` as far as they are drawn; None of a group that the update does not have."""
+        if group not in self._places:
+            return None
+        prompt, read, rows = self._places[group]
+        tokens, mask, stopped = read(rows)
+        return Written(
+            group=group,
+            prompt=tuple(prompt[prompt >= 0].tolist()),
+            completions=tuple(tuple(own[kept].tolist()) for own, kept in zip(tokens, mask, strict=True)),
+            ended=tuple((stopped | mask.all(axis=-1)).tolist()),
+        )
