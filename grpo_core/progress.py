@@ -59,6 +59,12 @@ class Progress:
     total: int = 0
     written: Written | None = None
 
+    def after(self, before: Progress | None) -> Progress:
+        """This report with the completions of the one before it, where it holds none and is of the same update."""
+        if self.written is not None or before is None or before.step != self.step:
+            return self
+        return replace(self, written=before.written)
+
 
 def nothing_written(group: int) -> Written | None:
     """What is known of a group where nothing is sampled."""

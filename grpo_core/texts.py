@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -27,11 +27,18 @@ def question_text(step: Step, group: int, origin: Origin) -> str:
 
     A template's marks are tokens of their own, such as ``<|im_start|>`` or ``[INST]``; roles stand alone on a line.
     """
-    whole = prompt_text(step, group, origin)
     if not origin.settings.model.folder or step.prompt_tokens is None or group >= len(step.prompt_tokens):
+        return prompt_text(step, group, origin)
+    return question_in(step.prompt_tokens[group].tolist(), origin)
+
+
+def question_in(prompt: Sequence[int], origin: Origin) -> str:
+    """What is asked in the tokens of a prompt, as :func:`question_text` has it."""
+    whole = tokens_text(prompt, origin)
+    if not origin.settings.model.folder:
         return whole
     messages, words = [""], origin.vocabulary
-    for token in step.prompt_tokens[group].tolist():
+    for token in prompt:
         text = words[token] if 0 <= token < len(words) else ""
         if _MARK.fullmatch(text):
             messages.append("")

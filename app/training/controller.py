@@ -46,6 +46,7 @@ class Controller(QObject):
         state: what the training is doing.
         run_id: the current run, empty for none.
         buffer: the current run's updates on their way, None before the first run; what was taken from it stays valid.
+        group: number of the group whose completions :attr:`progress` holds while they are sampled.
         worker: the thread that trains; whoever draws asks it to hold, and it knows its process and devices.
 
     Signals:
@@ -91,12 +92,13 @@ class Controller(QObject):
         self.state = State.IDLE
         self.run_id = ""
         self.buffer: Buffer | None = None
+        self.group = 0
         self._settings: Settings | None = None
         self._progress: Progress | None = None
         self._orders = count(1)
         self._order = 0
         self._leaving = self._over = False
-        self._looked: tuple[str, int] | None = None
+        self._looked: tuple[str, int, int] | None = None
         self.worker = Worker(learners=learners, writers=writers, main=process, parent=self)
         self.worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self.worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
@@ -189,10 +191,10 @@ class Controller(QObject):
         """Ask for the updates that were finished since the last ones arrived; they come before the next frame."""
         if self.buffer is None or self.worker.process is None:
             return
-        seen = self.buffer.run_id, self.buffer.version
+        seen = self.buffer.run_id, self.buffer.version, self.group
         if seen != self._looked:
             self._looked = seen
-            self.worker.post(commands.Look(run_id=self.buffer.run_id))
+            self.worker.post(commands.Look(run_id=self.buffer.run_id, group=self.group))
 
     def commit(self, timeout: float = 0.5) -> bool:
         """Wait until every finished update is on disk, for at most ``timeout`` seconds; whether it is."""
@@ -304,7 +306,7 @@ class Controller(QObject):
     @Slot(str, object)
     def _on_progress(self, run_id: str, progress: Progress) -> None:
         if run_id == self.run_id and self.state in (State.RUNNING, State.STOPPING):
-            self._progress = progress
+            self._progress = progress.after(self._progress)
             self.progressed.emit()
 
     def _start(self) -> None:

@@ -68,6 +68,13 @@ def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdic
     return bare, verdict(prompt, bare, ended=bare != text)
 
 
+def on_one_line(tokens: np.ndarray, origin: Origin) -> str:
+    """The text of a completion (L,) or of its beginning, on one line and without its end sign."""
+    if origin.settings.model.folder:
+        return " ".join(tokens_text(answer_tokens(tokens, origin), origin).split())
+    return tokens_text(tokens, origin).removesuffix(origin.vocabulary[STOP])
+
+
 def _in_words(question: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
     """A completion of a model from a folder on one line, and its verdict."""
     there = tokens[tokens >= 0]

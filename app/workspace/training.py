@@ -108,8 +108,14 @@ class Training(QObject):
     def take(self) -> None:
         """Take in the updates that have arrived since the last frame."""
         run = self._workspace.training
+        self._workspace.progress = None
         if run is None or self._controller.buffer is None or self._controller.buffer.run_id != run.id:
             return
+        self._controller.group = self._workspace.watched_group
+        self._take_fresh(run)
+        self._workspace.progress = self._controller.progress
+
+    def _take_fresh(self, run: RunHandle) -> None:
         self._workspace.share_process(self._controller.worker.in_this_process)
         fresh = self._controller.take()
         self._take_thinned(run)

@@ -11,6 +11,7 @@ from app.workspace.step_view import StepView
 from app.workspace.trials import Trial
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
+from grpo_core.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,6 +35,8 @@ class View:
         hurries: the run goes on and is followed, so that calm panels show where it stood at the last beat.
         calm: where the run and the cursor stood at the last beat; where they stand, unless the run hurries on.
         trials: earlier runs that stand beside the run, the oldest first.
+        progress: how far the run's update in progress is, with the completions being sampled; None where it is quick,
+            or none is computed. It is no part of the stamp: who shows it looks at it in every frame.
     """
 
     run: RunHandle
@@ -53,6 +56,7 @@ class View:
     hurries: bool = False
     calm: object = None
     trials: tuple[Trial, ...] = ()
+    progress: Progress | None = None
 
     def stamp(self, *, calmly: bool = False, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
         """Equal stamps look the same; comparing them is all that an unchanged frame costs. The place comes first.

@@ -22,6 +22,7 @@ from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.explain import Quantity
+from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
 
@@ -40,6 +41,8 @@ class Workspace(QObject):
         editing: the settings of the next update, with undo.
         breakpoints: where whatever trains is to stop.
         trials: which earlier runs stand beside the active one.
+        progress: how far the update in progress is of the run that trains, None where it is quick or there is none.
+        watched_group: the group whose completions are to be told while they are sampled.
         jobs: computes experiments.
         examination: looks for faults in recorded runs.
         turns: which calm panel draws in a frame while a run hurries on.
@@ -82,6 +85,8 @@ class Workspace(QObject):
         self.selection = Selection()
         self.quantity: Quantity | None = None
         self.running = False
+        self.progress: Progress | None = None
+        self.watched_group = 0
         self.theme = theme
         self.scale = scale
         self.editing = Editing(settings, self)
@@ -138,6 +143,7 @@ class Workspace(QObject):
             locked=self.editing.locked,
             hidden=self.editing.hidden,
             trials=self.trials.of(self.run, self.runs, growing=self.running),
+            progress=self.progress if self.run is self.training else None,
         )
         if calm is place:
             self._calm_view = view

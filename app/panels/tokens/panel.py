@@ -8,6 +8,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
+from app.panels.tokens.being_written import BeingWritten
 from app.panels.tokens.choices import TokenChoices
 from app.panels.tokens.detail import TokenDetail
 from app.panels.tokens.film import fork_of, moment, stage_sentence
@@ -29,6 +30,7 @@ from grpo_core.text import tr
 from grpo_core.texts import question_text
 
 NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
+FIRST = tr("The first update is being computed. Its tokens, rewards and advantages stand here when it is complete.")
 WIDE = 700
 """Width at 100 % from which the terms of a token have all the room they like."""
 LOW = 230
@@ -69,9 +71,15 @@ class TokenInspectorPanel(Panel):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self.empty.setObjectName("muted")
-        self._stack = QStackedLayout(self)
+        self.being_written = BeingWritten()
+        self._stack = QStackedLayout()
         self._stack.addWidget(self._build())
         self._stack.addWidget(self.empty)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self._stack, 1)
+        column.addWidget(self.being_written)
 
     def _build(self) -> QWidget:
         left, whole = QWidget(), QWidget()
@@ -106,11 +114,18 @@ class TokenInspectorPanel(Panel):
         target = self.grid if self.workspace.view.step.step is not None else self.window()
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def on_frame(self) -> None:
+        """Show what is being written, and draw what has changed."""
+        if self.seen and self.being_written.follow(self.workspace.view, self.height()):
+            self._drawn, self._drawn_anew = None, True
+        super().on_frame()
+
     def draw(self, view: View) -> None:
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)
         if step is None:
-            self.empty.setText(view.run.why_no_step or NONE_YET)
+            none_yet = NONE_YET if self.being_written.isHidden() else FIRST
+            self.empty.setText(view.run.why_no_step or none_yet)
             return
         still = view.stamp(planned=False)
         if still != self._still or self._drawn_anew:
@@ -133,7 +148,9 @@ class TokenInspectorPanel(Panel):
         prompts = [question_text(step, int(group), view.run.origin) for group in groups]
         self.choices.show_step(prompts, self.group, step.passes, view.step.passed)
         self.choices.fit(self.width())
-        low = self.height() < LOW * view.scale
+        self.workspace.watched_group = self.group
+        below = 0 if self.being_written.isHidden() else self.being_written.height()
+        low = self.height() - below < LOW * view.scale
         self.legend.setVisible(not low)
         self.prompt_line.show_prompt(view, step, self.group, spacious=not low)
         tint = TINTS[self.tint_name]

@@ -10,6 +10,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from grpo_core.config import Settings
@@ -20,7 +21,7 @@ from grpo_core.host.process import Outgoing, serve
 from grpo_core.host.run_output import Writer, run_writer
 from grpo_core.host.wire import Message
 from grpo_core.learners import Earlier, Learner, learner
-from grpo_core.progress import Phase, UpdateProgress
+from grpo_core.progress import Phase, UpdateProgress, Written
 from grpo_core.record import Step
 from tests.app.training.scripted import Scripted
 from tests.core.lm_steps import lm_steps
@@ -91,8 +92,26 @@ class Slow(Deaf):
     listens = True
 
 
+LONGEST = 24
+
+
+def beginning(step: Step, group: int, length: int) -> Written:
+    """The completions of a group of ``step`` when ``length`` tokens of each were sampled."""
+    assert step.prompt_tokens is not None
+    rows, prompt = np.flatnonzero(step.group == group), step.prompt_tokens[group]
+    whole = [step.tokens[row][step.mask[row]].tolist() for row in rows]
+    return Written(
+        group=group, prompt=tuple(prompt[prompt >= 0].tolist()), ended=tuple(len(own) <= length for own in whole),
+        completions=tuple(tuple(own[:length]) for own in whole),
+    )  # fmt: skip
+
+
 class Talking:
-    """Updates of a language model that were made by hand; each says how far it is as long as that is noted."""
+    """Updates of a language model that were made by hand; each says how far it is as long as that is noted.
+
+    The note's text is the number of the token that is sampled, by default 9; beyond the longest completion, the update
+    learns.
+    """
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
@@ -100,16 +119,22 @@ class Talking:
     def __call__(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
     ) -> Learner:
-        progress = UpdateProgress(self._outgoing.progress)
+        progress = UpdateProgress(self._outgoing.progress, quiet=0.0, group=lambda: self._outgoing.group)
         steps = lm_steps(9, settings=settings)
 
         def update(wanted: Settings) -> Step:
             step = next(steps)
-            progress.begin(step.step)
+            token = 9
+            progress.begin(step.step, lambda group: beginning(step, group, token - 1))
             while Path(os.environ[NOTED]).exists():
                 if cancelled():
                     raise Cancelled("The update was given up.")
-                progress.at(Phase.SAMPLING, 9, 24)
+                with suppress(OSError):  # it is taken away at this moment
+                    token = int(Path(os.environ[NOTED]).read_text(encoding="utf-8") or token)
+                if token <= LONGEST:
+                    progress.at(Phase.SAMPLING, token, LONGEST)
+                else:
+                    progress.at(Phase.TRAINING, 1, 1)
                 time.sleep(0.01)
             return step
 

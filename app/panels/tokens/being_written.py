@@ -1,0 +1,214 @@
+"""The completions of a group while they are sampled: an update of a large model takes so long that they can be read."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.theme.labels import plain_tip
+from app.theme.tokens import Theme
+from app.workspace.answers import on_one_line
+from app.workspace.view import View
+from grpo_core.progress import Phase, Progress
+from grpo_core.record import Origin
+from grpo_core.text import tr
+from grpo_core.texts import question_in
+
+CARET = "▌"
+"""Behind a completion that goes on."""
+EDGE, BETWEEN = 8.0, 16.0
+"""Pixels beside the lines, and between two columns of them, at 100 %."""
+SHARE = 0.45
+"""Share of the panel's height that the lines have at most: the last update stands above them."""
+COLUMN = 26
+"""Letters of the narrowest column: lines stand beside each other where the panel is low."""
+ANNOUNCE_SECONDS = 1.0
+"""Between two descriptions for a screen reader while completions grow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """What is shown of the completions of one group.
+
+    Attributes:
+        caption: which update they belong to, how far it is, and what was asked.
+        lines: each as far as it is written, on one line.
+        ended: whether each is complete.
+    """
+
+    caption: str
+    lines: tuple[str, ...]
+    ended: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, progress: Progress, origin: Origin) -> Writing | None:
+        """What is known of an update in progress; None where its completions are not told."""
+        written = progress.written
+        if written is None:
+            return None
+        question, samples = question_in(written.prompt, origin), progress.phase is Phase.SAMPLING
+        caption = (
+            tr("Update {step} is being written, token {done} of {total}: “{prompt}”")
+            if samples
+            else tr("Update {step} is written, and learned from now: “{prompt}”")
+        ).format(step=progress.step, done=progress.done, total=progress.total, prompt=question)
+        lines = tuple(on_one_line(np.array(tokens, dtype=np.int64), origin) for tokens in written.completions)
+        ended = tuple(ends or not samples for ends in written.ended)
+        return cls(caption=caption, lines=lines, ended=ended)
+
+    @property
+    def words(self) -> str:
+        """All of it, for a screen reader."""
+        lines = (line if ends else f"{line} …" for line, ends in zip(self.lines, self.ended, strict=True))
+        return "\n".join([self.caption, *lines])
+
+
+class BeingWritten(QWidget):
+    """One line a completion, of a long one its end, with a caret as long as it goes on.
+
+    It is there from the first completions that are told until the run rests, so that nothing jumps between updates.
+
+    Attributes:
+        writing: what it shows; None between two updates.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMouseTracking(True)
+        self.setAccessibleName(tr("Completions being written"))
+        self.writing: Writing | None = None
+        self._progress: Progress | None = None
+        self._run = ""
+        self._look: tuple[Theme, float] | None = None
+        self._count = 0
+        self._described = 0.0
+        self.hide()
+
+    def follow(self, view: View, height: float) -> bool:
+        """Show what is being written in a panel of ``height`` pixels; whether the panel has another room now."""
+        progress, look, shown = view.progress, (view.theme, view.scale), not self.isHidden()
+        told = progress is not None and progress.written is not None
+        stays = view.running and (told or (shown and self._run == view.run.id))
+        if progress is not self._progress or look != self._look or self._run != view.run.id:
+            self._progress, self._look, self._run = progress, look, view.run.id
+            self.writing = Writing.of(progress, view.run.origin) if progress is not None else None
+            self._count = len(self.writing.lines) if self.writing is not None else self._count
+            self._describe()
+            self.update()
+        before = self.height() if shown else 0
+        if stays and (wanted := self._wanted(height)) != self.height():
+            self.setFixedHeight(wanted)
+        if stays != shown:
+            self.setVisible(stays)
+        return (self.height() if stays else 0) != before
+
+    def _wanted(self, height: float) -> int:
+        """The height for every completion, as far as the panel has it."""
+        line = self._line
+        lines = max(min(self._count, int(SHARE * height / line - 1.6)), 1)
+        return math.ceil((lines + 1.6) * line)
+
+    @property
+    def _line(self) -> float:
+        assert self._look is not None
+        theme, scale = self._look
+        return QFontMetricsF(theme.font("answer", scale)).height() * 1.15
+
+    def _describe(self) -> None:
+        """What a screen reader reads out, once a second while tokens come."""
+        now, words = time.monotonic(), "" if self.writing is None else self.writing.words
+        still = self.writing is None or all(self.writing.ended)
+        if still or now - self._described >= ANNOUNCE_SECONDS:
+            self._described = now
+            if words != self.accessibleDescription():
+                self.setAccessibleDescription(words)
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, self.height())
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def columns(self) -> tuple[int, int]:
+        """(columns, lines in each) for as many completions as have room."""
+        assert self._look is not None
+        theme, scale = self._look
+        lines = max(int(self.height() / self._line - 1.5), 1)
+        narrow = COLUMN * QFontMetricsF(theme.font("answer", scale)).horizontalAdvance("0")
+        return min(math.ceil(self._count / lines), max(int(self.width() / narrow), 1)), lines
+
+    def box(self, place: int) -> QRectF:
+        """Where completion ``place`` stands; empty where it has no room."""
+        assert self._look is not None
+        scale, (columns, lines) = self._look[1], self.columns()
+        column, line = divmod(place, lines)
+        if column >= columns:
+            return QRectF()
+        wide = (self.width() - 2 * EDGE * scale + BETWEEN * scale) / max(columns, 1)
+        left, top = EDGE * scale + column * wide, (line + 1.4) * self._line
+        return QRectF(left, top, wide - BETWEEN * scale, self._line)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._look is None:
+            return
+        theme, scale = self._look
+        painter = QPainter(self)
+        painter.setPen(QPen(theme.colour("border"), 1))
+        painter.drawLine(QPointF(0, 0.5), QPointF(self.width(), 0.5))
+        if self.writing is not None:
+            font = theme.font("digits", scale)
+            painter.setFont(font)
+            painter.setPen(theme.ink("muted"))
+            room = QRectF(EDGE * scale, 0.15 * self._line, self.width() - 2 * EDGE * scale, 1.2 * self._line)
+            text = QFontMetricsF(font).elidedText(self.writing.caption, Qt.TextElideMode.ElideRight, int(room.width()))
+            painter.drawText(room, _LEFT, text)
+            painter.setFont(theme.font("answer", scale))
+            for place in range(len(self.writing.lines)):
+                self._paint_line(painter, theme, place)
+        if self.hasFocus():
+            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
+            painter.drawRect(QRectF(self.rect()).adjusted(1, 1, -1, -1))
+
+    def _paint_line(self, painter: QPainter, theme: Theme, place: int) -> None:
+        assert self.writing is not None
+        box, line, ended = self.box(place), self.writing.lines[place], self.writing.ended[place]
+        if box.isEmpty():
+            return
+        metrics = QFontMetricsF(painter.font())
+        caret = "" if ended else CARET
+        room = box.width() - metrics.horizontalAdvance(caret)
+        text = metrics.elidedText(line, Qt.TextElideMode.ElideLeft, int(room)) or (tr("(nothing)") if ended else "")
+        painter.setPen(theme.ink("text" if ended and line else "muted"))
+        painter.drawText(box, _LEFT, text)
+        if caret:
+            painter.setPen(theme.ink("push_up"))
+            painter.drawText(box.adjusted(metrics.horizontalAdvance(text), 0, 0, 0), _LEFT, caret)
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """The whole of a completion that is cut off, and the whole prompt."""
+        text = ""
+        if self.writing is not None:
+            lines = [n for n in range(len(self.writing.lines)) if self.box(n).contains(event.position())]
+            text = self.writing.lines[lines[0]] if lines else self.writing.caption
+        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(text), self)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
