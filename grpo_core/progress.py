@@ -93,13 +93,16 @@ class UpdateProgress:
         self._step = 0
         self._written: Callable[[int], Written | None] = nothing_written
         self._watched: int | None = None  # the group of the last report that held completions
+        self._complete = False  # whether that was told when all was sampled
+        self._began, self._written_due = 0.0, float("-inf")
         self._quiet_until = self._due = float("inf")
         self._last: Progress | None = None
 
     def begin(self, step: int, written: Callable[[int], Written | None] = nothing_written) -> None:
         """Update ``step`` begins now; ``written`` reads what has been sampled of a group, only where it is reported."""
-        self._step, self._last, self._written, self._watched = step, None, written, None
-        self._quiet_until = self._due = self._clock() + (QUIET if self._quiet is None else self._quiet)
+        self._step, self._last, self._written, self._watched, self._complete = step, None, written, None, False
+        self._began = self._clock()
+        self._quiet_until = self._due = self._began + (QUIET if self._quiet is None else self._quiet)
 
     def at(self, phase: Phase, done: int = 0, total: int = 0) -> None:
         """The update is at ``done`` of ``total`` in ``phase``, both 0 where they are not counted."""
@@ -107,13 +110,21 @@ class UpdateProgress:
         another_phase = self._last is None or phase is not self._last.phase
         if now < (self._quiet_until if another_phase else self._due):
             return
-        written, group = None, self._group()
-        if phase is Phase.SAMPLING or another_phase or group != self._watched:
-            written, self._watched = self._written(group), group
+        written = self._fresh(phase, now)
         progress = Progress(step=self._step, phase=phase, done=done, total=total, written=written)
         if self._last is None or written is not None or progress != replace(self._last, written=None):
             self._last, self._due = progress, now + INTERVAL
             self._report(progress)
+
+    def _fresh(self, phase: Phase, now: float) -> Written | None:
+        """The completions where they are others than at the last report: at most once in :data:`INTERVAL`, and once more
+        when all are sampled in an update that is longer than that."""
+        group, samples = self._group(), phase is Phase.SAMPLING
+        final = not samples and not self._complete and now >= self._began + INTERVAL
+        if (self._complete and group == self._watched) or not (final or now >= self._written_due):
+            return None
+        self._watched, self._complete, self._written_due = group, not samples, now + INTERVAL
+        return self._written(group)
 
 
 def unreported(progress: Progress) -> None:

@@ -87,3 +87,15 @@ def test_completions_are_read_where_they_are_reported_and_told_again_only_where_
     told = [None if report.written is None else report.written.group for report in reports]
     assert told == [0, 0, 0, None, 1]
     assert read == [0, 0, 0, 1]
+
+
+def test_completions_are_told_ten_times_a_second_at_most_however_quick_the_updates_are() -> None:
+    now, reports = 100.0, list[Progress]()
+    update = UpdateProgress(reports.append, clock=lambda: now, quiet=0.0)
+    for step in range(1, 101):
+        update.begin(step, lambda group: Written(group=group, prompt=(1,), completions=((2,),), ended=(True,)))
+        for phase in Phase:
+            update.at(phase, 1, 1)
+            now += INTERVAL / 5 / len(Phase)
+    told = sum(report.written is not None for report in reports)
+    assert 10 <= told <= (now - 100.0) / INTERVAL + 1

@@ -89,12 +89,12 @@ class BeingWritten(QWidget):
         self._progress: Progress | None = None
         self._run = ""
         self._look: tuple[Theme, float] | None = None
-        self._count = 0
+        self._count, self._columns, self._lines = 0, 1, 1
         self._described = 0.0
         self.hide()
 
-    def follow(self, view: View, height: float) -> bool:
-        """Show what is being written in a panel of ``height`` pixels; whether the panel has another room now."""
+    def follow(self, view: View, room: QSize) -> bool:
+        """Show what is being written in a panel of this size; whether there is another height left above it."""
         progress, look, shown = view.progress, (view.theme, view.scale), not self.isHidden()
         told = progress is not None and progress.written is not None
         stays = view.running and (told or (shown and self._run == view.run.id))
@@ -105,17 +105,23 @@ class BeingWritten(QWidget):
             self._describe()
             self.update()
         before = self.height() if shown else 0
-        if stays and (wanted := self._wanted(height)) != self.height():
-            self.setFixedHeight(wanted)
+        if stays:
+            self._columns, self._lines = self._arranged(room)
+            wanted = math.ceil((self._lines + 1.6) * self._line)
+            if wanted != self.height():
+                self.setFixedHeight(wanted)
         if stays != shown:
             self.setVisible(stays)
         return (self.height() if stays else 0) != before
 
-    def _wanted(self, height: float) -> int:
-        """The height for every completion, as far as the panel has it."""
-        line = self._line
-        lines = max(min(self._count, int(SHARE * height / line - 1.6)), 1)
-        return math.ceil((lines + 1.6) * line)
+    def _arranged(self, room: QSize) -> tuple[int, int]:
+        """(columns, lines in each) for as many completions as have room in a panel of this size."""
+        assert self._look is not None
+        theme, scale = self._look
+        most = max(int(SHARE * room.height() / self._line - 1.6), 1)
+        narrow = COLUMN * QFontMetricsF(theme.font("answer", scale)).horizontalAdvance("0")
+        columns = max(min(math.ceil(self._count / most), int(room.width() / narrow)), 1)
+        return columns, min(math.ceil(self._count / columns), most)
 
     @property
     def _line(self) -> float:
@@ -137,22 +143,14 @@ class BeingWritten(QWidget):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
-    def columns(self) -> tuple[int, int]:
-        """(columns, lines in each) for as many completions as have room."""
-        assert self._look is not None
-        theme, scale = self._look
-        lines = max(int(self.height() / self._line - 1.5), 1)
-        narrow = COLUMN * QFontMetricsF(theme.font("answer", scale)).horizontalAdvance("0")
-        return min(math.ceil(self._count / lines), max(int(self.width() / narrow), 1)), lines
-
     def box(self, place: int) -> QRectF:
         """Where completion ``place`` stands; empty where it has no room."""
         assert self._look is not None
-        scale, (columns, lines) = self._look[1], self.columns()
-        column, line = divmod(place, lines)
-        if column >= columns:
+        scale = self._look[1]
+        column, line = divmod(place, self._lines)
+        if column >= self._columns:
             return QRectF()
-        wide = (self.width() - 2 * EDGE * scale + BETWEEN * scale) / max(columns, 1)
+        wide = (self.width() - 2 * EDGE * scale + BETWEEN * scale) / self._columns
         left, top = EDGE * scale + column * wide, (line + 1.4) * self._line
         return QRectF(left, top, wide - BETWEEN * scale, self._line)
 
@@ -194,13 +192,15 @@ class BeingWritten(QWidget):
 
     # -- input -------------------------------------------------------------------------------------------------------
 
+    def tip(self, point: QPointF) -> str:
+        """The whole of the completion at ``point``, or of the words above them."""
+        if self.writing is None:
+            return ""
+        lines = (line for n, line in enumerate(self.writing.lines) if self.box(n).contains(point))
+        return next(lines, self.writing.caption)
+
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """The whole of a completion that is cut off, and the whole prompt."""
-        text = ""
-        if self.writing is not None:
-            lines = [n for n in range(len(self.writing.lines)) if self.box(n).contains(event.position())]
-            text = self.writing.lines[lines[0]] if lines else self.writing.caption
-        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(text), self)
+        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(self.tip(event.position())), self)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

@@ -116,7 +116,7 @@ class TokenInspectorPanel(Panel):
 
     def on_frame(self) -> None:
         """Show what is being written, and draw what has changed."""
-        if self.seen and self.being_written.follow(self.workspace.view, self.height()):
+        if self.seen and self.being_written.follow(self.workspace.view, self.size()):
             self._drawn, self._drawn_anew = None, True
         super().on_frame()
 
