@@ -117,8 +117,8 @@ class UpdateProgress:
             self._report(progress)
 
     def _fresh(self, phase: Phase, now: float) -> Written | None:
-        """The completions where they are others than at the last report: at most once in :data:`INTERVAL`, and once more
-        when all are sampled in an update that is longer than that."""
+        """The completions, where they are others than at the last report: at most once in :data:`INTERVAL`, and once
+        more as soon as all are sampled in an update that is longer than that."""
         group, samples = self._group(), phase is Phase.SAMPLING
         final = not samples and not self._complete and now >= self._began + INTERVAL
         if (self._complete and group == self._watched) or not (final or now >= self._written_due):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,8 +79,9 @@ class BeingWritten(QWidget):
         writing: what it shows; None between two updates.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(parent)
+        self._clock = clock
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -131,7 +133,7 @@ class BeingWritten(QWidget):
 
     def _describe(self) -> None:
         """What a screen reader reads out, once a second while tokens come."""
-        now, words = time.monotonic(), "" if self.writing is None else self.writing.words
+        now, words = self._clock(), "" if self.writing is None else self.writing.words
         still = self.writing is None or all(self.writing.ended)
         if still or now - self._described >= ANNOUNCE_SECONDS:
             self._described = now
