@@ -133,10 +133,10 @@ class BeingWritten(QWidget):
 
     def _describe(self) -> None:
         """What a screen reader reads out, once a second while tokens come."""
-        now, words = self._clock(), "" if self.writing is None else self.writing.words
-        still = self.writing is None or all(self.writing.ended)
+        now, still = self._clock(), self.writing is None or all(self.writing.ended)
         if still or now - self._described >= ANNOUNCE_SECONDS:
             self._described = now
+            words = "" if self.writing is None else self.writing.words
             if words != self.accessibleDescription():
                 self.setAccessibleDescription(words)
 
@@ -185,7 +185,8 @@ class BeingWritten(QWidget):
         metrics = QFontMetricsF(painter.font())
         caret = "" if ended else CARET
         room = box.width() - metrics.horizontalAdvance(caret)
-        text = metrics.elidedText(line, Qt.TextElideMode.ElideLeft, int(room)) or (tr("(nothing)") if ended else "")
+        end = line[-(2 * int(room / metrics.averageCharWidth()) + 1) :]  # to measure thousands of letters takes long
+        text = metrics.elidedText(end, Qt.TextElideMode.ElideLeft, int(room)) or (tr("(nothing)") if ended else "")
         painter.setPen(theme.ink("text" if ended and line else "muted"))
         painter.drawText(box, _LEFT, text)
         if caret:

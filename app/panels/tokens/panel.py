@@ -72,13 +72,13 @@ class TokenInspectorPanel(Panel):
         self.empty.setWordWrap(True)
         self.empty.setObjectName("muted")
         self.being_written = BeingWritten()
-        self._stack = QStackedLayout()
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addLayout(self._stack, 1)
+        self._stack = QStackedLayout()
+        column.addLayout(self._stack, 1)  # before it has widgets: the first is shown at once, in a window of its own
+        self._stack.addWidget(self._build())
+        self._stack.addWidget(self.empty)
         column.addWidget(self.being_written)
 
     def _build(self) -> QWidget:
