@@ -20,7 +20,7 @@ WITH_TORCH = {
 
 OF_FOLDERS = {
     "adapter", "answers", "attentive", "chunk_loss", "gguf_reading", "loading", "measuring", "policy", "probe",
-    "reference", "sampling", "scoring", "snapshots",
+    "reference", "sampling", "scoring", "snapshots", "weights",
 }  # fmt: skip
 """Those of grpo_core.hf that name torch, transformers or peft."""
 
