@@ -98,10 +98,10 @@ class Breakpoint:
             (indices into ``values``, what to call the next part with).
         """
         known = np.flatnonzero(~np.isnan(values))
-        held = np.concatenate([[before], _TRUE[self.relation](values[known], self.value)])
+        is_true = np.concatenate([[before], _TRUE[self.relation](values[known], self.value)])
         if self.relation == "first":
-            held = np.logical_or.accumulate(held)
-        return known[held[1:] & ~held[:-1]], bool(held[-1])
+            is_true = np.logical_or.accumulate(is_true)
+        return known[is_true[1:] & ~is_true[:-1]], bool(is_true[-1])
 
     def at(self, value: float) -> str:
         """What is said where ``value`` has made it true, such as “entropy 0.998 nats, below 1”."""
@@ -138,16 +138,16 @@ class Watch:
         Args:
             values: its metrics.
         """
-        found = []
+        reached = []
         for one, before in self._held.items():
             value = values[one.series]
             if math.isnan(value):
                 continue
             now = one.holds(value)
             if now and not before:
-                found.append(one)
+                reached.append(one)
             self._held[one] = now or (before and one.relation == "first")
-        return tuple(found)
+        return tuple(reached)
 
 
 def nothing_before(name: str) -> np.ndarray:

@@ -71,8 +71,8 @@ class Answer:
 
     def to_json(self) -> str:
         """One line; :meth:`from_json` reads it back."""
-        held = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return json.dumps({name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in held.items()})
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return json.dumps({name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values.items()})
 
     @classmethod
     def from_json(cls, text: str) -> Answer:
@@ -81,9 +81,9 @@ class Answer:
         Raises:
             ValueError, TypeError: it is not such a line.
         """
-        held: dict[str, Any] = json.loads(text)
-        held.pop("words", None)  # earlier files hold what now follows from the completion
-        arrays: dict[str, Any] = {name: np.array(x) if isinstance(x, list) else x for name, x in held.items()}
+        stored: dict[str, Any] = json.loads(text)
+        stored.pop("words", None)  # earlier files hold what now follows from the completion
+        arrays: dict[str, Any] = {name: np.array(x) if isinstance(x, list) else x for name, x in stored.items()}
         per_token: list[Any] = [arrays.get(name) for name in ("tokens", "logp", "ref_logp", "dist_logp")]
         if not all(isinstance(x, np.ndarray) and x.dtype.kind in "if" for x in (*per_token, arrays.get("parts"))):
             raise ValueError("what should be numbers are none")
@@ -129,11 +129,11 @@ class Replayed:
 
     def to_json(self) -> str:
         """One line; :meth:`from_json` reads it back bit for bit."""
-        held = {
+        arrays = {
             name: (x.dtype.str, x.shape, base64.b64encode(np.ascontiguousarray(x).tobytes()).decode())
             for name, x in self.arrays.items()
         }
-        return json.dumps({"arrays": held, "measurements": self.measurements})
+        return json.dumps({"arrays": arrays, "measurements": self.measurements})
 
     @classmethod
     def from_json(cls, text: str) -> Replayed:
@@ -142,14 +142,14 @@ class Replayed:
         Raises:
             ValueError: it is not such a line.
         """
-        held = json.loads(text)
-        if not {*held["arrays"]} <= {*ARRAYS}:
+        stored = json.loads(text)
+        if not {*stored["arrays"]} <= {*ARRAYS}:
             raise ValueError("this is not a replayed update")
         arrays = {
             name: np.frombuffer(base64.b64decode(data), dtype).reshape(shape)
-            for name, (dtype, shape, data) in held["arrays"].items()
+            for name, (dtype, shape, data) in stored["arrays"].items()
         }
-        return cls(arrays=arrays, measurements=held["measurements"])
+        return cls(arrays=arrays, measurements=stored["measurements"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,14 +211,14 @@ AnyAnswer: TypeAlias = Answer | Replayed | FixedAnswers | UpdateTime
 
 def question_from_json(text: str) -> AnyQuestion:
     """A question of any kind from its line."""
-    held = json.loads(text)
-    if "first_answers" in held:
-        return FirstAnswers(run=held["run"], step=held["step"])
-    if "update_time" in held:
-        return UpdateTimeQuestion(run=held["run"], step=held["step"])
-    if "settings" in held:
-        return Replay(step=held["step"], settings=settings_from_json(held["settings"]))
-    return Question(**held)
+    stored = json.loads(text)
+    if "first_answers" in stored:
+        return FirstAnswers(run=stored["run"], step=stored["step"])
+    if "update_time" in stored:
+        return UpdateTimeQuestion(run=stored["run"], step=stored["step"])
+    if "settings" in stored:
+        return Replay(step=stored["step"], settings=settings_from_json(stored["settings"]))
+    return Question(**stored)
 
 
 def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:

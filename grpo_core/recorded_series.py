@@ -127,11 +127,11 @@ def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
 
 def of_reports(reports: Sequence[Report]) -> dict[str, float]:
     """The trainer's numbers, each the mean over the reports of this update that have it."""
-    found: dict[str, list[float]] = {}
+    values_of: dict[str, list[float]] = {}
     for report in reports:
         for name, value in report.numbers.items():
-            found.setdefault(TRAINER + name, []).append(value)
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            values_of.setdefault(TRAINER + name, []).append(value)
+    return {name: float(np.mean(values)) for name, values in values_of.items()}
 
 
 def metric(name: str) -> Metric:

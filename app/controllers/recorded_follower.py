@@ -246,17 +246,17 @@ def _stamp(path: Path) -> object:
     if path.is_file():
         beside = (path, path.with_name(path.name + "-wal"))
         return tuple((s.st_mtime_ns, s.st_size) for s in (file.stat() for file in beside if file.exists()))
-    found: list[tuple[str, int, int]] = []
+    changes: list[tuple[str, int, int]] = []
     for folder, inside, files in os.walk(path):
         here = Path(folder)
         if len(here.relative_to(path).parts) >= DEPTH:
             inside.clear()
-        found.append((folder, here.stat().st_mtime_ns, 0))
+        changes.append((folder, here.stat().st_mtime_ns, 0))
         for name in files:
             if name.endswith(LOOKED_AT):
                 facts = (here / name).stat()
-                found.append((name, facts.st_mtime_ns, facts.st_size))
-    return tuple(found)
+                changes.append((name, facts.st_mtime_ns, facts.st_size))
+    return tuple(changes)
 
 
 def _goes_on(before: Source, fresh: Source) -> bool:

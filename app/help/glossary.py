@@ -85,9 +85,9 @@ class Glossary:
     def search(self, text: str) -> list[Entry]:
         """Entries in which every word of ``text`` occurs: those named so first, then by title."""
         words = text.casefold().split()
-        found = [entry for entry in self if all(word in _everything(entry) for word in words)]
+        entries = [entry for entry in self if all(word in _everything(entry) for word in words)]
         first = words[0] if words else ""
-        return sorted(found, key=lambda entry: (bool(first) and first not in _names(entry), entry.title.casefold()))
+        return sorted(entries, key=lambda entry: (bool(first) and first not in _names(entry), entry.title.casefold()))
 
 
 def load_glossary(path: Path) -> Glossary:
@@ -100,8 +100,8 @@ def load_glossary(path: Path) -> Glossary:
         text = path.read_text("utf-8")
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"line (\d+)", str(error))
-        raise GlossaryError(int(found[1]) if found else len(text.splitlines()), tr("this is not TOML")) from None
+        place = re.search(r"line (\d+)", str(error))
+        raise GlossaryError(int(place[1]) if place else len(text.splitlines()), tr("this is not TOML")) from None
     except (OSError, UnicodeDecodeError) as error:
         raise GlossaryError(1, tr("{path} cannot be read ({error})").format(path=path, error=error)) from None
     entries = {id: _entry(id, table, text) for id, table in tables.items()}

@@ -57,7 +57,7 @@ def load_references(path: Path) -> tuple[Reference, ...]:
             tr("References: {path} cannot be read ({error}).").format(path=path, error=error)
         ) from None
     parts = {field.name for field in fields(Reference)}
-    found = []
+    references = []
     for number, entry in enumerate(stored, start=1):
         if not isinstance(entry, dict) or set(entry) != parts:
             raise ReferencesError(
@@ -65,8 +65,8 @@ def load_references(path: Path) -> tuple[Reference, ...]:
                     number=number, parts=", ".join(sorted(parts))
                 )
             )
-        found.append(Reference(**{**entry, "gist": tr(entry["gist"])}))
-    return tuple(sorted(found, key=lambda reference: reference.year))
+        references.append(Reference(**{**entry, "gist": tr(entry["gist"])}))
+    return tuple(sorted(references, key=lambda reference: reference.year))
 
 
 @cache

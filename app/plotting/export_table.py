@@ -18,12 +18,12 @@ from app.plotting.twin_stack import TwinStack
 
 def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
     """(title, columns, rows) of every table of ``widget`` that is not hidden, rows in the order on screen."""
-    found: list[tuple[str, Sequence[Column], Rows]] = []
+    tables: list[tuple[str, Sequence[Column], Rows]] = []
     twins = widget.findChildren(TwinStack)
     for twin in twins:
         if twin.isVisibleTo(widget):
             columns, rows = twin.plot.table()
-            found.append((twin.plot.title, columns, rows))
+            tables.append((twin.plot.title, columns, rows))
     for table in widget.findChildren(TableTwin):
         if table.isVisibleTo(widget) and not any(twin.isAncestorOf(table) for twin in twins):
             model = table.table
@@ -31,8 +31,8 @@ def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
                 [model.value(place, column) for column in range(len(model.columns))]
                 for place in range(model.rowCount())
             ]
-            found.append((table.accessibleName(), model.columns, shown))
-    return [(title, columns, rows) for title, columns, rows in found if columns]
+            tables.append((table.accessibleName(), model.columns, shown))
+    return [(title, columns, rows) for title, columns, rows in tables if columns]
 
 
 def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:

@@ -66,11 +66,11 @@ def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Pr
     Raises:
         RunFileError: its file cannot be read.
     """
-    found = _read(source, cursor.step) if known is None else known
-    if found.step is None or found.evaluated is None:
-        return found
-    passed = cursor.pass_of(found.step.passes)
-    return _with_pass(found, found.evaluated, passed)
+    prepared = _read(source, cursor.step) if known is None else known
+    if prepared.step is None or prepared.evaluated is None:
+        return prepared
+    passed = cursor.pass_of(prepared.step.passes)
+    return _with_pass(prepared, prepared.evaluated, passed)
 
 
 def _read(source: Source, number: int) -> Prepared:

@@ -177,12 +177,12 @@ class RunHandle:
 
     def settings_at(self, step: int) -> Settings:
         """What update ``step`` ran under."""
-        held = self.changes[0][1]
+        latest = self.changes[0][1]
         for first, settings in self.changes:
             if first > step:
                 break
-            held = settings
-        return held
+            latest = settings
+        return latest
 
     def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
         """What is to be done in a thread before the place of ``cursor`` can be shown; None where nothing is.
@@ -216,14 +216,14 @@ class RunHandle:
         if number <= 0:
             return None
         if number not in self._kept:
-            found = self.elsewhere(number)
-            if found is None and self.parent is not None and number <= (self.branched_at or 0):
-                found = self.parent.step(number)
-            if found is None:
-                found = self._from_file(number)
-            if found is None:
+            step = self.elsewhere(number)
+            if step is None and self.parent is not None and number <= (self.branched_at or 0):
+                step = self.parent.step(number)
+            if step is None:
+                step = self._from_file(number)
+            if step is None:
                 return None
-            self.keep(found)
+            self.keep(step)
         return self._kept[number]
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:

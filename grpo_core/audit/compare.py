@@ -73,7 +73,7 @@ def losses(step: Step, theirs: np.ndarray, processes: int) -> list[Comparison]:
     """The loss of each micro-batch; ``theirs`` (N, M) as each of the processes computed it, NaN where not recorded."""
     precision = precision_of(step)
     rounding = BFLOAT16 if in_bfloat16(step) else SINGLE if precision is None else max(SINGLE, precision.relative)
-    found = []
+    comparisons = []
     for n in range(step.passes):
         moved = np.zeros(step.part.max() + 1) if precision is None else moved_by_rounding(step, n, precision)
         terms, each = recompute.terms(step, n), recompute.part_losses(step, n)
@@ -86,13 +86,13 @@ def losses(step: Step, theirs: np.ndarray, processes: int) -> list[Comparison]:
             rows = step.part[n] == part
             ours = float(each[part]) * processes
             scale = float(summands[rows].sum()) * processes + abs(ours)
-            found.append(
+            comparisons.append(
                 Comparison(
                     what="loss", ours=ours, theirs=float(theirs[n, part]), passed=n, part=int(part),
                     allowed=LOSS_STEPS * rounding * scale + float(moved[part]) * processes + 1e-12,
                 )
             )  # fmt: skip
-    return found
+    return comparisons
 
 
 def advantages(step: Step) -> list[Comparison]:

@@ -209,9 +209,9 @@ def _one_part(passes: int, rows: int) -> np.ndarray:
 
 def _resumed(step: Step, work: Task) -> State:
     """The state in which ``step`` ended."""
-    held = step.resume
+    recorded = step.resume
     fresh = start(work, 2)
-    if not held.keys() >= STATE or held["logits"].shape != fresh.logits.shape[1:]:
+    if not recorded.keys() >= STATE or recorded["logits"].shape != fresh.logits.shape[1:]:
         raise GrpoError(
             tr(
                 "Update {step} does not hold a bandit's policy, so no run can go on from it; choose an update of a "
@@ -219,9 +219,9 @@ def _resumed(step: Step, work: Task) -> State:
             ).format(step=step.step)
         )
     logits, first, second, critic = (
-        runs_last(np.stack([held[name]] * 2)) for name in ("logits", "adam_m", "adam_v", "critic")
+        runs_last(np.stack([recorded[name]] * 2)) for name in ("logits", "adam_m", "adam_v", "critic")
     )
-    moments = Moments(first=first, second=second, steps=int(held["adam_steps"][0]))
+    moments = Moments(first=first, second=second, steps=int(recorded["adam_steps"][0]))
     return State(step=step.step, logits=logits, moments=moments, critic=critic)
 
 

@@ -141,7 +141,7 @@ def _update(
     old_logp = logp = gather(dist, where)
     ref_logp = gather(ref_dist, where)
     advantage, values, critic = _compared(settings, batch, state.critic, old_logp, ref_logp)
-    held: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    passes: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     logits, moments = state.logits, state.moments
     for passed in range(settings.learner.mu):
         poll()
@@ -149,11 +149,11 @@ def _update(
             dist = policy.log_probs(logits, temperature)
             prob, logp = np.exp(dist), gather(dist, where)
         change = _gradient(settings, batch, where, dist, prob, ref_dist, logp, old_logp, ref_logp, advantage)
-        held.append((logp, dist, change))
+        passes.append((logp, dist, change))
         logits, moments = stepped(settings.optimizer, logits, change, moments)
     if settings.optimizer.step_length is not None:
         logits = rescaled(state.logits, logits, settings.optimizer.step_length)
-    logps, dists, changes = (list(arrays) for arrays in zip(*held, strict=True))
+    logps, dists, changes = (list(arrays) for arrays in zip(*passes, strict=True))
     return Update(
         state=State(step=state.step + 1, logits=logits, moments=moments, critic=critic),
         batch=batch, advantage=advantage, values=values, ref_logp=ref_logp, ref_dist_logp=ref_dist,

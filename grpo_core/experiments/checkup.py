@@ -73,15 +73,15 @@ def audits(settings: Settings, right: int, updates: int = UPDATES) -> np.ndarray
     Raises:
         SettingsError: the task is that of a language model.
     """
-    found: list[float] = []
+    probs: list[float] = []
     for done in simulate.updates(settings, [settings.seed]):
         temperature = settings.learner.temperature
-        if not found:
-            found.append(float(np.exp(done.dist_logp[0][0, 0, right])))
-        found.append(float(np.exp(policy.log_probs(done.state.logits, temperature)[0, 0, right])))
+        if not probs:
+            probs.append(float(np.exp(done.dist_logp[0][0, 0, right])))
+        probs.append(float(np.exp(policy.log_probs(done.state.logits, temperature)[0, 0, right])))
         if done.state.step == updates:
             break
-    return np.array(found)
+    return np.array(probs)
 
 
 def checkup(

@@ -62,11 +62,11 @@ def by_action(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:
 def moments(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, tuple[float, float]]:
     """Mean and standard deviation of each estimator over all tokens that π could draw, in nats."""
     prob = np.exp(logp)
-    found = {}
+    moments_of = {}
     for name, value in by_action(logp, ref_logp).items():
         mean = float(prob @ value)
-        found[name] = mean, float(np.sqrt(prob @ (value - mean) ** 2))
-    return found
+        moments_of[name] = mean, float(np.sqrt(prob @ (value - mean) ** 2))
+    return moments_of
 
 
 def pulls(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:

@@ -92,12 +92,12 @@ def switches(one: Member, settings: Settings) -> list[Switch]:
     if before is None or not one.preset:
         return []
     left = settings_of(before, settings).differences(settings_of(one, settings))
-    found = []
+    switches = []
     for lead in [*FOLLOWERS, *left]:
         if lead in left:
             together = (lead, *(path for path in FOLLOWERS.get(lead, ()) if path in left))
-            found.append(Switch(changes={path: left.pop(path) for path in together}))
-    return found
+            switches.append(Switch(changes={path: left.pop(path) for path in together}))
+    return switches
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,11 +65,11 @@ def tried(
         raise SettingsError("task.landscape", settings.task, "only the length toy has answers of a free length")
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
-    found = [_read(settings, state.logits, len(seeds))]
+    readings = [_read(settings, state.logits, len(seeds))]
     for _ in range(updates):
         state = update(settings, work, state, streams, poll).state
-        found.append(_read(settings, state.logits, len(seeds)))
-    right, wrong, chance = (np.array(values) for values in zip(*found, strict=True))
+        readings.append(_read(settings, state.logits, len(seeds)))
+    right, wrong, chance = (np.array(values) for values in zip(*readings, strict=True))
     return Lengths(right=right, wrong=wrong, chance=chance)
 
 

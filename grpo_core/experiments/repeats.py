@@ -93,10 +93,10 @@ def _measured(logp: np.ndarray, ref_logp: np.ndarray, batch: Batch, seeds: int) 
         """The mean of ``values`` (R, C) over the visited places, (R,)."""
         return np.asarray(np.where(mask, gather(values[..., None], where), 0.0).sum(axis=(1, 2)) / visits)
 
-    found = {
+    series = {
         "reward_mean": batch.rewards.mean(axis=-1),
         "max_prob": averaged(np.exp(logp.max(axis=-1))),
         "kl": averaged(kl.exact(logp, ref_logp)),
         "entropy": averaged(kl.entropy(logp)),
     }
-    return {name: values[:seeds] for name, values in found.items()}
+    return {name: values[:seeds] for name, values in series.items()}

@@ -63,5 +63,5 @@ def diagnose(
 
 
 def _without_finding(looked: set[str], findings: Sequence[Finding]) -> tuple[str, ...]:
-    found = {finding.check for finding in findings}
-    return tuple(check.title for name, check in CHECKS.items() if name in looked - found)
+    named = {finding.check for finding in findings}
+    return tuple(check.title for name, check in CHECKS.items() if name in looked - named)

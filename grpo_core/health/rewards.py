@@ -190,15 +190,15 @@ def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Ver
     if rows < ENOUGH_ROWS:
         return None
     covariance, names = sum(m.more["covariance"] for m in measures) / rows, measures[0].more["names"]
-    found = []
+    opposed = []
     for i in range(len(names)):
         for j in range(i):
             correlation, ratio = _opposition(covariance, i, j)
             if correlation <= OPPOSED and ratio >= COMPARABLE:
-                found.append((correlation, j, i))
-    if not found:
+                opposed.append((correlation, j, i))
+    if not opposed:
         return None
-    correlation, i, j = min(found)
+    correlation, i, j = min(opposed)
     left = covariance[i, i] + covariance[j, j] + 2 * covariance[i, j]
     what = tr(
         "Within groups “{one}” and “{other}” go against each other (correlation {correlation:.2f}); of their variance "

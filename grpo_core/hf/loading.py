@@ -146,9 +146,9 @@ def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
     written = generation_settings(files.whole).get("eos_token_id")
     named: list[Any] = [written, model.config.eos_token_id, tokenizer.eos_token_id]
     given = [number for each in named if each is not None for number in (each if isinstance(each, list) else [each])]
-    found = {number for number in given if type(number) is int}
-    if len(found) < len(set(map(str, given))):
+    ends = {number for number in given if type(number) is int}
+    if len(ends) < len(set(map(str, given))):
         raise refuse(files.path, tr("what it names as eos_token_id is no token's number"))
-    if not found:
+    if not ends:
         raise refuse(files.path, tr("it names no token that ends a completion (eos_token_id)"))
-    return tuple(sorted(found))
+    return tuple(sorted(ends))

@@ -124,10 +124,10 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4) -> Ways:
 
     def harmless(groups: list[np.ndarray]) -> bool:
         try:
-            found = torch.cat([_shared(model, batch, part, 4) for part in groups]).float().log_softmax(-1)
+            shared = torch.cat([_shared(model, batch, part, 4) for part in groups]).float().log_softmax(-1)
         except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, NotImplementedError):
             return False
-        return bool((found.exp() - plain.exp()).abs().max() < tolerance)
+        return bool((shared.exp() - plain.exp()).abs().max() < tolerance)
 
     alone = [rows[0:2], rows[2:4], rows[4:6]]
     return Ways(padding=harmless([rows]), sharing=harmless(alone))

@@ -52,8 +52,8 @@ def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+)", str(error))
-        line = int(found[1]) if found else max(len(text.splitlines()), 1)
+        place = re.search(r"\(at line (\d+)", str(error))
+        line = int(place[1]) if place else max(len(text.splitlines()), 1)
         raise LessonError(
             path.name, line, tr("this is not TOML ({reason})").format(reason=str(error).partition(" (at")[0])
         ) from None

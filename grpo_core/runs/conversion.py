@@ -53,14 +53,14 @@ def convert(
         RunFileError: something is there already, ``out`` cannot be written, or no update could be read.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
-    held = lock(out)
+    file_lock = lock(out)
     try:
         if out.exists():
             raise RunFileError(tr("{name} exists already; choose another name.").format(name=out.name))
         with replacing(out) as temporary:
             return _written(source, temporary, wanted, progress)
     finally:
-        release(held)
+        release(file_lock)
 
 
 def _written(

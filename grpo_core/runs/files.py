@@ -50,17 +50,17 @@ def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
 
     if not path.parent.is_dir():
         raise RunFileError(tr("There is no folder {parent}; choose one that exists.").format(parent=path.parent))
-    held = filelock.FileLock(lock_path(path), timeout=patience, thread_local=False)
+    file_lock = filelock.FileLock(lock_path(path), timeout=patience, thread_local=False)
     with explained(path, "written"):
         try:
-            held.acquire()
+            file_lock.acquire()
         except filelock.Timeout:
             raise InUseError(
                 tr("{name} is being written by another window; it can be opened for reading, or as a copy.").format(
                     name=path.name
                 )
             ) from None
-    return held
+    return file_lock
 
 
 def release(held: BaseFileLock) -> None:
@@ -75,12 +75,12 @@ def in_use(path: Path) -> bool:
     if not lock_path(path).exists():
         return False
     try:
-        held = lock(path, patience=0)
+        file_lock = lock(path, patience=0)
     except InUseError:
         return True
     except RunFileError:  # a lock that was left in a folder which cannot be written: nobody writes there
         return False
-    release(held)
+    release(file_lock)
     return False
 
 
@@ -107,11 +107,11 @@ def collapsed(path: Path) -> bool:
     """
     if not path.with_name(path.name + "-wal").exists():
         return True
-    held = lock(path, patience=0)
+    file_lock = lock(path, patience=0)
     try:
         return folded(path)
     finally:
-        release(held)
+        release(file_lock)
 
 
 def folded(path: Path) -> bool:

@@ -129,8 +129,8 @@ class RunReader:
             "SELECT min(step) FROM step WHERE step >= ?" if forwards else "SELECT max(step) FROM step WHERE step <= ?"
         )
         with explained(self.path):
-            found = self._connection.execute(query, (number,)).fetchone()[0]
-        return None if found is None else int(found)
+            nearest = self._connection.execute(query, (number,)).fetchone()[0]
+        return None if nearest is None else int(nearest)
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
         """What the model once answered, None if it was not asked."""

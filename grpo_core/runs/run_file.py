@@ -63,7 +63,7 @@ def copy_run(
     if target.exists() and target.samefile(source):
         raise RunFileError(tr("{name} cannot be saved over itself; choose another name.").format(name=target.name))
     with closing(opened(source)[0]) as reading:
-        held = lock(target)
+        file_lock = lock(target)
         try:
             with replacing(target) as temporary, closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
                 reading.execute("BEGIN")  # one state for all pieces: they would begin anew whenever a writer commits
@@ -72,7 +72,7 @@ def copy_run(
                 copy.execute("PRAGMA journal_mode=DELETE")
                 copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
         finally:
-            release(held)
+            release(file_lock)
 
 
 def _between_pieces(

@@ -124,8 +124,8 @@ def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
         stored = json.loads(rows.get(KEY, "[]"))
         if len(stored) > MOST_STRETCHES:
             raise ValueError("there are too many stretches")
-        found = tuple(Stretch(*map(_whole, row)) for row in stored)
-        ends = [0, *(place for s in found for place in (s.first, s.last))]
+        stretches = tuple(Stretch(*map(_whole, row)) for row in stored)
+        ends = [0, *(place for s in stretches for place in (s.first, s.last))]
         if any(a >= b for a, b in pairwise(ends)):
             raise ValueError("the stretches are not in order")
     except (TypeError, ValueError, RecursionError) as error:
@@ -134,7 +134,7 @@ def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
                 error=shortened(error)
             )
         ) from None
-    return found
+    return stretches
 
 
 def note(connection: sqlite3.Connection, stretches: Iterable[Stretch]) -> None:

@@ -47,8 +47,8 @@ def _grid(settings: Settings) -> dict[str, np.ndarray]:
 @lru_cache(maxsize=64)
 def at(settings: Settings) -> dict[str, float]:
     """Groups at the settings' own temperature."""
-    found = _named(groups_at(settings, [settings.learner.temperature]))
-    return {name: float(values[0]) for name, values in found.items()}
+    groups = _named(groups_at(settings, [settings.learner.temperature]))
+    return {name: float(values[0]) for name, values in groups.items()}
 
 
 @lru_cache(maxsize=64)

@@ -49,14 +49,14 @@ class Entry:
 
 def entries(examined: Result) -> list[Entry]:
     """The findings, serious ones first, the audit, and what was looked at without a finding."""
-    found: list[Entry] = []
+    listed: list[Entry] = []
     if examined.diagnosis is not None:
-        found += [_of_finding(finding) for finding in examined.diagnosis.findings]
+        listed += [_of_finding(finding) for finding in examined.diagnosis.findings]
     if examined.verdict is not None:
-        found.append(_of_verdict(examined.verdict))
+        listed.append(_of_verdict(examined.verdict))
     if examined.diagnosis is not None:
-        found.append(_of_the_rest(examined.diagnosis))
-    return found
+        listed.append(_of_the_rest(examined.diagnosis))
+    return listed
 
 
 def problems(examined: Result) -> list[str]:
@@ -106,9 +106,11 @@ def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
     if diagnosis is None:
         return NOTHING_YET
     more = run.head - diagnosis.updates - len(diagnosis.unreadable)
-    found = tr("{updates} updates examined; findings: {count}.").format(
+    sentence = tr("{updates} updates examined; findings: {count}.").format(
         updates=diagnosis.updates, count=len(diagnosis.findings)
     )
     if more <= 0:
-        return found
-    return tr("{found} More have been written since: {more}. Examine again to see them.").format(found=found, more=more)
+        return sentence
+    return tr("{found} More have been written since: {more}. Examine again to see them.").format(
+        found=sentence, more=more
+    )

@@ -89,8 +89,8 @@ def read_end(path: Path, key_of: KeyOf) -> LineIndex:
 
 def _extended(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex) -> LineIndex:
     at = Place(byte=before.byte, lines=before.lines)
-    found = [(start, *key) for start, key in placed_lines(path, notes, note_torn=True, at=at, parse=key_of)]
-    kept, more = before.finished, np.array(found, np.int64).reshape(-1, 3)
+    entries = [(start, *key) for start, key in placed_lines(path, notes, note_torn=True, at=at, parse=key_of)]
+    kept, more = before.finished, np.array(entries, np.int64).reshape(-1, 3)
     return LineIndex(
         file=before.file, first=before.first, byte=at.byte, lines=at.lines,
         starts=np.concatenate([before.starts[kept], more[:, 0]]),

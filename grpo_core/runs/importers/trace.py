@@ -268,12 +268,12 @@ def _texts(columns: list[Columns]) -> Texts:
 
 def _reports(path: Path) -> dict[int, list[Report]]:
     """The lines of a log, by the trainer's step."""
-    found: dict[int, list[Report]] = {}
+    reports: dict[int, list[Report]] = {}
     for line in complete_lines(path, []):
         if isinstance(line, dict) and isinstance(line.get("logs"), dict) and isinstance(line.get("step"), int):
             numbers = {str(k): float(v) for k, v in line["logs"].items() if isinstance(v, (int, float))}
-            found.setdefault(line["step"], []).append(Report(step=line["step"], numbers=numbers))
-    return found
+            reports.setdefault(line["step"], []).append(Report(step=line["step"], numbers=numbers))
+    return reports
 
 
 def last_line(step: StepFiles) -> dict[str, Any]:

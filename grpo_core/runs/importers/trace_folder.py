@@ -138,8 +138,8 @@ def _written(step: StepFiles) -> float:
 
 
 def _attempts(home: Path) -> list[tuple[int, Path]]:
-    found = [(int(path.name[7:]), path) for path in home.glob("attempt*") if path.name[7:].isdigit()]
-    return sorted(found)
+    attempts = [(int(path.name[7:]), path) for path in home.glob("attempt*") if path.name[7:].isdigit()]
+    return sorted(attempts)
 
 
 def _sound(line: Any) -> bool:

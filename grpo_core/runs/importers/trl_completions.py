@@ -54,9 +54,9 @@ class TrlCompletions(TextRun):
 
     def refresh(self) -> int:
         names = [self.path.name] if self.path.is_file() else names_in(self._folder)
-        found = numbered(self._folder, names, BEFORE, AFTER)
-        self.labels, self._files = [number for number, _ in found], [file for _, file in found]
-        return len(found)
+        files = numbered(self._folder, names, BEFORE, AFTER)
+        self.labels, self._files = [number for number, _ in files], [file for _, file in files]
+        return len(files)
 
     def stamp(self, position: int) -> tuple[int, ...]:
         return file_stamp(self._files[position - 1])

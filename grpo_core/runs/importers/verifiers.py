@@ -212,10 +212,10 @@ def _key_of(line: bytes) -> tuple[int, int]:
     Raises:
         ValueError: it is no JSON.
     """
-    found = RUN.search(line, 0, NEAR)
-    if found is not None and line.startswith(b"{") and line.rstrip().endswith(b"}"):
+    match = RUN.search(line, 0, NEAR)
+    if match is not None and line.startswith(b"{") and line.rstrip().endswith(b"}"):
         with suppress(ValueError, RecursionError):
-            run = json.JSONDecoder().raw_decode(line[found.end() : found.end() + NEAR].decode("utf-8", "replace"))[0]
+            run = json.JSONDecoder().raw_decode(line[match.end() : match.end() + NEAR].decode("utf-8", "replace"))[0]
             if type(as_dict(as_dict(run).get("work")).get("step")) is int:
                 return _key_of_run(run)
     return _key_of_run(as_dict(as_dict(json.loads(line)).get("run")))

@@ -80,8 +80,8 @@ class RaceResults:
 
     def ranked(self) -> list[tuple[str, float]]:
         """Names and median final rewards, the best first."""
-        found = [(name, float(digest.courses["reward"].middle[-1])) for name, digest in self.digests.items()]
-        return sorted(found, key=lambda one: -one[1])
+        rewards = [(name, float(digest.courses["reward"].middle[-1])) for name, digest in self.digests.items()]
+        return sorted(rewards, key=lambda one: -one[1])
 
     def coinciding(self) -> list[list[str]]:
         """Groups of algorithms whose runs are the same, seed by seed and update by update, but for rounding."""

@@ -41,8 +41,8 @@ class GridAxis:
         if not self.numeric:
             return np.array([self.values.index(v) if v in self.values else np.nan for v in values], dtype=float)
         grid = np.array(self.values, dtype=float)
-        found = np.interp(np.asarray(values, dtype=float), grid, np.arange(len(grid)), left=np.nan, right=np.nan)
-        return np.asarray(found)
+        places = np.interp(np.asarray(values, dtype=float), grid, np.arange(len(grid)), left=np.nan, right=np.nan)
+        return np.asarray(places)
 
     def nearest(self, x: float) -> int:
         """The index of the value nearest to place ``x``."""
