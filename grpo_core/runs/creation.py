@@ -13,17 +13,18 @@ from grpo_core.runs.database import APPLICATION_ID, VERSION, transaction
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.meta import RunMeta, meta_rows, origin_record
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.schema import SCHEMA
+from grpo_core.runs.schema import TABLES
 
 
 def build(path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, int] | None) -> None:
-    """A whole, closed run file without updates of its own."""
+    """A whole, closed run file without updates of its own, in one transaction: each that is committed waits for the disk."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
-        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version={VERSION}")
-        connection.executescript(SCHEMA)
         with transaction(connection):
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version={VERSION}")
+            for statement in TABLES.values():
+                connection.execute(statement)
             rows = meta_rows(meta, origin) | {"series": series.NAMES_JSON}
             connection.executemany("INSERT INTO meta(key, value) VALUES (?, ?)", rows.items())
             _insert_snapshot(connection, 0, "origin", *origin_record(origin))

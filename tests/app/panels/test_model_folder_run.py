@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +26,11 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 
-pytestmark = pytest.mark.one_window
-
-pytest.importorskip("transformers")
-pytest.importorskip("peft")
+NEEDED = ("transformers", "peft")
+pytestmark = [
+    pytest.mark.one_window,
+    pytest.mark.skipif(any(find_spec(name) is None for name in NEEDED), reason="not installed: transformers or peft"),
+]
 
 ASKED = "Reply with the number only."
 
