@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.application import Application
 from app.messages import message
+from app.panels.registry import TIMELINE
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
 from app.window.main_window import MainWindow
+from app.window.saved_docks import put_back
 from app.workspace import frame
 from app.workspace.player import Mode
 from grpo_core.config import Settings
@@ -26,6 +28,8 @@ PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
 """Tests wait for many frames; the rate that people see is held by test_performance_guards.py."""
 MOST_FRAMES = 5
 """While a run goes on, each frame brings about another: a test that settles then has seen a few."""
+ATTEMPTS = 2
+"""To put the docks of a shared window back, before they are arranged anew."""
 SIZE = (1366, 768)
 """Of a window that was just made."""
 message.READ_MS = 10_000_000  # what is said stays until a test has read it
@@ -38,6 +42,8 @@ class Driver:
     program: Application
     qtbot: QtBot
     preferences: Preferences
+    docks: QByteArray | None = None
+    """How the docks of a window that tests share stand after a start; None before that was looked up."""
 
     def settle(self) -> None:
         """Let the window draw what is due, and what that brings about: a new height may show or hide a row."""
@@ -159,7 +165,8 @@ def shared(request: pytest.FixtureRequest, window_of_module: Driver, qtbot: QtBo
     marker = request.node.get_closest_marker("one_window")
     if marker is not None:
         _as_at_a_start(window_of_module, marker.args)
-    window_of_module.settle()
+    else:
+        window_of_module.settle()
     for root in (window_of_module.program, *QApplication.topLevelWidgets()):  # looked for after the module's last test
         root.setProperty(OUTLIVES_A_TEST, True)
 
@@ -194,12 +201,41 @@ def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
     program.look.set(driver.preferences.theme, driver.preferences.scale, legible=0)
     program.lessons.progress.reached.clear()
     program.lessons.progress.history.clear()
-    _let_go(window, [id for id in window.panels.made if id in anew or not window.panels.specs[id].eager])
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*SIZE)
     window.show()
     window.activateWindow()
+    _put_docks_back(driver)  # first: a panel that is seen would be made again at once
+    _let_go(window, [id for id in window.panels.made if id in anew or not window.panels.specs[id].eager])
+    _draw_until_docks_stand(driver)
+
+
+def _put_docks_back(driver: Driver) -> None:
+    """Put the docks where they stand after a start. To arrange them anew costs 0.1 s, to leave them there nothing."""
+    window = driver.program.window
+    if driver.docks is None:
+        window.show_layout(driver.preferences.layout)
+        return
+    if window.saveState() != driver.docks:
+        put_back(window, window.docks, driver.docks)
+    window.panels.of(TIMELINE).show()
+    window.focus_picture()
+    window.arranged.emit()
+
+
+def _draw_until_docks_stand(driver: Driver) -> None:
+    """Draw: what a panel shows of the new run may ask for another height than what it showed of the one before."""
+    window = driver.program.window
+    for _ in range(ATTEMPTS):
+        driver.settle()
+        if driver.docks is None:
+            driver.docks = window.saveState()
+        if window.saveState() == driver.docks:
+            return
+        put_back(window, window.docks, driver.docks)
     window.show_layout(driver.preferences.layout)
+    driver.settle()
+    driver.docks = window.saveState()
 
 
 def _let_go(window: MainWindow, panels: Sequence[str]) -> None:

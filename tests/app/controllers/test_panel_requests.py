@@ -11,6 +11,8 @@ from app.panels import registry
 from grpo_core.config import Settings
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 
 def test_completions_are_shown_in_the_token_inspector(driver: Driver) -> None:
     window = driver.program.window

@@ -21,6 +21,8 @@ from grpo_core.runs.manifest import Manifest
 from grpo_core.runs.session import save_session
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 ROW = b"1+1=,2\n"
 
 

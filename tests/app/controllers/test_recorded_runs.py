@@ -23,6 +23,8 @@ from tests.app.conftest import Driver
 from tests.core.runs.importers.test_text_sources import several_runs
 from tests.core.traces import DATA
 
+pytestmark = pytest.mark.one_window
+
 SOURCES = DATA.parent / "sources"
 
 

@@ -15,6 +15,8 @@ from grpo_core.config import language_settings
 from tests.app.conftest import Driver
 from tests.app.stories.hands import row_of
 
+pytestmark = pytest.mark.one_window
+
 
 def choose(driver: Driver, path: str, value: str) -> None:
     """Choose a word in a row of the controls."""
@@ -40,6 +42,7 @@ def wait(driver: Driver) -> None:
     driver.settle()
 
 
+@pytest.mark.own_window  # it names runs by how many there were
 def test_the_task_chosen_before_the_first_update_is_the_one_that_trains(driver: Driver) -> None:
     choose(driver, "task.landscape", "double_peak")
     driver.run(1)
@@ -69,6 +72,7 @@ def test_without_updates_the_run_is_replaced_and_undo_brings_the_settings_back(d
     assert (len(workspace.runs), shown(driver).origin.settings.bandit.actions) == (1, 6)
 
 
+@pytest.mark.own_window  # it names runs by how many there were
 def test_with_updates_a_new_run_begins_and_undo_returns_to_the_old_one(driver: Driver) -> None:
     driver.run(3)
     first, workspace = shown(driver), driver.program.workspace
