@@ -87,9 +87,12 @@ class Panel(QWidget):
         now = time.monotonic()
         if not view.running or now - self._described >= DESCRIBE_SECONDS:
             self._described = now
-            sentence = self.summary(view)
-            if sentence != self.accessibleDescription():
-                self.setAccessibleDescription(sentence)
+            self.describe(self.summary(view))
+
+    def describe(self, sentence: str) -> None:
+        """Have screen readers say ``sentence`` of the panel; one with a plot says it of the plot too."""
+        if sentence != self.accessibleDescription():
+            self.setAccessibleDescription(sentence)
 
     @property
     def seen(self) -> bool:

@@ -179,7 +179,7 @@ class HistoryChart(Plot):
             band.setVisible(name in visible)
             ends += band.extent() if name in visible else ()
         if self.rings is not None:
-            self.rings.setVisible("max_prob" in visible)
+            self.rings.setVisible("max_prob" in visible and bool(self._ringed_places))
         finite = [end for end in ends if math.isfinite(end)]
         self._extent = (min(finite), max(finite)) if finite else None
 

@@ -98,7 +98,6 @@ class PolicyBarsPanel(Panel):
         self.twin.legend.set_entries(LEGEND_WITH_EARLIER if earlier.names else LEGEND)
         show_policy(self.plot, shown, view.selection.action, guess=self._guess)
         self.twin.show_headline(self.plot.picture.sentence)
-        self.twin.set_summary(self.summary(view))
         self.twin.refresh()
 
     def show_guess(self, guess: Guess | None) -> None:
@@ -139,6 +138,10 @@ class PolicyBarsPanel(Panel):
         if self._rewards is None or self._rewards[0] != settings.task:
             self._rewards = settings.task, learners.origin(settings).action_rewards
         return self._rewards[1]
+
+    def describe(self, sentence: str) -> None:
+        super().describe(sentence)
+        self.twin.set_summary(sentence)
 
     def summary(self, view: View) -> str:
         shown = self._picture

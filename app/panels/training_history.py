@@ -150,7 +150,6 @@ class TrainingHistoryPanel(Panel):
             chart.show_repeats(behind)
             chart.set_marks(marks)
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
-            twin.set_summary(self.summary(view))
             twin.refresh()
 
     def _draw_trials(self, view: View) -> None:
@@ -174,6 +173,11 @@ class TrainingHistoryPanel(Panel):
         if event.size().height() != event.oldSize().height():  # there may be room for the trials, or none any more
             self._drawn = None
             self.workspace.request_frame()
+
+    def describe(self, sentence: str) -> None:
+        super().describe(sentence)
+        for twin in self.twins:
+            twin.set_summary(sentence)
 
     def summary(self, view: View) -> str:
         sentence = tr("No update yet.")

@@ -51,20 +51,22 @@ class Words(QGraphicsItem):
         self.backed = False
         self._theme: Theme | None = None
         self._font = QFont()
+        self._metrics = QFontMetricsF(self._font)
         self._box = QRectF()
 
     def dress(self, theme: Theme, scale: float) -> None:
         self._theme, self._font = theme, theme.font("digits", scale)
+        self._metrics = QFontMetricsF(self._font)
         self.update()
 
     def width(self, text: str) -> float:
         """Width of ``text`` in pixels."""
-        return QFontMetricsF(self._font).horizontalAdvance(text)
+        return self._metrics.horizontalAdvance(text)
 
     @property
     def line(self) -> float:
         """Height of a line in pixels."""
-        return QFontMetricsF(self._font).height()
+        return self._metrics.height()
 
     def place(self, words: Sequence[Word]) -> None:
         """Show these instead."""
@@ -100,7 +102,7 @@ class Words(QGraphicsItem):
             if self.backed:
                 painter.fillRect(area.adjusted(-2, 1, 2, -1), ground)
             painter.setPen(self._theme.ink(word.meaning))
-            painter.drawText(QPointF(area.left(), area.top() + QFontMetricsF(self._font).ascent()), word.text)
+            painter.drawText(QPointF(area.left(), area.top() + self._metrics.ascent()), word.text)
 
     def _paint_leader(self, painter: QPainter, word: Word, end: QPointF) -> None:
         """A thin line from the end of the curve, and a sample of its kind of line beside the text."""

@@ -61,6 +61,7 @@ class LaneChart(PlaceChart):
 
     def __init__(self, title: str, *, drag: str = "", headed: bool = True, parent: QWidget | None = None) -> None:
         super().__init__(title, drag=drag, parent=parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # what lies below need not be painted
         self._headed = headed
         self.picture = NOTHING
         self.on_paper = False

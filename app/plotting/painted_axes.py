@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
@@ -32,15 +33,23 @@ class Axes:
     y: tuple[float, float]
     pad: float
 
+    @cached_property
+    def _ends(self) -> tuple[float, float, float, float]:
+        """Left end and width of x, lower end and height of y, in pixels: a picture asks for some hundred places."""
+        area, pad = self.area, self.pad
+        return area.left(), area.width(), area.bottom() - pad, area.height() - 2 * pad
+
     def at_x(self, x: float) -> float:
         """Pixels from the left of the widget."""
         low, high = self.x
-        return self.area.left() + (x - low) / (high - low) * self.area.width()
+        left, width, _, _ = self._ends
+        return left + (x - low) / (high - low) * width
 
     def at_y(self, y: float) -> float:
         """Pixels from the top of the widget."""
         low, high = self.y
-        return self.area.bottom() - self.pad - (y - low) / (high - low) * (self.area.height() - 2 * self.pad)
+        _, _, base, height = self._ends
+        return base - (y - low) / (high - low) * height
 
     def at(self, x: float, y: float) -> QPointF:
         """A point of the data in pixels."""

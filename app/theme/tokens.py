@@ -103,6 +103,10 @@ class Theme:
     mono: str = ""
     legible: int = 0
 
+    def __hash__(self) -> int:
+        """By the name alone: inks are looked up by theme some thirty times a frame."""
+        return hash(self.name)
+
     def hex(self, meaning: str) -> str:
         """The token of ``meaning``.
 
