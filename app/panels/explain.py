@@ -146,7 +146,7 @@ class ExplainPanel(Panel):
     def _show(self, node: Node, view: View) -> None:
         self._node = node
         number = view.run.label(view.cursor.step)
-        self.heading.setText(tr("{title}, update {step}").format(title=node.title, step=number))
+        self.heading.setText(tr("{title}, update {step:,}").format(title=node.title, step=number))
         for label, latex in ((self.formula, node.latex), (self.values, node.latex_values)):
             label.show_latex(latex, view.theme, view.scale)
             label.setVisible(bool(latex))

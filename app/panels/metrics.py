@@ -130,7 +130,9 @@ class MetricsPanel(Panel):
 
     def summary(self, view: View) -> str:
         numbers = [f"{METRICS[c.name].title} {shown(numbers_of(view)[c.name])}" for c in self.cards[1:]]
-        return tr("Update {step}: {numbers}.").format(step=view.run.label(view.cursor.step), numbers=", ".join(numbers))
+        return tr("Update {step:,}: {numbers}.").format(
+            step=view.run.label(view.cursor.step), numbers=", ".join(numbers)
+        )
 
     def _on_activated(self, name: str) -> None:
         if name in METRICS:

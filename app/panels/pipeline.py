@@ -14,6 +14,7 @@ from app.panels.stage_button import STAGE_NAMES, StageButton
 from app.plotting.numbers import shown, summed
 from app.theme.labels import Label
 from app.workspace.cursor import Stage
+from app.workspace.place_shown import place_shown
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import advantage_of
 from app.workspace.view import View
@@ -87,7 +88,7 @@ class PipelinePanel(Panel):
         settings = _settings(view)
         self.strip.set_look(view.theme, view.scale)
         self.area.setVisible(not view.run.why_no_step)
-        place = self._place(view)
+        place = place_shown(view)
         changed = self._change is not None and self._draw_change(*self._change)
         if not changed:
             self.strip.set_terms(objective_terms(settings.objective))
@@ -117,16 +118,6 @@ class PipelinePanel(Panel):
                 return True
         return False
 
-    def _place(self, view: View) -> tuple[int, int] | None:
-        """The completion and token whose values stand below the terms."""
-        step = view.step.step
-        if step is None:
-            return None
-        row = view.selection.row
-        if row is None or row >= len(step.group):
-            return (0, 0) if bool(step.mask[0].any()) else None
-        return row, min(view.selection.token, max(int(step.mask[row].sum()) - 1, 0))
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
@@ -137,7 +128,7 @@ class PipelinePanel(Panel):
             if view.run.why_no_step:
                 return view.run.why_no_step
             return tr("No update yet: sample, score, normalize and update come with the first one.")
-        return tr("Update {step}: {stage}.").format(
+        return tr("Update {step:,}: {stage}.").format(
             step=view.run.label(view.cursor.step), stage=_name(view.cursor.stage, view)
         )
 
@@ -172,7 +163,7 @@ class PipelinePanel(Panel):
     @Slot(str)
     def _on_term(self, key: str) -> None:
         view = self.workspace.view
-        place = self._place(view)
+        place = place_shown(view)
         if place is None:
             return
         row, token = place

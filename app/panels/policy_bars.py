@@ -151,7 +151,7 @@ class PolicyBarsPanel(Panel):
             return stage_sentence(shown)
         best = int(shown.now.argmax())
         moved = tr(", {old:.2f} before").format(old=shown.old[best]) if view.step.step is not None else ""
-        likeliest = tr("Update {step}: the likeliest action is {names} with {now:.2f}{moved}.").format(
+        likeliest = tr("Update {step:,}: the likeliest action is {names} with {now:.2f}{moved}.").format(
             step=view.cursor.step, names=shown.names[best], now=shown.now[best], moved=moved
         )
         return f"{likeliest} {stage_sentence(shown)}"

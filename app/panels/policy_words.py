@@ -60,19 +60,19 @@ def _moved(picture: PolicyPicture) -> str:
     place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}
     whole, one_pass = {
         (True, True): (
-            tr("Update {step}: more probability for {up}, less for {down}."),
+            tr("Update {step:,}: more probability for {up}, less for {down}."),
             tr("Update, pass {number} of {passes}: more probability for {up}, less for {down}."),
         ),
         (True, False): (
-            tr("Update {step}: more probability for {up}, a little less for the others."),
+            tr("Update {step:,}: more probability for {up}, a little less for the others."),
             tr("Update, pass {number} of {passes}: more probability for {up}, a little less for the others."),
         ),
         (False, True): (
-            tr("Update {step}: less probability for {down}, a little more for the others."),
+            tr("Update {step:,}: less probability for {down}, a little more for the others."),
             tr("Update, pass {number} of {passes}: less probability for {down}, a little more for the others."),
         ),
         (False, False): (
-            tr("Update {step}: no probability moves by a thousandth."),
+            tr("Update {step:,}: no probability moves by a thousandth."),
             tr("Update, pass {number} of {passes}: no probability moves by a thousandth."),
         ),
     }[bool(up), bool(down)]

@@ -159,7 +159,7 @@ class StepDetailPanel(Panel):
             return view.run.why_no_step or tr("No update yet.")
         place = [column.name for column in step_table.columns(view.step.step)].index("clipped")
         clipped = sum(1 for row in self._rows if row.cells[place])
-        return tr("Update {step}, pass {passed}: {count} tokens, {clipped} clipped.").format(
+        return tr("Update {step:,}, pass {passed}: {count} tokens, {clipped} clipped.").format(
             step=view.run.label(view.cursor.step), passed=view.step.passed + 1, count=len(self._rows), clipped=clipped
         )
 

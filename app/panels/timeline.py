@@ -66,7 +66,7 @@ class TimelineTrack(QWidget):
     def show_view(self, view: View) -> None:
         """Draw this state."""
         self._view = view
-        self.setAccessibleDescription(tr("Update {step} of {head}.").format(step=view.cursor.step, head=view.head))
+        self.setAccessibleDescription(tr("Update {step:,} of {head:,}.").format(step=view.cursor.step, head=view.head))
         self.update()
 
     def _x(self, step: float, head: int) -> float:
@@ -253,7 +253,7 @@ class TimelinePanel(Panel):
 
     def summary(self, view: View) -> str:
         marks = len(view.run.changes) - 1
-        sentence = tr("Update {step} of {head}; settings changed {marks} times.").format(
+        sentence = tr("Update {step:,} of {head:,}; settings changed {marks} times.").format(
             step=view.run.label(view.cursor.step), head=view.run.label(view.head), marks=marks
         )
         return f"{sentence} {stretches_text(view.run.thinned)}".rstrip()

@@ -170,7 +170,7 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return LEFT if what.kind in WORDS else RIGHT
         if role == Qt.ItemDataRole.FontRole and what.kind == "mono":
-            return self.theme.font("mono", self.factor)
+            return self.theme.font("answer", self.factor)
         if role == Qt.ItemDataRole.ForegroundRole:
             return self.ink(place, column)
         if role == Qt.ItemDataRole.ToolTipRole:

@@ -44,6 +44,7 @@ class TableTwin(QTableView):
         super().__init__(parent)
         self.theme, self.factor = LIGHT, 1.0
         self._filling = False
+        self._fitted: tuple[object, ...] = ()
         self.table = TableModel(columns, self)
         self.setModel(self.table)
         self.setItemDelegate(_Cell(self))
@@ -142,7 +143,13 @@ class TableTwin(QTableView):
 
     def _dress(self) -> None:
         self.table.set_look(self.theme, self.factor)
-        self.cell_font, self.mono_font = self.theme.font("body", self.factor), self.theme.font("mono", self.factor)
+        self.cell_font = self.theme.font("reading", self.factor)
+        self.mono_font = self.theme.font("answer", self.factor)
+        titles = self.theme.font("digits", self.factor).pixelSize()
+        larger = titles > self.theme.font("small", self.factor).pixelSize()  # before a class; the sheet has the usual
+        sheet = f"QHeaderView::section {{ font-size: {titles}px; }}" if larger else ""
+        if sheet != self.horizontalHeader().styleSheet():
+            self.horizontalHeader().setStyleSheet(sheet)
         metrics = self.cell_metrics = QFontMetrics(self.cell_font)
         self.mono_metrics = QFontMetrics(self.mono_font)
         self.verticalHeader().setDefaultSectionSize(round(metrics.height() + 7 * self.factor))
@@ -153,21 +160,29 @@ class TableTwin(QTableView):
         """Pixels that a column takes by its digits and its title, shown or hidden."""
         what = self.table.columns[column]
         small = round(8 * self.factor)
-        title = QFontMetrics(self.theme.font("small", self.factor)).horizontalAdvance(what.title) + small
+        title = QFontMetrics(self.theme.font("digits", self.factor)).horizontalAdvance(what.title) + small
         return round(max(what.chars * self.cell_metrics.horizontalAdvance("0"), title) + 2 * small * 0.7)
 
     def fit_columns(self, order: Sequence[int], room: int) -> list[int]:
         """Show as many columns as ``room`` pixels hold, those first in ``order`` first, so that nothing is scrolled
-        sideways; the places of the hidden ones."""
-        fitting = set[int]()
+        sideways; the places of the hidden ones. Where some are hidden, the others share the room that is left."""
+        fitting, left = set[int](), room
         for n in order:
-            if fitting and self.full_width(n) > room:
+            if fitting and self.full_width(n) > left:
                 break
             fitting.add(n)
-            room -= self.full_width(n)
+            left -= self.full_width(n)
+        hidden = [n for n in range(len(self.table.columns)) if n not in fitting]
         for n in range(len(self.table.columns)):
-            self.setColumnHidden(n, n not in fitting)
-        return [n for n in range(len(self.table.columns)) if n not in fitting]
+            self.setColumnHidden(n, n in hidden)
+        fitted = (room, tuple(sorted(fitting)), tuple(self.full_width(n) for n in sorted(fitting)))
+        if fitted != self._fitted:  # else the widths stay as the user has pulled them
+            self._fitted = fitted
+            spare = max(left, 0) if hidden else 0
+            for place, n in enumerate(sorted(fitting)):
+                share = spare * (place + 1) // len(fitting) - spare * place // len(fitting)
+                self.setColumnWidth(n, self.full_width(n) + share)
+        return hidden
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """All cells in one loop, a column at a time: half of what a delegate's call for each of them costs."""
@@ -321,7 +336,7 @@ def _paint_focus(painter: QPainter, table: TableTwin, area: QRectF) -> None:
 
 
 def _paint_chip(painter: QPainter, area: QRectF, text: str, table: TableTwin) -> None:
-    painter.setFont(table.theme.font("small", table.factor))
+    painter.setFont(table.theme.font("digits", table.factor))
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     metrics = painter.fontMetrics()
     wide, high = metrics.horizontalAdvance(text) + 12 * table.factor, metrics.height() + 2

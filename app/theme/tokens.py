@@ -65,7 +65,8 @@ ROLES: dict[str, tuple[int, QFont.Weight]] = {
 }
 """Four sizes in pixels at 100 %, and the weights they come in; "digits" and "heading" are those within pictures,
 "digits" is also that of a formula's values, "question" that of a lesson's questions, "reading" that of the stages and
-of what to watch, and "answer", in the monospace family, that of a model's answers."""
+of what to watch, and "answer", in the monospace family, that of a model's answers; cells of tables are in the last
+two, their headings in "digits"."""
 MONO_ROLES = ("mono", "answer")
 LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "answer")
 """Roles that are never smaller than ``Theme.legible``."""

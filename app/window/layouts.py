@@ -206,8 +206,7 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
         pictures = [docks[plan.bottom[0]]]
         heights += [max(room, heights[0])]
     window.resizeDocks([*low, *pictures], heights, Qt.Orientation.Vertical)
-    if plan.halved:
-        _fit_rows(window, low, pictures[0])
+    _fit_rows(window, low, pictures, share)
 
 
 def _share_right(window: QMainWindow, right: list[Dock], upper: float | None) -> None:
@@ -218,10 +217,11 @@ def _share_right(window: QMainWindow, right: list[Dock], upper: float | None) ->
         window.resizeDocks(right, [round(window.height() * share) for share in shares], Qt.Orientation.Vertical)
 
 
-def _fit_rows(window: QMainWindow, low: Sequence[Dock], picture: Dock) -> None:
+def _fit_rows(window: QMainWindow, low: Sequence[Dock], pictures: Sequence[Dock], share: float) -> None:
     """Exactly the height that low rows ask for: Qt takes heights whose sum is not that of the room as shares of it.
 
-    The picture's height is given with its tab bar, and with all that stands beside it.
+    The pictures get the rest, of two the lower one its ``share``; their heights are given with their tab bars, and with
+    all that stands beside them.
     """
     layout = window.layout()
     if layout is None or not window.isVisible():
@@ -229,9 +229,11 @@ def _fit_rows(window: QMainWindow, low: Sequence[Dock], picture: Dock) -> None:
     layout.activate()
     between = window.style().pixelMetric(QStyle.PixelMetric.PM_DockWidgetSeparatorExtent, None, window)
     wanted = [max(dock.row_height, 1) for dock in low]
-    room = picture.geometry().bottom() + 1 - low[0].y() - between * len(low)
-    if room > sum(wanted):
-        window.resizeDocks([*low, picture], [*wanted, room - sum(wanted)], Qt.Orientation.Vertical)
+    rest = pictures[-1].geometry().bottom() + 1 - low[0].y() - between * (len(low) + len(pictures) - 1) - sum(wanted)
+    if rest > 0:
+        below = round(rest * share) if len(pictures) > 1 else 0
+        heights = [*wanted, rest - below, *([below] if below else [])]
+        window.resizeDocks([*low, *pictures], heights, Qt.Orientation.Vertical)
 
 
 def settle(window: QMainWindow, docks: Mapping[str, Dock]) -> None:

@@ -32,8 +32,8 @@ LENGTHS: tuple[tuple[str, int | None], ...] = (
 )  # fmt: skip
 
 
-MARGIN = 12
-"""Pixels at both ends of the toolbar at 100 %."""
+MARGIN, ABOVE = 12, 7
+"""Pixels at both ends of the toolbar, and above and below its buttons, at 100 %."""
 RUN_TEXTS = (tr("Run"), tr("Pause"))
 
 
@@ -240,10 +240,18 @@ class Transport(QToolBar):
         """Icons as large as the text."""
         self._margin = round(MARGIN * scale)
         self._fitted = None
+        self._above = round(ABOVE * scale)
+        self._keep_margins()
         self.setIconSize(QSize(round(14 * scale), round(14 * scale)))
         if hasattr(self, "_run"):
             self._keep_run_width()
             self.seed.setFixedWidth(self.seed.fontMetrics().horizontalAdvance("00000") + round(18 * scale))
+
+    def _keep_margins(self) -> None:
+        """Qt's own margins are as large above and below the buttons as at the ends, whatever the sheet says."""
+        layout = self.layout()
+        if layout is not None:
+            layout.setContentsMargins(self._margin, self._above, self._margin, self._above)
 
     def _keep_run_width(self) -> None:
         """The button is as wide for "Run" as for "Pause", so that what stands beside it keeps its place."""
@@ -256,6 +264,7 @@ class Transport(QToolBar):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_run"):
             self._fitted = None
+            self._keep_margins()
             self._keep_run_width()
             for button in self._shrinking:  # another font has other widths
                 self._shorten(button, False)

@@ -128,7 +128,7 @@ class RunManager(QObject):
         self._show(run)
         if already is not None:
             self.close_run(already)
-        if run.note:
+        if run.note and not run.read_only:  # why it cannot be continued stands above the controls, as long as it is so
             self._workspace.problem.emit(run.note, "info")
         return run
 

@@ -55,6 +55,6 @@ def _block(model: str, part: str, tensors: Iterable[Tensor]) -> Block:
     return Block(
         model=model, part=part, bytes=float(size),
         formula=tr("{numbers:,} numbers of {kinds} in {count:,} tensors").format(
-            numbers=numbers, kinds=tr(" and ").join(kinds), count=len(storages)
+            numbers=numbers, kinds=", ".join(kinds), count=len(storages)
         ),
     )  # fmt: skip

@@ -93,7 +93,9 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     run = program.workspace.run
     assert run is not None
     assert (run.path, run.head, run.read_only) == (example(), UPDATES, RECORDED)
-    assert driver.messages == [RECORDED]
+    controls = program.window.docks["controls"].panel
+    assert controls.read_only_note.isVisible() and controls.read_only_note.text() == RECORDED
+    assert driver.messages == [], "no message covers the history"
     assert program.window.docks["evolution"].isVisible()
     assert not program.actions["run"].isEnabled()
     assert not program.actions["step"].isEnabled()

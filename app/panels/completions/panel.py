@@ -188,7 +188,7 @@ class CompletionsPanel(Panel):
     def _heading(self, view: View, row: int) -> str:
         assert self._batch is not None
         cells = dict(zip((column.key for column in COLUMNS), self._batch.cells[row], strict=True))
-        return tr("Step {step}, #{row}: R {reward}, A {advantage}, length {length}").format(
+        return tr("Step {step:,}, #{row}: R {reward}, A {advantage}, length {length}").format(
             step=view.run.label(view.cursor.step), row=row + 1, reward=shown(cells["reward"]),
             advantage=shown(cells["advantage"]), length=shown(cells["length"], 0),
         )  # fmt: skip
@@ -196,7 +196,7 @@ class CompletionsPanel(Panel):
     def summary(self, view: View) -> str:
         if self._batch is None:
             return self.empty.text()
-        return tr("Step {step}: {listed} of {count} completions listed.").format(
+        return tr("Step {step:,}: {listed} of {count} completions listed.").format(
             step=view.run.label(view.cursor.step), listed=len(self._listed), count=len(self._batch.cells)
         )
 

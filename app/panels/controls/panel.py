@@ -72,6 +72,7 @@ class ControlsPanel(Panel):
         )
         self.kind.activated.connect(self._on_kind)
         self.model_note = muted("")
+        self.read_only_note = muted("")
         inside = QWidget()
         inside.setObjectName("controlsInside")
         self._column = QVBoxLayout(inside)
@@ -80,6 +81,7 @@ class ControlsPanel(Panel):
         self.restraints = Restraints()
         self.restraints.lifted.connect(self._on_lifted)
         self._column.addWidget(self.restraints)
+        self._column.addWidget(self.read_only_note)
         self._column.addWidget(section_heading(tr("Policy")))
         self._column.addWidget(self.kind)
         self._place(setting_row("task", BanditTask, "landscape"))
@@ -209,6 +211,8 @@ class ControlsPanel(Panel):
         if view.run.is_recorded:
             self.recorded.show_settings(view)
             return
+        self.read_only_note.setText(view.run.read_only)
+        self.read_only_note.setVisible(bool(view.run.read_only))
         wanted, here = self.workspace.editing.wanted, view.step.settings
         differs = not view.at_head and here != wanted
         restraints = (view.locked, view.hidden)
@@ -236,7 +240,7 @@ class ControlsPanel(Panel):
             row.mark(
                 ""
                 if view.at_head or then == value
-                else tr("Update {step} ran with {then}.").format(step=view.cursor.step, then=shown(then))
+                else tr("Update {step:,} ran with {then}.").format(step=view.cursor.step, then=shown(then))
             )
         self.further.show_headings(wanted)
         self._draw_preset(wanted)

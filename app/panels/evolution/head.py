@@ -29,7 +29,7 @@ class EvolutionHead(QWidget):
         super().__init__(parent)
         self.dial = HeldOutDial()
         self.watch = PaintedText("reading_strong", grown=1.1)
-        self.story = PaintedText("reading", "muted", lines=2)
+        self.story = PaintedText("reading", "muted", lines=3)
         self.chips = TaskChips()
         words = QVBoxLayout()
         words.setContentsMargins(0, 2, 0, 2)

@@ -221,7 +221,7 @@ class EvolutionPanel(Panel):
                 item.setData(Qt.ItemDataRole.UserRole, change.step)
                 item.setToolTip(
                     plain_tip(
-                        tr("First given at update {step}: {words}").format(
+                        tr("First given at update {step:,}: {words}").format(
                             step=change.step, words=change.verdict.words or tr("cannot be told")
                         )
                     )

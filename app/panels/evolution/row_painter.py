@@ -100,7 +100,7 @@ class RowPainter:
             return
         head(
             place.answer,
-            tr("answer before update {step}").format(step=picture.cursor) if picture.cursor else tr("answer"),
+            tr("answer before update {step:,}").format(step=picture.cursor) if picture.cursor else tr("answer"),
         )
         head(place.since, tr("since update"))
         for update in place.ticks:

@@ -104,7 +104,9 @@ class EvolutionRows(QWidget):
             self.jumped.emit(step)
         change = self._picture.evolution.at(place, step) if self._picture and place >= 0 else None
         tooltip = (
-            tr("Update {step}: {text} {words}").format(step=step, text=change.text, words=change.verdict.words).rstrip()
+            tr("Update {step:,}: {text} {words}")
+            .format(step=step, text=change.text, words=change.verdict.words)
+            .rstrip()
             if change
             else ""
         )

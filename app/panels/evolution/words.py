@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 from app.panels.evolution.row_painter import RowsPicture
 from grpo_core.config import Settings
 from grpo_core.text import tr
@@ -21,6 +23,8 @@ IN_WORDS = {
     ),
 }
 """Of each task in words: what to watch, and what is behind it."""
+LONGEST = 24
+"""Characters of a prompt in words that are quoted, so that the sentence about its answers has room."""
 NOTHING = tr("(nothing)")
 """Stands for an answer without a character."""
 
@@ -68,12 +72,12 @@ def story(picture: RowsPicture) -> str:
     assert now is not None and turn is not None and turn.former is not None
     former = turn.former.text
     pattern = {
-        True: tr("{prompt} was answered {former}; since update {step} it is {answer}, which is right."),
-        False: tr("{prompt} was answered {former}; since update {step} it is {answer}, which is wrong."),
-        None: tr("{prompt} was answered {former}; since update {step} it is {answer}."),
+        True: tr("{prompt} was answered {former}; since update {step:,} it is {answer}, which is right."),
+        False: tr("{prompt} was answered {former}; since update {step:,} it is {answer}, which is wrong."),
+        None: tr("{prompt} was answered {former}; since update {step:,} it is {answer}."),
     }[now.verdict.right]
     if picture.evolution.run.origin.settings.model.folder:  # prompts and answers are sentences themselves
-        prompt = _in_quotes(prompt)
+        prompt = _in_quotes(shorten(prompt, LONGEST, placeholder=" …"))
         return pattern.format(prompt=prompt, former=_in_quotes(former), step=turn.since, answer=_in_quotes(now.text))
     return pattern.format(prompt=prompt, former=former or NOTHING, step=turn.since, answer=now.text or NOTHING)
 
@@ -86,11 +90,11 @@ def tally(picture: RowsPicture) -> str:
     right = [turn for is_right, turn in known if is_right is True]
     counted = {"right": len(right), "count": len(picture.now), "step": picture.cursor}
     if any(turn is None for _, turn in known):
-        return tr("{right} of {count} right before update {step}.").format(**counted)
+        return tr("{right} of {count} right before update {step:,}.").format(**counted)
     turned = sum(turn is not None and turn.since > 1 for turn in right)
     lost = sum(is_right is False and turn is not None and turn.since > 1 for is_right, turn in known)
     return tr(
-        "{right} of {count} right before update {step}: {turned} turned right, {start} were right from the start, "
+        "{right} of {count} right before update {step:,}: {turned} turned right, {start} were right from the start, "
         "{lost} turned wrong."
     ).format(turned=turned, start=len(right) - turned, lost=lost, **counted)
 

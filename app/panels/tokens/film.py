@@ -15,6 +15,7 @@ import numpy as np
 from app.plotting.numbers import shown
 from app.workspace import answers
 from app.workspace.cursor import Cursor, Stage
+from app.workspace.place_shown import fork_of
 from app.workspace.step_view import StepView
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -42,14 +43,6 @@ class Moment:
     advantage: float
     pushed: float
     fork: int | None
-
-
-def fork_of(step: Step, group: int) -> int | None:
-    """The first token, from 0, at which the completions of ``group`` are not all the same; None where they are."""
-    rows = step.group == group
-    tokens = np.where(step.there[rows], step.tokens[rows], -1)
-    parts = (tokens != tokens[:1]).any(axis=0)
-    return int(parts.argmax()) if parts.any() else None
 
 
 def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
@@ -150,11 +143,13 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray) -> str:
     counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": number}
     counted["count"] = len(rows) if fork is not None else int(step.mask[rows].sum())
     if not counted["up"] and not counted["down"]:
-        sentence = tr("Update {step}: nothing here is pushed.")
+        sentence = tr("Update {step:,}: nothing here is pushed.")
     elif fork is None:
-        sentence = tr("Update {step}: of {count} tokens, {up} are pushed up and {down} down.")
+        sentence = tr("Update {step:,}: of {count} tokens, {up} are pushed up and {down} down.")
     else:
-        sentence = tr("Update {step}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}.")
+        sentence = tr(
+            "Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}."
+        )
     sentence = sentence.format(fork=0 if fork is None else fork + 1, **counted)
     if not clipped:
         return sentence

@@ -11,7 +11,7 @@ from app.panels.base import Panel
 from app.panels.tokens.being_written import BeingWritten
 from app.panels.tokens.choices import TokenChoices
 from app.panels.tokens.detail import TokenDetail
-from app.panels.tokens.film import fork_of, moment, stage_sentence
+from app.panels.tokens.film import moment, stage_sentence
 from app.panels.tokens.grid import TokenGrid, TokenRows
 from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.prompt_line import PromptLine
@@ -22,6 +22,7 @@ from app.theme.labels import Label
 from app.theme.painted_text import PaintedText
 from app.theme.scroll_area import plain_scroll_area
 from app.workspace.cursor import Cursor, Stage
+from app.workspace.place_shown import place_shown
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -70,6 +71,7 @@ class TokenInspectorPanel(Panel):
         self.empty = Label(NONE_YET)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
+        self.empty.setMargin(16)
         self.empty.setObjectName("muted")
         self.being_written = BeingWritten()
         column = QVBoxLayout(self)
@@ -140,11 +142,8 @@ class TokenInspectorPanel(Panel):
     def _draw_still(self, view: View, step: Step) -> None:
         """Draw what stays throughout the film of a stage."""
         groups = np.unique(step.group)
-        if view.selection.row is not None and view.selection.row < len(step.group):
-            self.group = int(step.group[view.selection.row])
-        elif view.selection.row is None and view.step.dead is not None:
-            self.group = int((~view.step.dead).argmax())  # nobody has chosen: the first group with a signal
-        self.group = min(self.group, int(groups.max()))
+        row, token = place_shown(view) or (0, 0)
+        self.group = int(step.group[row])
         prompts = [question_text(step, int(group), view.run.origin) for group in groups]
         self.choices.show_step(prompts, self.group, step.passes, view.step.passed)
         self.choices.fit(self.width())
@@ -165,9 +164,6 @@ class TokenInspectorPanel(Panel):
         sentence = remark(view.step, self.group)
         self.remark_label.setText(sentence)
         self.remark_label.setVisible(bool(sentence))
-        first = int(np.flatnonzero(step.group == self.group)[0])
-        last = max(int(step.there[first].sum()) - 1, 0)
-        row, token = self._selected(view) or (first, min(fork_of(step, self.group) or 0, last))
         wide = self.width() >= WIDE * view.scale
         least = round((246 if wide else 208) * view.scale)  # a token's terms, and a scroll bar beside them
         self.beside.setMinimumWidth(least)
@@ -188,7 +184,7 @@ class TokenInspectorPanel(Panel):
         if view.cursor != Cursor(step=view.cursor.step):
             return stage_sentence(view.step, self.group, view.cursor)
         clipped = int(view.step.terms.clipped.sum())
-        return tr("Update {step}: {count} completions, {clipped} clipped tokens.").format(
+        return tr("Update {step:,}: {count} completions, {clipped} clipped tokens.").format(
             step=view.run.label(view.cursor.step), count=len(step.group), clipped=clipped
         )
 

@@ -237,9 +237,8 @@ class WhatIfPanel(Panel):
             return tr("No update yet.")
         if self.picture is None:
             return self.batch.problem.text()
-        return tr("Update {number} under {preset}: {picture}. ").format(
-            number=view.run.label(view.step.number), preset=self.question.preset, picture=differing(self.picture)
-        ) + headline(self.picture)
+        what_differs = differing(self.picture, self.question.preset, view.run.label(view.step.number))
+        return f"{what_differs} {headline(self.picture)}"
 
     # -- choices -----------------------------------------------------------------------------------------------------
 

@@ -49,6 +49,12 @@ def description(picture: WhatIfPicture, preset: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def differing(picture: WhatIfPicture) -> str:
-    """The settings that differ, in a clause."""
-    return "; ".join(d.text for d in picture.what_if.differences if d.replayed) or tr("no setting differs")
+def differing(picture: WhatIfPicture, preset: str, update: int) -> str:
+    """Which settings of ``preset`` differ from those that update number ``update`` ran with, in a sentence."""
+    differences = "; ".join(d.text for d in picture.what_if.differences if d.replayed)
+    sentence = (
+        tr("Update {update:,} under {preset} differs in its settings: {differences}.")
+        if differences
+        else tr("Update {update:,} under {preset} has the settings that it ran with.")
+    )
+    return sentence.format(update=update, preset=preset, differences=differences)

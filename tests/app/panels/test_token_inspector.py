@@ -13,15 +13,16 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-from app.panels.registry import TOKEN_INSPECTOR
+from app.panels.registry import PIPELINE, TOKEN_INSPECTOR
 from app.panels.tokens.alternatives import alternatives
-from app.panels.tokens.film import Moment, advantage_bars, fork_of, moment, stage_sentence
+from app.panels.tokens.film import Moment, advantage_bars, moment, stage_sentence
 from app.panels.tokens.flow import flow
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.terms import kl_share, lines
 from app.panels.tokens.tints import TINTS, strength
 from app.workspace.cursor import Cursor, Stage
+from app.workspace.place_shown import fork_of
 from app.workspace.step_view import StepView
 from grpo_core.config import PRESETS
 from grpo_core.record import Step
@@ -285,6 +286,22 @@ def test_every_stage_says_one_sentence_that_stays_throughout_its_film(stage: Sta
     said = {stage_sentence(view, 0, at(stage, progress)) for progress in (0.0, 0.5, 1.0)}
     assert len(said) == 1
     assert said.pop().endswith(words)
+
+
+def test_the_formula_has_the_values_of_the_token_that_is_shown_while_nobody_has_chosen(
+    driver: Driver, front: Front, tmp_path: Path
+) -> None:
+    path = tmp_path / "dead.grpo"
+    lm_run(path, 3, dead=(0,))
+    driver.program.run_manager.open(path)
+    driver.program.window.show_layout("Language model")
+    inspector, strip = front(TOKEN_INSPECTOR), driver.program.window.panels.of(PIPELINE)
+    assert driver.program.workspace.selection.row is None and inspector.group == 1, "the first group has no signal"
+    assert strip.which.text() == "values of sample 9, token 1"
+    assert strip.strip.values["advantage"] != "0.000"
+    driver.program.workspace.select_token(2, 1)
+    driver.settle()
+    assert inspector.group == 0 and strip.which.text() == "values of sample 3, token 2"
 
 
 def test_a_group_without_a_signal_is_said_to_push_nothing() -> None:

@@ -45,6 +45,20 @@ def table(qtbot: QtBot) -> TableTwin:
     return twin
 
 
+def test_columns_that_are_left_out_leave_their_room_to_the_others(qtbot: QtBot) -> None:
+    twin = table(qtbot)
+    usual = [twin.full_width(n) for n in range(len(COLUMNS))]
+    room = sum(usual[:3]) + 7
+    assert twin.fit_columns(range(len(COLUMNS)), room) == [3, 4]
+    assert sum(twin.columnWidth(n) for n in range(3)) == room
+    assert all(0 <= twin.columnWidth(n) - usual[n] <= 3 for n in range(3))
+    twin.setColumnWidth(0, 90)
+    twin.fit_columns(range(len(COLUMNS)), room)
+    assert twin.columnWidth(0) == 90, "as it was pulled"
+    assert twin.fit_columns(range(len(COLUMNS)), sum(usual) + 50) == []
+    assert [twin.columnWidth(n) for n in range(len(COLUMNS))] == usual
+
+
 def test_cells_carry_glyphs_signs_and_colours() -> None:
     model = TableModel(COLUMNS)
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)

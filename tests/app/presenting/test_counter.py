@@ -65,7 +65,9 @@ def test_the_counter_covers_no_control_and_no_plot_until_a_hand_moves_it(driver:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_every_word_in_a_plot_is_at_least_two_percent_of_the_height(driver: Driver, size: tuple[int, int]) -> None:
+def test_every_word_in_a_plot_or_table_is_at_least_two_percent_of_the_height(
+    driver: Driver, size: tuple[int, int]
+) -> None:
     driver.run(5)
     start(driver)
     window = driver.program.window
@@ -80,6 +82,10 @@ def test_every_word_in_a_plot_is_at_least_two_percent_of_the_height(driver: Driv
     texts = {word.text for word in words}
     assert {"entropy", "Samples", "0"} <= texts and len(words) > 30
     assert [word for word in words if word.pixels < 0.02 * size[1]] == []
+    table = panel(driver, "step_detail").table
+    cells = [*painted_words(table), *painted_words(table.horizontalHeader())]
+    assert {"push", "clip", "1"} <= {word.text for word in cells}
+    assert [word for word in cells if word.pixels < 0.02 * size[1]] == []
     driver.program.presenter.stop()
     settle(driver)
     assert driver.program.look.legible == 0

@@ -89,7 +89,7 @@ def test_other_presets_are_chosen_with_the_arrows_and_end_in_another_policy(band
     assert np.array_equal(plots[1].plot.heights["now"], np.exp(here.picture.other.step.dist_logp[-1])[0])
     assert "Every token weighs the same: all completions have one length" in here.notes.text()
     assert here.header.ask.isHidden()
-    assert "under Dr. GRPO: Standard deviation σ: sample → none" in here.accessibleDescription()
+    assert "under Dr. GRPO differs in its settings: Standard deviation σ: sample → none" in here.accessibleDescription()
 
 
 def test_settings_on_top_are_typed_and_what_is_wrong_is_said_beside_them(bandit: Driver) -> None:

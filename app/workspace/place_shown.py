@@ -1,0 +1,42 @@
+"""The token whose numbers are shown while nobody has chosen one: the same in every panel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.workspace.step_view import StepView
+from app.workspace.view import View
+from grpo_core.record import Step
+
+
+def fork_of(step: Step, group: int) -> int | None:
+    """The first token, from 0, at which the completions of ``group`` are not all the same; None where they are."""
+    rows = step.group == group
+    tokens = np.where(step.there[rows], step.tokens[rows], -1)
+    parts = (tokens != tokens[:1]).any(axis=0)
+    return int(parts.argmax()) if parts.any() else None
+
+
+def place_shown(view: View) -> tuple[int, int] | None:
+    """(completion, token), both counted from 0, whose numbers are shown; None where there is no update.
+
+    It is the token that is selected. While none is, it is the first completion of the first group with a signal, at the
+    token where the completions of that group part.
+    """
+    step = view.step.step
+    if step is None or not len(step.group):
+        return None
+    row, token = view.selection.row, view.selection.token
+    if row is None or row >= len(step.group):
+        row, token = view.step.derived(_unselected)
+    there = int(step.there[row].sum())
+    return (row, min(token, there - 1)) if there else None
+
+
+def _unselected(view: StepView) -> tuple[int, int]:
+    step = view.step
+    assert step is not None
+    dead = view.dead
+    group = int(step.group[0]) if dead is None else int((~dead).argmax())  # the first one where all are dead
+    first = int((step.group == group).argmax())
+    return first, fork_of(step, int(step.group[first])) or 0
