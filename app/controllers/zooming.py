@@ -57,13 +57,13 @@ class Zooming(QObject):
         if window.saved_docks.lent:
             return
         self._scale = scale
+        self._later.start()  # the rows ask for another height with the next picture
         if wanted == before:
             return
         self._states[before] = window.saveState()
         state = self._states.pop(wanted, None)
         if state is None or not window.restoreState(state):
             self._arrange()
-            self._later.start()
         window.resize(size)
 
     @Slot()

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.formula.line_breaking import breakings
 from app.formula.plain import plain_text
 from app.formula.render import Picture, picture
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 
 SHRINK_TO = 0.6
-"""A formula that is too wide is drawn smaller down to this share; beyond, its plain text wraps instead."""
+"""A formula that is too wide is drawn smaller down to this share; beyond, it is broken into lines."""
+BROKEN_TO = 0.8
+"""Lines of a broken formula are drawn smaller down to this share only, where more lines help."""
+MOST_LINES, LEADING = 4, 0.35
+"""Lines into which it is broken at most, beyond which its plain text wraps instead; room between two lines, in sizes of
+the letters."""
 
 
 class FormulaLabel(QWidget):
@@ -26,6 +34,7 @@ class FormulaLabel(QWidget):
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
         self.latex, self.plain, self._meaning = "", "", "text"
+        self._laid: tuple[int, tuple[Picture, ...]] | None = None
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)  # fixed: no second line
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -40,6 +49,7 @@ class FormulaLabel(QWidget):
             return
         self.latex, self.plain, self._meaning = latex, words, meaning
         self.theme, self.factor = theme, scale
+        self._laid = None
         self.setFont(theme.font("mono", scale))
         self.setAccessibleName(words)
         self.setToolTip(plain_tip(words))
@@ -48,11 +58,35 @@ class FormulaLabel(QWidget):
 
     @property
     def drawn(self) -> Picture | None:
-        """The picture, at this screen's resolution; None where the plain text stands in."""
-        if not self.latex:
-            return None
+        """The picture on one line, at this screen's resolution; None where the plain text stands in."""
+        return self._draw(self.latex) if self.latex else None
+
+    def _draw(self, latex: str) -> Picture | None:
         colour = self.theme.ink(self._meaning).name()
-        return picture(self.latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
+        return picture(latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
+
+    def lines(self, width: int) -> tuple[Picture, ...]:
+        """The formula in ``width`` pixels: on one line, or on as few as have room; empty where its text stands in."""
+        if self._laid is None or self._laid[0] != width:
+            self._laid = width, self._broken(width)
+        return self._laid[1]
+
+    def _broken(self, width: int) -> tuple[Picture, ...]:
+        whole = self.drawn
+        if whole is None:
+            return ()
+        if _share((whole,), width) >= SHRINK_TO:
+            return (whole,)
+        sign = whole.size.width() / max(len(self.plain), 1)
+        for least in (BROKEN_TO, SHRINK_TO):
+            for rows in breakings(self.latex, MOST_LINES):
+                if width < 0.8 * least * sign * max(len(plain_text(row)) for row in rows):  # not worth drawing
+                    continue
+                drawn = [self._draw(row) for row in rows]
+                lines = tuple(line for line in drawn if line is not None)
+                if len(lines) == len(rows) and _share(lines, width) >= least:
+                    return lines
+        return ()
 
     def sizeHint(self) -> QSize:
         drawing = self.drawn
@@ -67,29 +101,38 @@ class FormulaLabel(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        drawing = self.drawn
-        if drawing is not None and self._shrunk(drawing, width) >= SHRINK_TO:
-            return round(drawing.size.height() * self._shrunk(drawing, width)) + 1
+        lines = self.lines(width)
+        if lines:
+            return round(self._height(lines, _share(lines, width))) + 1
         return self._text_area(width).height() if self.plain else 0
 
-    def _shrunk(self, drawing: Picture, width: float) -> float:
-        return min(width / max(drawing.size.width(), 1.0), 1.0)
+    def _height(self, lines: Sequence[Picture], share: float) -> float:
+        """Pixels that ``lines`` take, drawn at ``share`` of their size."""
+        between = LEADING * self._pixels * self.factor * (len(lines) - 1)
+        return share * (sum(line.size.height() for line in lines) + between)
 
     def _text_area(self, width: int) -> QSize:
         room = QRectF(0, 0, width, 10_000).toRect()
         return self.fontMetrics().boundingRect(room, int(Qt.TextFlag.TextWordWrap), self.plain).size()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, drawing = QPainter(self), self.drawn
+        painter, lines = QPainter(self), self.lines(self.width())
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        share = self._shrunk(drawing, self.width()) if drawing is not None else 0.0
-        if drawing is not None and share >= SHRINK_TO:
-            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-            target = QRectF(QPointF(0, (self.height() - drawing.size.height() * share) / 2), drawing.size * share)
-            # Drawn at whole pixels when it is not shrunk, or its hairlines blur.
-            if share == 1.0:
-                target.moveTop(round(target.top()))
-            painter.drawImage(target, drawing.image)
-        else:
+        if not lines:
             painter.setPen(self.theme.ink(self._meaning))
             painter.drawText(self.rect(), int(Qt.TextFlag.TextWordWrap), self.plain)
+            return
+        share = _share(lines, self.width())
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        top = (self.height() - self._height(lines, share)) / 2
+        for line in lines:
+            target = QRectF(QPointF(0, top), line.size * share)
+            if share == 1.0:  # at whole pixels, or its hairlines blur
+                target.moveTop(round(target.top()))
+            painter.drawImage(target, line.image)
+            top += share * (line.size.height() + LEADING * self._pixels * self.factor)
+
+
+def _share(lines: Sequence[Picture], width: float) -> float:
+    """The share of their size at which the widest of ``lines`` has room."""
+    return min(width / max(1.0, *(line.size.width() for line in lines)), 1.0)

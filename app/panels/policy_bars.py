@@ -97,7 +97,7 @@ class PolicyBarsPanel(Panel):
         self.twin.set_look(view.theme, view.scale)
         self.twin.legend.set_entries(LEGEND_WITH_EARLIER if earlier.names else LEGEND)
         show_policy(self.plot, shown, view.selection.action, guess=self._guess)
-        self.twin.show_headline(self.plot.picture.sentence)
+        self.twin.show_headline(self.plot.picture.sentence, self.plot.picture.shorter)
         self.twin.refresh()
 
     def show_guess(self, guess: Guess | None) -> None:

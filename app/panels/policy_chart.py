@@ -19,7 +19,7 @@ from app.panels.policy_film import (
     mean_share,
     stem_heights,
 )
-from app.panels.policy_words import stage_sentence
+from app.panels.policy_words import in_fewer_words, stage_sentence
 from app.plotting.axis import Scale
 from app.plotting.bar_data import WIDTH, BarPicture, BarSeries
 from app.plotting.lane_chart import LaneChart
@@ -88,8 +88,8 @@ def policy_picture(
     if what.rewards is not None:
         lanes.insert(0, _rewards(what, what.rewards))
     return LanePicture(
-        names=what.names, label=tr("action"), lanes=tuple(lanes), sentence=stage_sentence(what), chosen=here,
-        moment=what.number, marks=marks(what), table_order=ORDER,
+        names=what.names, label=tr("action"), lanes=tuple(lanes), sentence=stage_sentence(what),
+        shorter=in_fewer_words(what), chosen=here, moment=what.number, marks=marks(what), table_order=ORDER,
     )  # fmt: skip
 
 

@@ -47,12 +47,42 @@ def _normalized(draws: Draws) -> str:
 
 
 def _updated(picture: PolicyPicture, draws: Draws) -> str:
-    moved = [_moved(picture)]
-    if picture.rewards is not None:
-        best = int(picture.rewards.argmax())
-        if not draws.counts[best] and (picture.rewards < picture.rewards[best]).sum() == len(picture.rewards) - 1:
-            moved.append(tr("Action {best} pays most, but nobody drew it.").format(best=picture.names[best]))
-    return " ".join(moved)
+    moved, missed = _moved(picture), _missed(picture, draws)
+    if missed is None:
+        return moved
+    return " ".join((moved, tr("Action {best} pays most, but nobody drew it.").format(best=missed)))
+
+
+def in_fewer_words(picture: PolicyPicture) -> str:
+    """:func:`stage_sentence` for a narrow picture; empty where it is short already."""
+    if picture.draws is None or picture.stage is not Stage.UPDATE:
+        return ""
+    up, down = _names(picture, picture.change), _names(picture, -picture.change)
+    if not (up or down):
+        return ""
+    place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}
+    whole, one_pass = {
+        (True, True): (
+            tr("Update {step:,}: up {up}; down {down}."),
+            tr("Pass {number} of {passes}: up {up}; down {down}."),
+        ),
+        (True, False): (tr("Update {step:,}: up {up}."), tr("Pass {number} of {passes}: up {up}.")),
+        (False, True): (tr("Update {step:,}: down {down}."), tr("Pass {number} of {passes}: down {down}.")),
+    }[bool(up), bool(down)]
+    moved = (whole if picture.passed < 0 else one_pass).format(**place)
+    missed = _missed(picture, picture.draws)
+    if missed is None:
+        return moved
+    return " ".join((moved, tr("Nobody drew {best}, which pays most.").format(best=missed)))
+
+
+def _missed(picture: PolicyPicture, draws: Draws) -> str | None:
+    """The one action that pays most, where nobody drew it."""
+    if picture.rewards is None:
+        return None
+    best = int(picture.rewards.argmax())
+    alone = (picture.rewards < picture.rewards[best]).sum() == len(picture.rewards) - 1
+    return picture.names[best] if alone and not draws.counts[best] else None
 
 
 def _moved(picture: PolicyPicture) -> str:

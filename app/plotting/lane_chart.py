@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import tick_text
 from app.plotting.bar_painter import diamond_near, paint_picture
+from app.plotting.headline import fitting
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
 from app.plotting.lane_data import Dot, Lane, LanePicture
 from app.plotting.lane_painter import (
@@ -232,7 +233,7 @@ class LaneChart(PlaceChart):
         metrics = QFontMetricsF(painter.font())
         if self._headed and self.picture.sentence:  # the whole text of a longer one is in the description
             room = round(self.width() - 12 * self.factor)
-            text = metrics.elidedText(self.picture.sentence, Qt.TextElideMode.ElideRight, room)
+            text = fitting(self.picture.sentence, self.picture.shorter, metrics, room)
             painter.drawText(QPointF(8 * self.factor, 2 * self.factor + metrics.ascent()), text)
         baseline = places.bottom + 3 * self.factor + metrics.ascent()
         ink, muted = self.theme.ink("text"), self.theme.ink("muted")

@@ -120,6 +120,7 @@ class LanePicture:
         label: what a place is, such as "action".
         lanes: from top to bottom.
         sentence: what stands above the lanes.
+        shorter: the sentence in fewer words, for a narrow chart; empty for none.
         chosen: the place that is marked through all lanes, None for none.
         moment: which moment of a run this is; an axis that has changed says so until the next one.
         marks: what lies above the lanes.
@@ -130,6 +131,7 @@ class LanePicture:
     label: str
     lanes: tuple[Lane, ...]
     sentence: str = ""
+    shorter: str = ""
     chosen: int | None = None
     moment: object = None
     marks: tuple[Mark, ...] = ()

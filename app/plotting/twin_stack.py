@@ -105,15 +105,16 @@ class TwinStack(QWidget):
         self._bare = True
         self._dress()
 
-    def show_headline(self, text: str) -> None:
-        """Say ``text`` in the header, left of the legend; in a narrow stack above it."""
+    def show_headline(self, text: str, shorter: str = "") -> None:
+        """Say ``text``, or ``shorter`` where it has no room, in the header left of the legend; in a narrow stack above
+        it."""
         if self.headline is None:
             self.headline = Headline()
             if self._look is not None:
                 self.headline.set_look(*self._look)
         if text != self.headline.text:
             self._place_headline()
-            self.headline.say(text)
+            self.headline.say(text, shorter)
 
     def _place_headline(self) -> None:
         """Beside the legend where a sentence has room there: a matter of widths, so that no text moves anything."""

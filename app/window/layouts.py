@@ -28,7 +28,7 @@ ONE_COLUMN = (COMPARE, PRESENT)
 """Layouts without a right side: its panels are tabs at the bottom."""
 SHARE_BELOW = 0.38
 """Share of the height in the middle that the panels below the picture get."""
-BELOW = {(COMPARE, False): 0.42, (COMPARE, True): 0.42, (PRESENT, True): 0.32}
+BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
 """Another share, by the layout and whether it is a language model's: before a class every prompt has its row."""
 UPPER = {RECORDED: 0.62}
 """Share of the height at the right that the first panel there gets, by the layout; elsewhere all get as much."""
@@ -244,10 +244,14 @@ def settle(window: QMainWindow, docks: Mapping[str, Dock]) -> None:
         key=lambda dock: dock.y(),
     )
     low = {dock: dock.row_height for dock in column if dock.row_height}
-    room, needed = sum(dock.height() for dock in column), sum(low.values())
-    pictures = sum(dock.height() for dock in column if dock not in low)
-    if not (low and pictures and room > needed):
+    between = window.style().pixelMetric(QStyle.PixelMetric.PM_DockWidgetSeparatorExtent, None, window)
+    tops = [dock.y() for dock in column[:1]] + [dock.geometry().bottom() + 1 + between for dock in column[:-1]]
+    present = {
+        dock: dock.geometry().bottom() + 1 - top for dock, top in zip(column, tops, strict=True)
+    }  # with its tabs
+    pictures = sum(height for dock, height in present.items() if dock not in low)
+    room = sum(present.values()) - sum(low.values())
+    if not (low and pictures and room > 0):
         return
-    share = (room - needed) / pictures
-    heights = [low.get(dock) or round(dock.height() * share) for dock in column]
+    heights = [low.get(dock) or round(height * room / pictures) for dock, height in present.items()]
     window.resizeDocks(column, heights, Qt.Orientation.Vertical)

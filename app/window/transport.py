@@ -164,7 +164,16 @@ class Transport(QToolBar):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._extension and event.type() == QEvent.Type.Show:
             QTimer.singleShot(0, self, self._hide_extension)
+        if watched is self._extension and event.type() in (QEvent.Type.Move, QEvent.Type.Resize):
+            self._keep_extension_inside()
         return super().eventFilter(watched, event)
+
+    def _keep_extension_inside(self) -> None:
+        """Qt places the button for what has no room by the style's width for it, which is less than it takes."""
+        place = self._extension.geometry()
+        inside = min(max(place.x(), 0), max(self.width() - place.width(), 0))
+        if inside != place.x():
+            self._extension.move(inside, place.y())
 
     @Slot()
     def _hide_extension(self) -> None:
@@ -248,10 +257,14 @@ class Transport(QToolBar):
             self.seed.setFixedWidth(self.seed.fontMetrics().horizontalAdvance("00000") + round(18 * scale))
 
     def _keep_margins(self) -> None:
-        """Qt's own margins are as large above and below the buttons as at the ends, whatever the sheet says."""
-        layout = self.layout()
+        """Less room above and below the buttons than at the ends; Qt's own margins are equal, whatever the sheet says.
+
+        Qt's layout of a toolbar puts the first button as far from the left as its upper margin says and as far from the
+        top as its left one, and asks for room by each as it is called: so the sums are right, and the two are swapped.
+        """
+        layout, ends, above = self.layout(), self._margin, self._above
         if layout is not None:
-            layout.setContentsMargins(self._margin, self._above, self._margin, self._above)
+            layout.setContentsMargins(above, ends, 2 * ends - above, 2 * above - ends)
 
     def _keep_run_width(self) -> None:
         """The button is as wide for "Run" as for "Pause", so that what stands beside it keeps its place."""

@@ -7,6 +7,7 @@ import math
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QHBoxLayout,
     QLineEdit,
     QSplitter,
@@ -31,6 +32,8 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 NONE_YET = tr("The completions of an update appear here as texts. Press Step to compute one.")
+SEARCH = 120
+"""Pixels at 100 % that the field for a search needs."""
 NONE_RECORDED = tr(
     "No completions are recorded at this step. TRL keeps them with log_completions=True; GRPO Lab's recorder "
     "(grpo_core/runs/recorders/trl.py, two lines in the training script) keeps every token of them."
@@ -87,12 +90,19 @@ class CompletionsPanel(Panel):
         self._stack.addWidget(self.empty)
 
     def _build(self) -> QWidget:
-        top = QHBoxLayout()
+        self._filters, self._others = QHBoxLayout(), QHBoxLayout()
+        self._filters.addWidget(self.search, 1)
+        for widget in (self.by, self.low, self.high):
+            self._filters.addWidget(widget)
+        self._others.addWidget(self.count)
+        self._others.addStretch(1)
+        self._others.addWidget(self.keep)
+        top = self._top = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         top.setContentsMargins(12, 6, 12, 4)
-        top.setSpacing(6)
-        top.addWidget(self.search, 1)
-        for widget in (self.by, self.low, self.high, self.count, self.keep):
-            top.addWidget(widget)
+        for layout in (self._filters, self._others, top):
+            layout.setSpacing(6)
+        top.addLayout(self._filters, 1)
+        top.addLayout(self._others)
         texts = QSplitter(Qt.Orientation.Horizontal)
         texts.addWidget(self.here)
         texts.addWidget(self.beside)
@@ -135,6 +145,7 @@ class CompletionsPanel(Panel):
             field.setFixedWidth(round(64 * view.scale))
         widest = self.count.fontMetrics().horizontalAdvance(_count(len(self._batch.cells), len(self._batch.cells)))
         self.count.setFixedWidth(widest + 4)
+        self._fit_top(view.scale)
         self._fit_columns()
         row = self._chosen(view)
         self.table.select_row(self._listed.index(row) if row in self._listed else None)
@@ -144,6 +155,13 @@ class CompletionsPanel(Panel):
         if self._kept is not None:
             self.beside.show_text(view.theme, view.scale, *self._kept)
         self.table.set_summary(self.summary(view))
+
+    def _fit_top(self, scale: float) -> None:
+        """What filters on one line with the rest where both have room, else above it."""
+        filters = round(SEARCH * scale) + sum(w.sizeHint().width() for w in (self.by, self.low, self.high))
+        needed = filters + self.count.width() + self.keep.sizeHint().width() + 24 + 5 * 6
+        directions = QBoxLayout.Direction
+        self._top.setDirection(directions.LeftToRight if needed <= self.width() else directions.TopToBottom)
 
     @Slot()
     def _fit_columns(self) -> None:

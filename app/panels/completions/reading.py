@@ -13,13 +13,14 @@ from grpo_core.text import tr
 
 
 class CompletionText(QWidget):
-    """A heading of one line, and below it the text; nothing in it is ever taken for anything but text."""
+    """A heading, and below it the text; nothing in it is ever taken for anything but text."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shown = ""
         self.heading = Label()
         self.heading.setObjectName("muted")
+        self.heading.setWordWrap(True)
         self.heading.setSizePolicy(
             QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred
         )  # no text moves the splitter

@@ -28,7 +28,7 @@ from grpo_core.text import tr
 
 SETTLE_MS = 150
 """After an edit of the run's settings it races again once no other has followed for so long."""
-SPACIOUS = 330
+SPACIOUS = 345
 """Height at 100 % from which the terms of the race stand above it, and what they mean below it."""
 NAMED = 380
 """Width of the picture at 100 % from which names stand at the ends of its lines."""

@@ -16,7 +16,10 @@ from app.theme.labels import Label, plain_tip, wrapped_tip
 from grpo_core.config import PRESETS, Settings
 from grpo_core.text import tr
 
-SHOWS = {"policy": tr("Policy after"), "tokens": tr("Tokens"), "samples": tr("Samples")}
+SHOWS = {
+    "numbers": tr("Numbers"), "policy": tr("Policy after"), "tokens": tr("Tokens"), "samples": tr("Samples"),
+}  # fmt: skip
+"""What can be looked at; the numbers only where they have no room beside the others."""
 ASK_TIP = tr(
     "Does the update under these settings on a copy of the model: all passes, and what becomes of every token. The run "
     "goes on untouched."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from app.experiments.runner import Poll, Runner
@@ -65,7 +66,8 @@ class WhatIfPanel(Panel):
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_computed)
         self._runner.ended.connect(self._on_ended)
-        self._shared = 0.0, False
+        self._shared = 0.0, ""
+        self._arranged = "beside"
         self.model_replay = ModelReplay(workspace, self.question, self)
         self.model_replay.changed.connect(self.redraw)
         self.header = WhatIfHeader()
@@ -125,6 +127,8 @@ class WhatIfPanel(Panel):
             self.picture = None
             return
         self.table.set_look(view.theme, view.scale)
+        self.table.set_columns(numbers.COLUMNS)
+        self._share_out(view.scale)
         self.notes.setFont(view.theme.font("body", view.scale))
         lines = 3 if self.height() > 250 * view.scale else 2
         self.below.setFixedHeight(lines * self.notes.fontMetrics().lineSpacing() + 4)
@@ -188,15 +192,17 @@ class WhatIfPanel(Panel):
         self.header.show_views(shows, here, tints, self.tint_name)
         self._show_model_button(picture.step, needed=not w.other.complete)
         numbers.fill(self.table, picture)
-        self._share_out(view.scale)
         self.table.set_summary(self.summary(view))
-        self.batch.show_picture(picture, view, here, self.tint_name)
+        self._show_parts(here)
+        if here != "numbers":
+            self.batch.show_picture(picture, view, here, self.tint_name)
         text = description(picture, self.question.preset)
         refused = self.model_replay.refusal(picture.step)
         self.notes.setText(f"{refused}\n{text}" if refused else text)
 
     def _show_problem(self, step: Step, sentence: str) -> None:
         """These settings cannot be computed from the record; of a language model, the model may still know."""
+        self._show_parts("problem")
         self.batch.show_problem(self.model_replay.refusal(step) or sentence)
         self.table.set_rows([])
         self.notes.setText("")
@@ -215,16 +221,30 @@ class WhatIfPanel(Panel):
         whole = all(side.complete and side.step.dist_logp is not None for side in picture.what_if.sides)
         policy = ["policy"] if whole and not picture.step.settings.is_language else []
         tokens = ["tokens"] if picture.step.mask.shape[1] > 1 else []
-        return [*policy, *tokens, "samples"]
+        table = ["numbers"] if self._arranged == "alone" else []
+        return [*table, *policy, *tokens, "samples"]
+
+    def _show_parts(self, here: str) -> None:
+        """Settings to change, table and batch; where only one of them has room, what is chosen (``here``)."""
+        alone, editing = self._arranged == "alone", self.header.settings.isChecked()
+        self.editor.setVisible(editing)
+        self.table.setVisible(not alone or (here == "numbers" and not editing))
+        self.batch.setVisible(not alone or (here != "numbers" and not editing))
 
     def _share_out(self, scale: float) -> None:
         """The table as wide as its columns, the rest for the batch; in a narrow and high panel the table above the
-        batch, with the settings that differ in sight. The user may pull it otherwise."""
+        batch, with the settings that differ in sight; in a narrow and low one each has the room alone. The user may
+        pull it otherwise."""
         table, room = numbers.width_of(self.table), self.split.size()
-        above = room.width() < table + BESIDE * scale and room.height() > 0.5 * room.width()
-        if (scale, above) == self._shared or not room.width():
+        above = False
+        if room.width() >= table + BESIDE * scale:
+            self._arranged = "beside"
+        else:
+            above = room.height() > 0.5 * room.width()
+            self._arranged = "above" if above else "alone"
+        if (scale, self._arranged) == self._shared or not room.width():
             return
-        self._shared = scale, above
+        self._shared = scale, self._arranged
         self.split.setOrientation(Qt.Orientation.Vertical if above else Qt.Orientation.Horizontal)
         self.editor.setMinimumWidth(0 if above else round(230 * scale))
         if above:
@@ -240,6 +260,11 @@ class WhatIfPanel(Panel):
         what_differs = differing(self.picture, self.question.preset, view.run.label(view.step.number))
         return f"{what_differs} {headline(self.picture)}"
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._drawn = None  # with another size, other parts have room
+        self.workspace.request_frame()
+
     # -- choices -----------------------------------------------------------------------------------------------------
 
     @Slot(str)
@@ -247,9 +272,9 @@ class WhatIfPanel(Panel):
         self.question.choose(name)
         self._changed()
 
-    @Slot(bool)
-    def _on_settings(self, shown: bool) -> None:
-        self.editor.setVisible(shown)
+    @Slot()
+    def _on_settings(self) -> None:
+        self.redraw()
 
     @Slot(tuple, object)
     def _on_edited(self, paths: tuple[str, ...], value: object) -> None:

@@ -48,6 +48,8 @@ def test_the_window_fits_its_screen_in_every_size_of_type(
         assert window.size() == SCREEN, scale
         assert window.minimumSizeHint().height() <= SCREEN.height(), scale
         assert overlapping(driver) == [], scale
+        cards = window.docks["metrics"]
+        assert cards.height() == cards.row_height, scale
 
 
 def test_docks_that_were_moved_are_found_again_on_the_way_back(driver: Driver) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.formula import render
-from app.formula.formula_label import FormulaLabel
+from app.formula.formula_label import SHRINK_TO, FormulaLabel
+from app.formula.line_breaking import breakings
 from app.formula.objective_terms import objective_terms
 from app.formula.plain import plain_text
 from app.formula.term_strip import TermStrip
@@ -81,8 +83,55 @@ def test_a_formula_without_room_shrinks_and_then_wraps_as_text(qtbot: QtBot) -> 
     wide = label.sizeHint()
     assert label.heightForWidth(round(wide.width() * 0.7)) < wide.height()
     label.resize(60, label.heightForWidth(60))
-    assert label.heightForWidth(60) > wide.height()
+    assert label.lines(60) == () and label.heightForWidth(60) > wide.height()
     assert grey(label, QColor("white")).min() < 90
+
+
+@pytest.mark.parametrize(
+    ("latex", "width", "rows"),
+    [
+        (
+            r"H = -\left(0.5 \cdot (-2.5) + 0.25 \cdot (-2.53) + \cdots + 0.25 \cdot (-2.44)\right) = 2.28",
+            230,
+            [
+                r"H = -(0.5 \cdot (-2.5) + 0.25 \cdot (-2.53)",
+                r"{} + \cdots + 0.25 \cdot (-2.44)) = 2.28",
+            ],
+        ),
+        (
+            r"p = \frac{0.1 \cdot e^{-0.3}}{0.1 \cdot e^{-0.3} + 0.2 \cdot e^{-0.6} + 0.3 \cdot e^{0.9}} = 0.5",
+            130,
+            [
+                r"p = 0.1 \cdot e^{-0.3} \,/\, (0.1 \cdot e^{-0.3}",
+                r"{} + 0.2 \cdot e^{-0.6} + 0.3 \cdot e^{0.9}) = 0.5",
+            ],
+        ),
+    ],
+)
+def test_a_long_formula_is_broken_before_an_operator_and_stays_typeset(
+    qtbot: QtBot, latex: str, width: int, rows: list[str]
+) -> None:
+    assert rows in breakings(latex, 4)
+    label = FormulaLabel()
+    qtbot.addWidget(label)
+    label.show_latex(latex, LIGHT, 1.0)
+    assert label.sizeHint().width() > width / SHRINK_TO
+    lines = label.lines(width)
+    assert len(lines) > 1 and max(line.size.width() for line in lines) * SHRINK_TO <= width
+    label.resize(width, label.heightForWidth(width))
+    ink = (grey(label, QColor("white")) < 128).any(axis=1)
+    gaps = np.flatnonzero(np.diff(ink.astype(int)) == -1)
+    assert len(gaps) >= len(lines) - 1, "white between the lines"
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_no_breaking_loses_a_sign_of_a_formula(name: str) -> None:
+    def signs(latex: str) -> str:
+        return "".join(sorted(re.sub(r"\\(left|right|,)|[\s{}()\[\]]", "", latex)))
+
+    latex = "".join(term.latex for term in objective_terms(PRESETS[name].objective))
+    broken = list(breakings(f"J = 1 + {latex}", 3))
+    assert broken and {signs("".join(rows)) for rows in broken} == {signs(f"J = 1 + {latex}")}
 
 
 def test_a_layout_leaves_room_for_the_second_line(qtbot: QtBot) -> None:

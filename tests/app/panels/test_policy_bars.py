@@ -6,19 +6,23 @@ import dataclasses
 
 import numpy as np
 import pytest
+from pytestqt.qtbot import QtBot
 
 from app.panels.policy_bars import PolicyBarsPanel
 from app.panels.policy_chart import policy_picture
 from app.panels.policy_data import PolicyPicture, picture
 from app.panels.policy_film import CENTRING, landed, marks, mean_share, stem_heights
-from app.panels.policy_words import stage_sentence
+from app.panels.policy_words import in_fewer_words, stage_sentence
 from app.panels.registry import POLICY_BARS
+from app.plotting.headline import Headline
 from app.plotting.lane_data import Ceiling, Dot
+from app.theme.tokens import LIGHT
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from grpo_core import learners
 from grpo_core.config import BanditTask, Settings
 from tests.app.conftest import Driver
+from tests.app.painted import painted_words
 
 pytestmark = pytest.mark.one_window
 
@@ -185,6 +189,20 @@ def test_every_stage_is_one_sentence_that_does_not_change_while_it_plays(stage: 
     said = {stage_sentence(pictured(stage, progress)) for progress in (0.0, 0.3, 0.7)}
     assert stage is Stage.UPDATE or len(said) == 1
     assert all(sentence.endswith(".") for sentence in said)
+
+
+def test_in_a_narrow_header_a_headline_of_two_sentences_is_said_in_fewer_words(qtbot: QtBot) -> None:
+    shown = pictured(Stage.UPDATE)
+    long, short = stage_sentence(shown), in_fewer_words(shown)
+    assert short.startswith("Update 1: ") and short.endswith("Nobody drew 7, which pays most.")
+    headline = Headline()
+    qtbot.addWidget(headline)
+    headline.set_look(LIGHT, 1.0)
+    headline.say(long, short)
+    for words, room in ((long, 2), (short, -2)):
+        headline.resize(headline.fontMetrics().horizontalAdvance(long) + room, headline.sizeHint().height())
+        assert [word.text for word in painted_words(headline)] == [words]
+    assert headline.accessibleDescription() == long
 
 
 def test_a_group_that_misses_the_best_action_says_so() -> None:

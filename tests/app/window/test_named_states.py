@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication
 
 from app.examples import example
 from app.panels.base import in_window
@@ -32,6 +32,7 @@ MANY = [pytest.param(*size, marks=[] if size in (*FEW, SIZES[5]) else [pytest.ma
 NARROW = [SIZES[0], SIZES[1]]
 """Sizes at which a language model's two halves stand beside each other with little width each."""
 ROOT = Path(__file__).parents[3]
+TRACE = ROOT / "tests" / "data" / "traces" / "grpo"
 SPEAKING = """
 import sys
 from app import language
@@ -117,6 +118,38 @@ def test_a_comparison_loses_nothing_and_has_room(
     narrow = below.height()
     panel(driver, "policy_bars")
     driver.qtbot.waitUntil(lambda: below.height() > narrow + 20, timeout=5000)
+
+
+@pytest.mark.parametrize("id", ["kl_over_beta", "what_if"])
+def test_a_comparison_at_twice_the_size_loses_nothing_and_scrolls_nothing_sideways(driver: Driver, id: str) -> None:
+    driver.run(3)
+    driver.program.look.set("light", 2.0)
+    driver.settle()
+    driver.qtbot.waitUntil(lambda: not driver.program.zooming.busy)
+    arranged(driver, 1366, 768, 2.0, "light")
+    shown = panel(driver, id)
+    driver.qtbot.waitUntil(lambda: not getattr(shown, "busy", False), timeout=60_000)
+    driver.settle()
+    window = driver.program.window
+    assert losses(shown) == []
+    for area in shown.findChildren(QAbstractScrollArea):
+        assert not area.isVisible() or area.horizontalScrollBar().maximum() == 0, area.accessibleName()
+    assert window.docks["metrics"].height() == window.docks["metrics"].row_height, "no more than the cards ask for"
+    if id == "what_if":
+        assert shown.table.isVisible() and not shown.batch.isVisible()
+        shown.header.shown.emit("policy")
+        driver.settle()
+        assert shown.batch.isVisible() and not shown.table.isVisible()
+        assert losses(shown) == []
+
+
+def test_a_recorded_run_at_twice_the_size_loses_nothing(driver: Driver) -> None:
+    driver.program.runs.open_path(TRACE)
+    driver.qtbot.waitUntil(lambda: not driver.program.recorded_runs.busy)
+    assert driver.program.workspace.view.run.is_recorded
+    arranged(driver, 1366, 768, 2.0, "light")
+    assert panel(driver, "completions").keep.text() == "Keep beside"
+    assert losses(driver.program.window) == []
 
 
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.calm import CalmSlider
@@ -19,6 +20,8 @@ from app.theme.tokens import Theme
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
+ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
+"""What the button says where there is room, and where there is none."""
 SEEDS = (16, 64, 256)
 STEPS = 20
 """Positions of the slider from one place to the next."""
@@ -65,6 +68,7 @@ class SweepChoices(QWidget):
         super().__init__(parent)
         self.choice = SweepChoice()
         self._look: tuple[Theme, float] | None = None
+        self._roomy = True
         self._build_parts()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -89,9 +93,8 @@ class SweepChoices(QWidget):
     def _build_parts(self) -> None:
         self.view, self.measure = choice_box(tr("View")), choice_box(tr("Measure shown"))
         self.measure.addItems([TITLES[name] for name in ("kl", "reward")])
-        self.estimators = toggle(
-            tr("Compare KL estimators"), tr("The same sweep with k1, k2, k3, ratio × k3 and the exact KL")
-        )
+        self.estimators = toggle(ESTIMATORS_LONG, tr("The same sweep with k1, k2, k3, ratio × k3 and the exact KL"))
+        self.estimators.setAccessibleName(ESTIMATORS_LONG)
         self.setup = toggle(tr("Set up"), tr("Which settings are swept, over which values"))
         self.table = toggle(tr("Table"), tr("Show the numbers as tables (T)"), quiet=True)
         self.value_label = Label()
@@ -144,6 +147,27 @@ class SweepChoices(QWidget):
                 area.setFixedHeight(inside(area).sizeHint().height())
             self.slider.setMaximumWidth(round(220 * scale))
             self.bar.setFixedWidth(round(60 * scale))
+            self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Nothing is scrolled sideways: where there is no room, a button has a shorter name, and value, slider and
+        progress go, which the line below the pictures says; the place is moved in the pictures."""
+        extras, line = (self.value_label, self.slider), inside(self.first)
+        self.estimators.setText(ESTIMATORS_LONG)
+        for widget in extras:
+            widget.show()
+        self.view.setMaximumWidth(16_777_215)
+        self._roomy = line.sizeHint().width() <= self.width()
+        if not self._roomy:
+            self.estimators.setText(ESTIMATORS_SHORT)
+            for spare in (*extras, self.bar):
+                spare.hide()
+            over = max(line.sizeHint().width() - self.width(), 0)
+            self.view.setMaximumWidth(self.view.sizeHint().width() - over)
 
     @property
     def view_wanted(self) -> str:
@@ -203,7 +227,7 @@ class SweepChoices(QWidget):
 
     def show_progress(self, done: int | None, of: int, stale: bool) -> None:
         """Sweep or Cancel; ``done`` is None at rest."""
-        self.bar.setVisible(done is not None)
+        self.bar.setVisible(done is not None and self._roomy)
         self.bar.setRange(0, of)
         self.bar.setValue(done or 0)
         self.sweep.setText(tr("Sweep") if done is None else tr("Cancel"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
@@ -40,9 +40,11 @@ class SweepRunRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._opens, self._sentence = False, ""
         self.says = Label()
         self.says.setObjectName("muted")
         self.says.setWordWrap(True)
+        self.says.installEventFilter(self)
         self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.known = QPushButton(LONG[0])
         self.known.setToolTip(tr("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass"))
@@ -60,7 +62,6 @@ class SweepRunRow(QWidget):
         self.queue.clicked.connect(self.queue_wanted)
         self.open.clicked.connect(self.open_wanted)
         self._runs: Ensemble | None = None
-        self._opens = False
         self._look: tuple[Theme, float] | None = None
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 0, 8, 4)
@@ -83,9 +84,20 @@ class SweepRunRow(QWidget):
         return int(self.seed.currentData() or 0)
 
     def say(self, sentence: str) -> None:
-        """One line, or two."""
-        self.says.setText(sentence)
+        """One line, or two; of several paragraphs, as many as have room."""
+        self._sentence = sentence
         self.says.setToolTip(plain_tip(sentence))
+        self.says.setAccessibleDescription(sentence)
+        self._fit_words()
+
+    def _fit_words(self) -> None:
+        paragraphs, area = self._sentence.split("\n"), QRect(0, 0, max(self.says.width(), 1), 10_000)
+        metrics, wraps = self.says.fontMetrics(), int(Qt.TextFlag.TextWordWrap)
+        while len(paragraphs) > 1 and (
+            metrics.boundingRect(area, wraps, "\n".join(paragraphs)).height() > self.says.height()
+        ):
+            paragraphs.pop()
+        self.says.setText("\n".join(paragraphs))
 
     def show_runs(self, runs: Ensemble | None) -> None:
         """Offer the seeds of these runs, the middle one first."""
@@ -124,6 +136,11 @@ class SweepRunRow(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Resize:  # the words have more room, or less
+            self._fit_words()
+        return super().eventFilter(watched, event)
 
     @Slot()
     def _on_known(self) -> None:

@@ -32,6 +32,8 @@ NAMES = {
 """The views by their names."""
 MULTIPLES = 6
 """Most charts side by side."""
+NARROW = 560
+"""Width at 100 % below which training has no room beside two charts; it is a view of its own as well."""
 
 
 class SweepViews(QWidget):
@@ -60,6 +62,7 @@ class SweepViews(QWidget):
         self._boxes: list[QWidget] = []
         self.twins: dict[SweepChart, TwinStack] = {}
         self.view, self.measure, self.tables = FINAL, "kl", False
+        self._narrow = False
         self._side_by_side = 0
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
@@ -86,7 +89,7 @@ class SweepViews(QWidget):
         self.view, self.measure = view, measure
         for chart, shown in (
             (self.kl, view == FINAL), (self.reward, view == FINAL), (self.frontier, view == FRONTIER),
-            (self.training, view not in (SIDE, HEAT)),
+            (self.training, view == TRAINING or (view not in (SIDE, HEAT) and not self._narrow)),
         ):  # fmt: skip
             self.twins[chart].setVisible(shown)
         self.heat.setVisible(view == HEAT)
@@ -101,6 +104,8 @@ class SweepViews(QWidget):
 
     def draw(self, state: SweepState, title: str, theme: Theme, scale: float) -> None:
         """Draw ``state`` in the view that is in front; ``title`` names the swept setting."""
+        self._narrow = self.width() < NARROW * scale
+        self.choose(self.view, self.measure, tables=self.tables)
         results = state.results
         if self.view == SIDE:
             self._prepare_multiples(len(results.sweep.rows[:MULTIPLES]) if results is not None else 0)
