@@ -51,6 +51,13 @@ class UpdateTime:
             learning=_rounded(self.learning), device=self.device.upper(),
         )  # fmt: skip
 
+    @property
+    def brief(self) -> str:
+        """:attr:`sentence` for a line without room for it."""
+        return tr("An update takes up to {whole} s here ({device}), as measured.").format(
+            whole=_rounded(self.sampling + self.learning), device=self.device.upper()
+        )
+
     def to_json(self) -> str:
         """One line; :meth:`from_json` reads it back."""
         return json.dumps(asdict(self))

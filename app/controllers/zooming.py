@@ -83,6 +83,6 @@ class Zooming(QObject):
     def _on_arranged(self) -> None:
         """A layout was chosen: there is nothing to go back to."""
         if not (self._arranging or self._window.saved_docks.lent):
-            self._later.stop()
+            self._later.start()  # the size of type may have been changed just before, and rows ask for theirs later
             self._scale = self._look.scale
             self._states.clear()

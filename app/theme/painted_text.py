@@ -8,11 +8,12 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
 
 
 class PaintedText(QWidget):
-    """A paragraph of at most ``lines`` lines, the last one cut off with an ellipsis.
+    """A paragraph of at most ``lines`` lines, cut off with an ellipsis, or in fewer words where there is no room.
 
     A label lays out its whole window again with every text; this widget asks for the same room whatever it says.
 
@@ -33,7 +34,7 @@ class PaintedText(QWidget):
     ) -> None:
         super().__init__(parent)
         self._role, self._colour, self._lines, self._grown = role, colour, lines, grown
-        self._text = ""
+        self._text = self._shorter = ""
         self._look: tuple[Theme, float] | None = None
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
@@ -41,15 +42,16 @@ class PaintedText(QWidget):
         """The whole text, also where there is no room for all of it."""
         return self._text
 
-    def show_text(self, text: str, theme: Theme, scale: float) -> None:
-        """Say ``text`` in this look."""
+    def show_text(self, text: str, theme: Theme, scale: float, shorter: str = "") -> None:
+        """Say ``text`` in this look, or ``shorter`` where there is no room for all of it."""
         if self._look != (theme, scale):
             self._look = theme, scale
             self.setFont(theme.font(self._role, scale * self._grown))
             self.updateGeometry()
-        elif text == self._text:
+        elif (text, shorter) == (self._text, self._shorter):
             return
-        self._text = text
+        self._text, self._shorter = text, shorter
+        self.setToolTip(plain_tip(text if shorter else ""))
         self.setAccessibleName(text)
         self.update()
 
@@ -73,7 +75,18 @@ class PaintedText(QWidget):
 
     def _broken(self) -> list[str]:
         """The lines that have room."""
-        layout = QTextLayout(self._text, self.font())
+        lines = self._lines_of(self._text)
+        if len(lines) > self._lines and self._shorter:
+            lines = self._lines_of(self._shorter)
+        if len(lines) <= self._lines:
+            return [line.strip() for line in lines]
+        rest = "".join(lines[self._lines - 1 :])
+        cut = QFontMetricsF(self.font()).elidedText(rest, Qt.TextElideMode.ElideRight, self.width())
+        return [*(line.strip() for line in lines[: self._lines - 1]), cut]
+
+    def _lines_of(self, text: str) -> list[str]:
+        """``text`` broken between words at the width that there is."""
+        layout = QTextLayout(text, self.font())
         layout.setTextOption(QTextOption())
         layout.beginLayout()
         starts = list[int]()
@@ -84,10 +97,4 @@ class PaintedText(QWidget):
             line.setLineWidth(max(self.width(), 1))
             starts.append(line.textStart())
         layout.endLayout()
-        ends = [*starts[1:], len(self._text)]
-        lines = [self._text[a:b].strip() for a, b in zip(starts, ends, strict=True)]
-        if len(lines) <= self._lines:
-            return lines
-        rest = self._text[starts[self._lines - 1] :]
-        cut = QFontMetricsF(self.font()).elidedText(rest, Qt.TextElideMode.ElideRight, self.width())
-        return [*lines[: self._lines - 1], cut]
+        return [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]

@@ -31,6 +31,19 @@ def model_summary(settings: Settings, update_time: UpdateTime | None = None) -> 
     return summary if update_time is None else f"{update_time.sentence} {summary}"
 
 
+def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) -> str:
+    """What :func:`model_summary` says that matters most before Run: how long an update takes, or else what it needs."""
+    if update_time is not None:
+        return update_time.brief
+    files = _files(settings.model.folder, settings.model.digest)
+    if files is None:
+        return ""
+    needed = need(files, settings)
+    return tr("{trained:,} of {parameters:,} numbers are trained, in about {memory:.1f} GB.").format(
+        trained=needed.trained, parameters=files.parameters, memory=needed.whole / 1e9
+    )
+
+
 @lru_cache(maxsize=4)
 def _files(folder: str, digest: str) -> ModelFiles | None:
     """What the headers of the files say, read once for each digest."""

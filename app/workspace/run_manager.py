@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.examples import is_example
 from app.training.controller import Controller, State
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
@@ -128,7 +129,7 @@ class RunManager(QObject):
         self._show(run)
         if already is not None:
             self.close_run(already)
-        if run.note and not run.read_only:  # why it cannot be continued stands above the controls, as long as it is so
+        if run.note and not is_example(run.path):  # what a shipped one is stands above the controls
             self._workspace.problem.emit(run.note, "info")
         return run
 

@@ -21,14 +21,14 @@ from app.panels.base import Panel
 from app.panels.evolution.head import EvolutionHead
 from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.rows import EvolutionRows
-from app.panels.evolution.words import tally, what_to_watch
+from app.panels.evolution.words import tally, tally_in_fewer_words, what_to_watch
 from app.theme.labels import Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
 from app.workspace.held_out import HeldOut
-from app.workspace.model_summary import model_summary
+from app.workspace.model_summary import in_fewer_words, model_summary
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -167,7 +167,8 @@ class EvolutionPanel(Panel):
         self._beside.setVisible(view.head > 0 and wide)
         if view.head:
             self._fill(evolution, picture.now[self.place], view.theme, view.scale)
-        self.note.show_text(self._note(view, picture), view.theme, view.scale)
+        shorter = tally_in_fewer_words(picture) if view.cursor.step else self._model_in_fewer_words(view)
+        self.note.show_text(self._note(view, picture), view.theme, view.scale, shorter)
 
     def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
         """The rows at the cursor: of the step itself, however far the others have been read."""
@@ -202,6 +203,12 @@ class EvolutionPanel(Panel):
             read = tr("Read {read:,} of {head:,} updates.")
             sentences.append(read.format(read=picture.evolution.read, head=view.head))
         return " ".join(sentences)
+
+    @staticmethod
+    def _model_in_fewer_words(view: View) -> str:
+        """Before the first update of a model from a folder: what matters most of it; else nothing."""
+        settings = view.run.origin.settings
+        return in_fewer_words(settings, view.run.update_time) if settings.model.folder and not view.head else ""
 
     def _fill(self, evolution: Evolution, now: Change | None, theme: Theme, scale: float) -> None:
         """Every answer that the chosen prompt was ever given, the present one marked."""

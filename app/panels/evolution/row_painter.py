@@ -98,10 +98,9 @@ class RowPainter:
             caption = tr("recorded answer before any training") if known else tr("answer before any training")
             head((place.answer[0], place.width - place.answer[0]), caption)
             return
-        head(
-            place.answer,
-            tr("answer before update {step:,}").format(step=picture.cursor) if picture.cursor else tr("answer"),
-        )
+        caption = tr("answer before update {step:,}").format(step=picture.cursor) if picture.cursor else ""
+        fits = QFontMetricsF(self._small).horizontalAdvance(caption) <= place.answer[1]
+        head(place.answer, caption if caption and fits else tr("answer"))
         head(place.since, tr("since update"))
         for update in place.ticks:
             text = f"{update:,}"

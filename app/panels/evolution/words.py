@@ -99,6 +99,14 @@ def tally(picture: RowsPicture) -> str:
     ).format(turned=turned, start=len(right) - turned, lost=lost, **counted)
 
 
+def tally_in_fewer_words(picture: RowsPicture) -> str:
+    """How many prompts are answered right at the cursor, for a line without room for :func:`tally`."""
+    right = sum(now is not None and now.verdict.right is True for now in picture.now)
+    return tr("{right} of {count} right before update {step:,}.").format(
+        right=right, count=len(picture.now), step=picture.cursor
+    )
+
+
 def _told(picture: RowsPicture) -> int | None:
     """The prompt of which the story is told."""
 

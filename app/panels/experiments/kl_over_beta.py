@@ -164,7 +164,7 @@ class KlOverBetaPanel(Panel):
         result = "" if results is None or stale else self._headline_of(results)
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
-        self.headline.setVisible(bool(result))
+        self.headline.setVisible(bool(result) and not choices.cramped)
         self.run.set_look(view.theme, view.scale)
         self.run.show_runs(selection.runs)
         self.run.say(self._status_text(view, results, stale))

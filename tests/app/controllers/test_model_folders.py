@@ -10,7 +10,8 @@ import pytest
 from app.controllers import model_folders
 from app.sessions.file_task import TaskPoll
 from app.workspace import model_summary as summary_module
-from app.workspace.model_summary import model_summary
+from app.workspace.model_summary import in_fewer_words, model_summary
+from grpo_core.update_time import UpdateTime
 
 pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="not installed: transformers")
 
@@ -27,3 +28,8 @@ def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
 
     monkeypatch.setattr(summary_module, "look", read)
     assert f"{files.parameters:,} parameters" in model_summary(files.settings)
+    measured = UpdateTime(sampling=8.0, learning=4.0, device="cpu")
+    whole = model_summary(files.settings, measured)
+    for time in (None, measured):
+        assert 0 < len(in_fewer_words(files.settings, time)) < 0.9 * len(model_summary(files.settings, time))
+    assert "12 s" in in_fewer_words(files.settings, measured) and "8 s of sampling" in whole

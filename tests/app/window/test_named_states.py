@@ -135,7 +135,12 @@ def test_a_comparison_at_twice_the_size_loses_nothing_and_scrolls_nothing_sidewa
     for area in shown.findChildren(QAbstractScrollArea):
         assert not area.isVisible() or area.horizontalScrollBar().maximum() == 0, area.accessibleName()
     assert window.docks["metrics"].height() == window.docks["metrics"].row_height, "no more than the cards ask for"
-    if id == "what_if":
+    if id == "kl_over_beta":
+        shown.choices.setup.setChecked(True)
+        driver.settle()
+        assert losses(shown) == []
+        assert min(shown.views.kl.height(), shown.choices.second.height()) > 90
+    else:
         assert shown.table.isVisible() and not shown.batch.isVisible()
         shown.header.shown.emit("policy")
         driver.settle()

@@ -13,7 +13,7 @@ from app.panels.combo import choice_box, fill
 from app.panels.experiments.sweep.grid_axis import GridAxis, name
 from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.panels.experiments.sweep.results import TITLES
-from app.panels.experiments.sweep.small_widgets import dress, entry, inside, row, toggle
+from app.panels.experiments.sweep.small_widgets import dress, entry, inside, lines, row, toggle
 from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
@@ -23,6 +23,8 @@ from grpo_core.text import tr
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
 """What the button says where there is room, and where there is none."""
 SEEDS = (16, 64, 256)
+VALUES = 20
+"""Digits for which a field of values has room; half of them where there is little."""
 STEPS = 20
 """Positions of the slider from one place to the next."""
 
@@ -78,9 +80,9 @@ class SweepChoices(QWidget):
             self.slider, self.table,
         )  # fmt: skip
         column.addWidget(self.first)
-        self.second = row(
+        self.second = lines(
             Label(tr("Over")), self.over, self.over_values, Label(tr("and")), self.across, self.across_values,
-            Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates, None,
+            Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates,
         )  # fmt: skip
         self.second.hide()
         column.addWidget(self.second)
@@ -140,11 +142,8 @@ class SweepChoices(QWidget):
         if (theme, scale) != self._look:
             self._look = theme, scale
             dress(self, theme.font("small", scale))
-            for line, digits in ((self.over_values, 14), (self.across_values, 14), (self.updates, 7)):
-                line.setMinimumWidth(line.fontMetrics().horizontalAdvance("0") * digits)
-            self.updates.setMaximumWidth(self.updates.minimumWidth())
-            for area in (self.first, self.second):
-                area.setFixedHeight(inside(area).sizeHint().height())
+            self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
+            self.first.setFixedHeight(inside(self.first).sizeHint().height())
             self.slider.setMaximumWidth(round(220 * scale))
             self.bar.setFixedWidth(round(60 * scale))
             self._fit()
@@ -167,12 +166,21 @@ class SweepChoices(QWidget):
             for spare in (*extras, self.bar):
                 spare.hide()
             over = max(line.sizeHint().width() - self.width(), 0)
-            self.view.setMaximumWidth(self.view.sizeHint().width() - over)
+            usual = self.view.sizeHint().width()
+            self.view.setMaximumWidth(max(usual - over, usual // 2))
+        for values in (self.over_values, self.across_values):
+            digit = values.fontMetrics().horizontalAdvance("0")
+            values.setMinimumWidth(digit * (VALUES if self._roomy else VALUES // 2))
 
     @property
     def view_wanted(self) -> str:
         """The view that is chosen."""
         return str(self.view.currentData() or FINAL)
+
+    @property
+    def cramped(self) -> bool:
+        """What is set up takes the room of more than the row of its own."""
+        return self.setup.isChecked() and not self._roomy
 
     @property
     def measure_wanted(self) -> str:
@@ -250,6 +258,7 @@ class SweepChoices(QWidget):
     @Slot(bool)
     def _on_setup(self, on: bool) -> None:
         self.second.setVisible(on)
+        self.shown_otherwise.emit()
 
     @Slot(bool)
     def _on_estimators(self, on: bool) -> None:

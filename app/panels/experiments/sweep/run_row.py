@@ -84,7 +84,7 @@ class SweepRunRow(QWidget):
         return int(self.seed.currentData() or 0)
 
     def say(self, sentence: str) -> None:
-        """One line, or two; of several paragraphs, as many as have room."""
+        """One line, or two; in little room, of several paragraphs as many as are whole."""
         self._sentence = sentence
         self.says.setToolTip(plain_tip(sentence))
         self.says.setAccessibleDescription(sentence)
@@ -93,8 +93,10 @@ class SweepRunRow(QWidget):
     def _fit_words(self) -> None:
         paragraphs, area = self._sentence.split("\n"), QRect(0, 0, max(self.says.width(), 1), 10_000)
         metrics, wraps = self.says.fontMetrics(), int(Qt.TextFlag.TextWordWrap)
-        while len(paragraphs) > 1 and (
-            metrics.boundingRect(area, wraps, "\n".join(paragraphs)).height() > self.says.height()
+        while (
+            len(paragraphs) > 1
+            and self._narrow
+            and (metrics.boundingRect(area, wraps, "\n".join(paragraphs)).height() > self.says.height())
         ):
             paragraphs.pop()
         self.says.setText("\n".join(paragraphs))
@@ -128,10 +130,13 @@ class SweepRunRow(QWidget):
 
     def _fit(self) -> None:
         """Where there is little room, the middle seed opens and the buttons say less."""
-        narrow = self.width() < NARROW * (self._look[1] if self._look else 1.0)
-        self.seed.setVisible(self._opens and not narrow)
-        for button, text in zip((self.known, self.back), SHORT if narrow else LONG, strict=True):
+        self.seed.setVisible(self._opens and not self._narrow)
+        for button, text in zip((self.known, self.back), SHORT if self._narrow else LONG, strict=True):
             button.setText(text)
+
+    @property
+    def _narrow(self) -> bool:
+        return self.width() < NARROW * (self._look[1] if self._look else 1.0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QScrollArea, QSlider, QToolButton, QWidget
 
+from app.panels.wrap import Wrap
 from app.theme.labels import plain_tip
 from app.theme.scroll_area import plain_scroll_area
 
@@ -22,6 +23,17 @@ def row(*parts: QWidget | None) -> QScrollArea:
         else:
             line.addWidget(part, int(isinstance(part, (QLineEdit, QSlider))))
     return plain_scroll_area(widget, bars=False)
+
+
+def lines(*parts: QWidget) -> QWidget:
+    """Widgets side by side, on as many lines as their room makes necessary."""
+    widget = QWidget()
+    wrap = Wrap(widget)
+    wrap.setContentsMargins(12, 2, 8, 2)
+    wrap.setSpacing(8)
+    for part in parts:
+        wrap.addWidget(part)
+    return widget
 
 
 def inside(area: QScrollArea) -> QWidget:
