@@ -33,6 +33,9 @@ _COLUMNS = {
 """The tables of which as many rows are taken as can be read, and their columns."""
 _UNKNOWN = np.full(len(series.NAMES), np.nan, "<f8").tobytes()
 """The newest values of the series at an update of which nothing is left."""
+_CUT_BELOW = 1e-300
+"""A number of which the cut took at least the last byte, which SQLite then reads as 0, is smaller than this: that byte
+holds most of its exponent."""
 
 
 def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
@@ -106,7 +109,8 @@ def _numbers(copy: sqlite3.Connection, table: str) -> set[int]:
 def _make_series_whole(target: Path) -> None:
     """The series as far as the updates go. Their newest values have no checksum and are computed anew from the updates,
     which have one; those of a parent, whose updates are not in this file, and those of updates that thinning has
-    dropped stay as they were read. What cannot be read of these is NaN, a gap in the curves."""
+    dropped stay as they were read. What cannot be read of these is NaN, a gap in the curves; so is what may have been
+    cut in two (:func:`uncut`)."""
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
         counts = [
             _in_a_row(chunk for (chunk,) in copy.execute("SELECT chunk FROM series WHERE name = ?", (name,)))
@@ -118,7 +122,7 @@ def _make_series_whole(target: Path) -> None:
             there = {step for (step,) in copy.execute("SELECT step FROM step")}
             read = dict(copy.execute("SELECT step, data FROM tail WHERE length(data) = ?", (len(_UNKNOWN),)))
             computed = [
-                (number, series.scalars(reader.step(number)) if number in there else read.get(number, _UNKNOWN))
+                (number, series.scalars(reader.step(number)) if number in there else uncut(read.get(number, _UNKNOWN)))
                 for number in range(full * CHUNK + 1, last + 1)
             ]
         with transaction(copy):
@@ -128,6 +132,15 @@ def _make_series_whole(target: Path) -> None:
             series.fold(copy, last)
     with RunReader.open(target) as reader:
         series.recorded(reader, last)
+
+
+def uncut(row: bytes) -> bytes:
+    """A row of ``tail`` whose page may have been cut in two, with NaN for each number that the cut may have taken.
+
+    Nothing tells a number that was cut from one that was 0: both are left out.
+    """
+    values = np.frombuffer(row, "<f8")
+    return np.where(np.abs(values) < _CUT_BELOW, np.nan, values).astype("<f8").tobytes()
 
 
 def _in_a_row(chunks: Iterable[int]) -> int:

@@ -15,6 +15,8 @@ from grpo_core.metrics import metrics
 from grpo_core.runs import thinning
 from grpo_core.runs.files import files_of, lock_path
 from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.salvage import uncut
+from grpo_core.runs.series import scalars
 from grpo_core.runs.watch import LostFileError
 from tests.core.steps import random_origin, random_step, random_steps, same
 
@@ -163,6 +165,18 @@ def test_a_branch_that_is_cut_short_is_saved_as_a_branch(tmp_path: Path, share: 
         gap = np.isnan(rewards)
         assert not gap[30:].any(), "what the file holds of the parent's updates is their curves alone"
         assert (rewards[~gap] == expected[~gap]).all()
+
+
+@pytest.mark.parametrize("lost", [1, 2, 7, 8, 9, 12, 50, 10_000])
+def test_no_number_that_was_cut_in_two_is_taken_for_what_it_was(lost: int) -> None:
+    row = scalars(random_step(1))
+    whole = np.frombuffer(row, "<f8")
+    kept = max(len(row) - lost, 0)
+    values = np.frombuffer(uncut(row[:kept] + bytes(len(row) - kept)), "<f8")
+    assert np.isnan(values[kept // 8 :]).all()
+    known = ~np.isnan(values)
+    assert (values[known] == whole[known]).all()
+    assert known[: kept // 8].sum() == ((whole != 0) & ~np.isnan(whole))[: kept // 8].sum()
 
 
 def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: Path) -> None:
