@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.examples import EXAMPLES, RECORDED, TITLES, example, is_example
+from app.panels.registry import CONTROLS
 from app.training.controller import State
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings, folder_settings
@@ -93,7 +94,7 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     run = program.workspace.run
     assert run is not None
     assert (run.path, run.head, run.read_only) == (example(), UPDATES, RECORDED)
-    controls = program.window.docks["controls"].panel
+    controls = program.window.panels.of(CONTROLS)
     assert controls.read_only_note.isVisible() and controls.read_only_note.text() == RECORDED
     assert driver.messages == [], "no message covers the history"
     assert program.window.docks["evolution"].isVisible()
