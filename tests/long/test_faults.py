@@ -300,10 +300,9 @@ def test_a_disk_that_is_nearly_full_pauses_the_run_before_it_is_full(small_disk:
 def test_a_disk_that_somebody_else_fills_at_once_stops_the_run_and_nothing_is_lost(
     small_disk: Path, driver: Driver
 ) -> None:
-    with (small_disk / "filler").open("wb") as filler, suppress(OSError):
+    with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
         while True:
             filler.write(bytes(65_536))
-            filler.flush()
     driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.FAILED, timeout=PATIENCE)
     driver.settle()
     assert any("full" in text for text in driver.messages), driver.messages
