@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QInputDialog
 from app.controllers.presenter import Presenter
 from app.settings.layouts import Layouts
 from app.settings.store import PreferenceStore
-from app.window.layouts import LAYOUTS, layout_for
+from app.window.layouts import BANDIT, LANGUAGE, LAYOUTS, RECORDED, layout_for
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
@@ -47,8 +47,17 @@ class LayoutsController(QObject):
 
     def reset(self) -> None:
         """The layout made for the kind of run that is shown, as it was at first."""
+        self.choose(self._made_for_run())
+
+    def suit(self) -> None:
+        """The layout made for the kind of run that is shown, where the one chosen last is made for another kind."""
+        made = self._made_for_run()
+        if self._preferences.current.layout in {BANDIT, LANGUAGE, RECORDED} - {made}:
+            self.choose(made)
+
+    def _made_for_run(self) -> str:
         settings = self._workspace.view.run.origin.settings
-        self.choose(layout_for(settings.is_language, recorded=settings.is_recorded))
+        return layout_for(settings.is_language, recorded=settings.is_recorded)
 
     def ask_save(self) -> None:
         """Ask for a name, and keep the arrangement of the docks under it."""

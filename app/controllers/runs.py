@@ -167,7 +167,11 @@ class RunsController:
 
     def _open_own(self, path: Path) -> None:
         """Open a run file, or say why it cannot be opened."""
-        self._files.open(path, lambda _: self._recent_files.remember(path), self.open_recorded)
+        self._files.open(path, lambda _: self._on_opened(path), self.open_recorded)
+
+    def _on_opened(self, path: Path) -> None:
+        self._layouts.suit()
+        self._recent_files.remember(path)
 
     def open_recorded(self, path: Path) -> None:
         """Open a run file into which a run of another trainer was converted."""

@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QFileDialog
 
+from app.examples import example
+from app.panels.base import in_window
+from app.panels.registry import EVOLUTION, EXPLAIN
 from app.sessions import file_task
+from app.window.layouts import BANDIT, COMPARE, LANGUAGE
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
@@ -152,3 +156,25 @@ def test_a_copy_into_a_folder_that_is_not_there_is_refused_with_a_sentence(
     driver.opened()
     assert any("There is no folder" in text for text in driver.messages)
     assert driver.program.workspace.run is not None and not driver.program.workspace.run.saved
+
+
+@pytest.mark.parametrize(("layout", "evolves"), [(BANDIT, True), (COMPARE, False)])
+def test_a_run_of_another_kind_is_opened_in_the_layout_made_for_it_unless_one_for_all_kinds_was_chosen(
+    driver: Driver, layout: str, evolves: bool
+) -> None:
+    program = driver.program
+    program.layouts.choose(layout)
+    program.runs.open_path(example())
+    driver.qtbot.waitUntil(lambda: program.workspace.view.run.origin.settings.is_language)
+    driver.settle()
+    assert in_window(program.window.docks[EVOLUTION.id]) == evolves
+    assert program.preferences.current.layout == (LANGUAGE if evolves else layout)
+
+
+def test_opening_a_run_of_the_same_kind_leaves_the_docks_where_they_are(driver: Driver, tmp_path: Path) -> None:
+    program = driver.program
+    program.window.docks[EXPLAIN.id].hide()
+    program.runs.open_path(a_run(tmp_path / "run.grpo"))
+    driver.qtbot.waitUntil(lambda: program.workspace.view.run.path.name == "run.grpo")
+    driver.settle()
+    assert not program.window.docks[EXPLAIN.id].isVisible()
