@@ -11,13 +11,13 @@ import torch
 from grpo_core.config import Objective, Settings
 from grpo_core.kl import EXACT
 from grpo_core.lm.interface import Drafts, Passes, Poll, ReadRows, Table
-from grpo_core.lm.layout import Layout, packed
+from grpo_core.lm.layout import Layout, layout
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.passes import array_of, learned
 from grpo_core.lm.policy import Kept, Policy
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.sampler import sample
-from grpo_core.lm.scoring import Scores, score_distinct
+from grpo_core.lm.scoring import Scores, score
 from grpo_core.lm.vocabulary import decode, encode, padded
 
 
@@ -65,7 +65,7 @@ class CharacterPolicy(Policy):
 
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Layout:
         """The batch packed, so that nothing is computed twice."""
-        return packed(prompt_tokens, tokens, mask, self.device)
+        return layout(prompt_tokens, tokens, mask, self.device)
 
     def score(
         self, batch: Layout, temperature: float, poll: Poll, *, against_reference: bool = False,
@@ -73,12 +73,12 @@ class CharacterPolicy(Policy):
     ) -> Scores:  # fmt: skip
         """The batch under the present policy, without gradients."""
         with torch.no_grad():
-            return score_distinct(self.model, batch, temperature)
+            return score(self.model, batch, temperature)
 
     def score_reference(self, batch: Layout, temperature: float, poll: Poll) -> Scores:
         """The batch under the weights of the run's start."""
         with torch.no_grad():
-            return score_distinct(self.reference, batch, temperature)
+            return score(self.reference, batch, temperature)
 
     def train(
         self, settings: Settings, batch: Layout, reference: Scores | None, draft: Drafts, poll: Poll,

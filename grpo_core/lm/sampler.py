@@ -15,11 +15,14 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.lm.interface import Poll, ReadRows
-from grpo_core.lm.layout import ALIKE
+from grpo_core.lm.layout import key_columns
 from grpo_core.lm.model import Block, Transformer
 from grpo_core.lm.vocabulary import STOP
 
 LARGEST = np.float32(1 - 2**-24)
+ALIKE = 11
+"""Rows from which on a matrix product computes each of them alike, bit for bit, however many there are (seen with
+oneMKL on AVX-512): with fewer, a completion's last bits would depend on its company."""
 WORTH_COMPACTING = 0.75
 """Share of the cache's entries that still go on, below which the others are taken out: copying the cache for each
 completion that ends costs more than to compute a few tokens that nobody reads."""
@@ -85,7 +88,7 @@ def sample(
     )  # fmt: skip
     if drawing is not None:
         drawing(done.rows)
-    decode = decoder(model)
+    decode, any_greedy = decoder(model), greedy is not None and bool(greedy.any())
     # (b,) the rows that have not ended, and the entry of the cache that each goes on
     going, prefix = np.arange(rows), prompt_of.astype(np.int64)
     for t in range(longest):
@@ -94,25 +97,32 @@ def sample(
         cumulative, dist_logp = dist.exp().cumsum(dim=-1).cpu().numpy()[prefix], dist.cpu().numpy()  # (b, V), (n, V)
         passed = (cumulative <= chance[going, t, None] * cumulative[:, -1:]).sum(axis=-1)
         token = np.minimum(passed, vocabulary - 1)
-        if greedy is not None and greedy.any():
+        if greedy is not None and any_greedy:
             token = np.where(greedy[going], dist_logp.argmax(axis=-1)[prefix], token)
         done.tokens[going, t], done.mask[going, t], done.logp[going, t] = token, True, dist_logp[prefix, token]
         goes_on = token != STOP
         if t + 1 == longest or not goes_on.any():
             break
         going, prefix, token = going[goes_on], prefix[goes_on], token[goes_on]
-        longer, place = np.unique(prefix * vocabulary + token, return_inverse=True)  # prefixes with their next token
+        longer, place = _distinct(prefix * vocabulary + token, len(lengths) * vocabulary)  # prefixes with next tokens
         before, following = np.divmod(longer, vocabulary)
         if _as_they_are(before, len(lengths)):
             entries, prefix = np.zeros(len(lengths), dtype=np.int64), before[place]
             entries[before] = following
         else:
-            before, entries = (np.pad(x, (0, max(0, ALIKE - len(x))), mode="edge") for x in (before, following))
-            prefix, order = place, torch.from_numpy(before).to(device)
+            enough = np.minimum(np.arange(max(len(longer), ALIKE)), len(longer) - 1)  # the last one, over and over
+            entries, prefix, order = following[enough], place, torch.from_numpy(before[enough]).to(device)
             bias, lengths = bias.index_select(0, order), lengths.index_select(0, order)
             cache = [both.index_select(0, order) for both in cache]
         logits = decode(torch.from_numpy(entries).to(device), lengths + t, cache, bias, width + t)
     return done
+
+
+def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """``numbers`` (n,), each below ``count``: the distinct ones in order, and the place of each among them (n,)."""
+    occurs = np.zeros(count, dtype=bool)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
 
 
 def _as_they_are(before: np.ndarray, entries: int) -> bool:
@@ -126,10 +136,11 @@ def _as_they_are(before: np.ndarray, entries: int) -> bool:
 def prefilled(
     model: Transformer, prompt_tokens: np.ndarray, longest: int
 ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-    """The prompts computed: (per block keys and values (P, 2, H, T_prompt + T, D / H), what is added to the scores
-    (P, 1, 1, T_prompt + T), prompts' lengths (P,), logits of the first token (P, V)).
+    """The prompts computed: (per block keys and values (P, 2, H, S, D / H), what is added to the scores (P, 1, 1, S),
+    prompts' lengths (P,), logits of the first token (P, V)).
 
-    Prompts stand right in the cache, so that completions begin in the same column.
+    The cache has S = :func:`key_columns` of T_prompt + T. Prompts stand right in its first T_prompt, so that
+    completions begin in the same column; what is not filled yet is hidden.
     """
     device = model.embed.weight.device
     lengths = (prompt_tokens >= 0).sum(axis=-1)
@@ -146,14 +157,14 @@ def prefilled(
     for block in model.blocks:
         assert isinstance(block, Block)
         q, k, v = block.queries(x).permute(2, 0, 3, 1, 4)  # (P, H, T_prompt, D / H) each
-        # what a token has not yet filled is never read
-        both = k.new_empty((prompts, 2, q.shape[1], width + longest, q.shape[3]))
+        # what is hidden is multiplied by 0, and must be a number
+        both = k.new_zeros((prompts, 2, q.shape[1], key_columns(width + longest), q.shape[3]))
         both[:, 0, :, :width], both[:, 1, :, :width] = k, v
         cache.append(both)
         attended = F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype))
         x = block.finish(x, attended.transpose(1, 2).flatten(-2))
-    bias = torch.zeros(prompts, 1, 1, width + longest, dtype=x.dtype, device=device)
-    bias[..., :width].masked_fill_(~seen, float("-inf"))
+    bias = x.new_full((prompts, 1, 1, key_columns(width + longest)), float("-inf"))
+    bias[..., :width].masked_fill_(seen, 0.0)
     return cache, bias, torch.from_numpy(lengths.astype(np.int64)).to(device), model.logits(x[:, -1])
 
 
@@ -163,7 +174,7 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
 
     Returns:
         From (tokens (B,), their positions (B,), cache, bias, the cache's column) to the logits of the next token
-        (B, V); the cache has grown by the token.
+        (B, V); the cache and what ``bias`` shows have grown by the token.
     """
     blocks = []
     for block in model.blocks:
@@ -176,13 +187,14 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
 
     def decode(token: Tensor, positions: Tensor, cache: list[Tensor], bias: Tensor, column: int) -> Tensor:
         x = torch.embedding(embed, token) + torch.embedding(position, positions)  # (B, D)
-        reach = column + 1
-        seen_bias = bias[..., :reach]
+        reach = key_columns(column + 1)
+        bias[..., column] = 0.0
+        seen = bias[..., :reach]
         for (heads, (norm1, norm2), (qkv, out, up, down)), both in zip(blocks, cache, strict=True):
             each = linear(torch.layer_norm(x, *norm1), qkv).view(len(x), 3, heads, -1)
             both[:, :, :, column] = each[:, 1:]  # keys and values (B, 2, H, D / H)
             keys, values = both[:, :, :, :reach].unbind(1)
-            attended = F.scaled_dot_product_attention(each[:, 0, :, None], keys, values, attn_mask=seen_bias)
+            attended = F.scaled_dot_product_attention(each[:, 0, :, None], keys, values, attn_mask=seen)
             x = x + linear(attended.flatten(1), out)  # (B, H, 1, D / H) -> (B, D)
             x = x + linear(linear(torch.layer_norm(x, *norm2), up).relu_(), down)
         return F.linear(torch.layer_norm(x, width, norm.weight, norm.bias, norm.eps), embed).float()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,6 +11,10 @@ from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.lm.layout import Layout
 from grpo_core.lm.model import Block, Transformer
+
+
+Tables = tuple[Tensor, Tensor, Tensor]
+"""Queries, keys and values."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,21 +33,15 @@ class Scores:
 
 
 def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
-    """The log-probabilities of a batch."""
-    (prompts, _, width, own), rows = batch.shape, len(batch.prompt_of)
+    """The log-probabilities of a batch, equal completions computed once."""
     x = model.start(batch.tokens, batch.positions)  # (N, D)
-    count = len(batch.prompt_cells)
     within, after = batch.added
     for block in model.blocks:
         assert isinstance(block, Block)
-        qkv = block.queries(x)  # (N, 3, H, D / H)
-        q, k, v = _spread(qkv[:count], batch.prompt_cells, prompts, width)  # (P, H, T_prompt, D / H) each
-        attended = [_gathered(_attended(q, k, v, within), batch.prompt_cells)]
+        of_prompts, of_completions = _placed(block.queries(x), batch)
+        attended = [_gathered(_attended(*of_prompts, within), batch.prompt_cells)]
         if len(batch.completion_cells):
-            q, own_k, own_v = _spread(qkv[count:], batch.completion_cells, rows, own)
-            keys = torch.cat([batch.for_completions(k), own_k], dim=2)  # (B, H, T_prompt + T − 1, D / H)
-            values = torch.cat([batch.for_completions(v), own_v], dim=2)
-            attended.append(_gathered(_attended(q, keys, values, after), batch.completion_cells))
+            attended.append(_gathered(_attended(*of_completions, after), batch.completion_cells))
         x = block.finish(x, torch.cat(attended))
     stream = model.norm(x.index_select(0, batch.ends))
     logits = F.linear(stream, model.embed.weight).float()
@@ -52,25 +51,48 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
     return Scores(dist_logp=dist_logp, logp=torch.where(batch.mask, logp, 0.0), stream=stream)
 
 
-def score_distinct(model: Transformer, batch: Layout, temperature: float) -> Scores:
-    """The same numbers as :func:`score`, from the distinct completions alone; not for gradients, whose sums over equal
-    completions would be rounded otherwise."""
-    if batch.distinct is None:
-        return score(model, batch, temperature)
-    only = score(model, batch.distinct.layout, temperature)
-    row, context = batch.distinct.row, batch.distinct.context
-    return Scores(
-        dist_logp=only.dist_logp.index_select(0, context),
-        logp=only.logp.index_select(0, row),
-        stream=only.stream.index_select(0, context),
-    )
+class _Placed(torch.autograd.Function):
+    """Queries, keys and values of the packed tokens (N, 3, H, D / H) in the tables in which they attend to each other:
+    of the prompts (P, T_prompt, H, D / H) each, of the completions (., T − 1, H, D / H) and twice (., S, H, D / H).
+
+    Autograd would undo this indexing by filling and copying several whole tables. But padding gets no gradient: no
+    score reaches a padded key, and nobody reads what a padded query finds. So each token's gradient is read from its
+    own cells; to a prompt's come those of its place in every completion's keys and values.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, packed: Tensor, batch: Layout) -> tuple[Tensor, ...]:
+        ctx.batch = batch
+        prompts, width, own = batch.shape
+        one = packed.shape[1:]
+        table = packed.index_select(0, batch.prompt_table).view(prompts, width, *one)
+        keys = packed.index_select(0, batch.key_table).view(len(batch.prompt_of), -1, *one)
+        return *table.unbind(2), keys[:, width : width + own, 0], keys[:, :, 1], keys[:, :, 2]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        batch: Layout = ctx.batch
+        width = batch.shape[1]
+        of_prompts, of_completions = list(gradients[:3]), gradients[3:]
+        for part in (1, 2):
+            of_prompts[part] = of_prompts[part] + batch.over_completions(of_completions[part][:, :width])
+        cells = (batch.completion_cells, batch.key_cells, batch.key_cells)
+        packed = [
+            torch.cat([_picked(above, batch.prompt_cells), _picked(below, own)])
+            for above, below, own in zip(of_prompts, of_completions, cells, strict=True)
+        ]
+        return torch.stack(packed, dim=1), None
 
 
-def _spread(packed: Tensor, cells: Tensor, rows: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys, values of packed tokens in a padded table, (rows, H, width, D / H) each."""
-    table = packed.new_zeros(rows * width, *packed.shape[1:]).index_copy(0, cells, packed)
-    q, k, v = table.view(rows, width, *packed.shape[1:]).permute(2, 0, 3, 1, 4)
-    return q, k, v
+def _placed(packed: Tensor, batch: Layout) -> tuple[Tables, Tables]:
+    """Queries, keys and values of the prompts and of the completions, (rows, H, columns, D / H) each."""
+    q, k, v, own_q, own_k, own_v = (x.transpose(1, 2) for x in _Placed.apply(packed, batch))  # type: ignore[no-untyped-call]
+    return (q, k, v), (own_q, own_k, own_v)
+
+
+def _picked(table: Tensor, cells: Tensor) -> Tensor:
+    """(rows, columns, ...) -> (n, ...), what lies in these cells."""
+    return table.flatten(0, 1).index_select(0, cells)
 
 
 def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
@@ -79,4 +101,4 @@ def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 def _gathered(attended: Tensor, cells: Tensor) -> Tensor:
     """(rows, H, width, D / H) -> the packed tokens' (n, D)."""
-    return attended.transpose(1, 2).flatten(2).flatten(0, 1).index_select(0, cells)
+    return _picked(attended.transpose(1, 2), cells).flatten(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
@@ -10,8 +12,8 @@ from hypothesis import strategies as st
 
 from grpo_core.config import Model
 from grpo_core.lm.checkpoint import started
-from grpo_core.lm.layout import layout, packed
-from grpo_core.lm.scoring import score, score_distinct
+from grpo_core.lm.layout import layout
+from grpo_core.lm.scoring import score
 from tests.core.lm.models import CPU, lively, plain_logp, prompts, sampled
 from tests.core.lm.test_layout import batch, shapes
 
@@ -57,24 +59,27 @@ def test_a_completion_is_scored_alike_in_any_company() -> None:
 
 
 @pytest.mark.parametrize("group", [2, 8])
-def test_equal_completions_are_scored_once_and_found_at_each_of_their_rows(group: int) -> None:
+def test_equal_completions_are_scored_once_and_alike(group: int) -> None:
     asked, tokens, mask = batch([3, 6, 4], [1, 7, 3, 5, 2, 7])
     again = np.arange(3).repeat(group) * 2 + np.tile([1, 0, 0, 1, 1, 1, 0, 1][:group], 3)
-    tokens, mask = tokens[again], mask[again]
-    place = packed(asked, tokens, mask, CPU)
-    assert (place.distinct is not None) == (group > 2), "a group of two different ones holds nothing twice"
-    if place.distinct is not None:
-        assert len(place.distinct.layout.mask) == 6
-        assert len(place.distinct.layout.tokens) == (asked >= 0).sum() + np.array([0, 6, 2, 4, 1, 6]).sum()
+    place = layout(asked, tokens[again], mask[again], CPU)
+    assert len(place.tokens) == (asked >= 0).sum() + np.array([0, 6, 2, 4, 1, 6]).sum(), "each completion once"
     with torch.no_grad():
-        whole, once = score(MODEL, place, 0.8), score_distinct(MODEL, place, 0.8)
-    for name in ("logp", "dist_logp", "stream"):
-        assert torch.allclose(getattr(once, name), getattr(whole, name), atol=1e-6), name
+        found, once = score(MODEL, place, 0.8).logp, score(MODEL, layout(asked, tokens, mask, CPU), 0.8).logp
+    assert torch.equal(found, found[first_of(again)]), "to the last bit"
+    assert torch.allclose(found, once[torch.from_numpy(again)], atol=1e-6)
 
 
-def test_gradients_in_float64_are_those_of_the_plain_pass() -> None:
+def first_of(rows: np.ndarray) -> torch.Tensor:
+    """For each of ``rows`` (B,), where its value stands first."""
+    return torch.tensor([rows.tolist().index(row) for row in rows.tolist()])
+
+
+@pytest.mark.parametrize("rows", [range(6), [0, 0, 3, 3, 5, 4], [1, 1, 2, 2, 4, 4]], ids=["distinct", "some", "equal"])
+def test_gradients_in_float64_are_those_of_the_plain_pass(rows: Sequence[int]) -> None:
     model = lively().double()
     asked, tokens, mask = batch([3, 6, 4], [1, 7, 3, 5, 2, 7])
+    tokens, mask = tokens[list(rows)], mask[list(rows)]
     weight = torch.from_numpy(np.random.default_rng(0).normal(size=mask.shape) * mask)
     place = layout(asked, tokens, mask, CPU)
     found = []
