@@ -1,4 +1,5 @@
-"""Distributions at every token of completions, chunk by chunk: a prompt is computed once for the rows that share it."""
+"""Distributions at every token of completions, chunk by chunk: a prompt is computed once for the rows that share it,
+and so are equal completions."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from grpo_core.hf.sampling import standing_right
+from grpo_core.lm.layout import distinct_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +63,12 @@ def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[np.ndarray]:
 def distributions(model: Any, batch: Batch, rows: np.ndarray, temperature: float, ways: Ways) -> Tensor:
     """Log-probabilities (n, T, V) in float32 at every token of ``rows``, at the sampling temperature; T is the longest
     completion of these rows."""
-    longest = max(int(batch.mask[rows].sum(axis=-1).max()), 1)
-    logits = (_shared if ways.sharing else _apart)(model, batch, rows, longest)
-    return torch.log_softmax(logits.float() / temperature, dim=-1)
+    mask = batch.mask[rows]
+    longest = max(int(mask.sum(axis=-1).max()), 1)
+    first, which = distinct_rows(np.column_stack([batch.prompt_of[rows], np.where(mask, batch.tokens[rows], -1)]))
+    logits = (_shared if ways.sharing else _apart)(model, batch, rows[first], longest)
+    dist = torch.log_softmax(logits.float() / temperature, dim=-1)
+    return dist if len(first) == len(rows) else dist.index_select(0, torch.from_numpy(which).to(dist.device))
 
 
 def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:

@@ -93,7 +93,7 @@ def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, devi
     """
     prompts, rows = len(prompt_tokens), len(tokens)
     prompt_of = np.arange(rows) // (rows // prompts)
-    first, which = _distinct(np.column_stack([prompt_of, np.where(mask, tokens, -1)]))
+    first, which = distinct_rows(np.column_stack([prompt_of, np.where(mask, tokens, -1)]))
     prompt_of, computed = prompt_of[first], tokens[first, :-1]  # (D,), (D, T − 1)
     inside = mask[first, 1:]  # (D, T − 1): token t is computed where token t + 1 is real
     real = prompt_tokens >= 0  # (P, T_prompt)
@@ -134,7 +134,7 @@ def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, devi
     )
 
 
-def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of ``rows`` (B, n): the places of those that equal none before them (D,), in order, and for each row the number
     of its equal among these (B,)."""
     numbers: dict[bytes, int] = {}
