@@ -12,7 +12,6 @@ from torch.nn import functional as F  # noqa: N812 - as everywhere
 from grpo_core.lm.layout import Layout
 from grpo_core.lm.model import Block, Transformer
 
-
 Tables = tuple[Tensor, Tensor, Tensor]
 """Queries, keys and values."""
 
