@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtCore import QAbstractEventDispatcher, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from app.build import described
@@ -20,6 +20,7 @@ from app.crash.log import LogFiles
 from app.crash.safe_mode import EARLY_SECONDS, StartMarker
 from app.crash.watchdog import Watchdog
 from app.display import missing_display
+from app.garbage import collect_at
 from app.language import arrange
 from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
@@ -106,6 +107,7 @@ def _windowed(options: argparse.Namespace) -> int:
     app.setDesktopFileName("grpo-lab")
     app.setWindowIcon(icon("grpo-lab", DRAWN_AS))  # desktops that know no desktop files, as on Windows
     arrange(app)
+    collect_at(QAbstractEventDispatcher.instance().aboutToBlock)
     from app.application import Application
 
     safe = options.safe_mode or marker.safe_mode

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.garbage import collect_if_due
+
 PATIENCE_MS = 60_000
 """Milliseconds that a test waits for something at the least before it fails."""
 HOME = "HOME"
@@ -51,10 +53,16 @@ def pytest_collection_finish() -> None:
     """Seven thousand tests are a million objects: left out of every later collection, windows go faster.
 
     A window makes some 50,000 objects that live as long as it does: the youngest are looked through less often.
+    As in a window, the main thread alone collects: a hypothesis machine, for one, is garbage that holds Qt objects.
     """
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+    gc.disable()
+
+
+def pytest_runtest_logfinish() -> None:
+    collect_if_due()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -75,6 +75,12 @@ def test_the_window_is_there_without_torch(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT, check=True, timeout=150)
 
 
+@pytest.mark.long
+def test_the_garbage_is_collected_by_the_windows_thread_alone(tmp_path: Path) -> None:
+    out, _ = started(tmp_path, begin="import gc; print('by itself', gc.isenabled())")
+    assert out.splitlines()[0] == "by itself False"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_closes_a_running_program_with_everything_on_disk(tmp_path: Path, number: signal.Signals) -> None:
     begin = "self.player.set_speed(None); self.player.set_length(None); self.player.run()"

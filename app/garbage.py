@@ -1,0 +1,32 @@
+"""Python's garbage is collected in the window's thread alone, when that thread is about to wait for events.
+
+By itself Python collects in whichever thread happens to make the next object. Where the garbage holds a ``QObject``,
+that thread destroys it, perhaps while the window's thread sends it an event: a segmentation fault.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import SignalInstance
+
+
+def collect_at(about_to_wait: SignalInstance) -> None:
+    """From now on garbage is collected at this signal alone, in the thread that emits it.
+
+    Args:
+        about_to_wait: ``aboutToBlock`` of the event dispatcher of the window's thread.
+    """
+    gc.disable()
+    about_to_wait.connect(collect_if_due)
+
+
+def collect_if_due() -> None:
+    """Collect in this thread the oldest generation of which Python would have collected the garbage by now."""
+    counts, thresholds = gc.get_count(), gc.get_threshold()
+    for generation in (2, 1, 0):
+        if counts[generation] > thresholds[generation]:
+            gc.collect(generation)
+            return
