@@ -79,6 +79,7 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
                 )
     if status.st_size == 0:
         raise RunFileError(tr("{name} is empty; nothing was ever written to it.").format(name=path.name))
+    may_grow = path.with_name(path.name + "-wal").exists()
     with explained(path, "written" if writable else "read"):
         try:
             connection = connected(path, "mode=rw") if writable else _read_only(path)
@@ -103,6 +104,9 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
                 if version > VERSION:
                     raise newer_version_error(path) from error
                 raise
+            if not may_grow and status.st_size % connection.execute("PRAGMA page_size").fetchone()[0]:
+                # SQLite notices where whole pages are missing, but reads the missing part of the last one as zeros
+                raise RunFileError(CANNOT["read"].format(name=path.name, why=_DAMAGED))
             return connection, version
         except BaseException:
             connection.close()

@@ -14,7 +14,7 @@ import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
-from grpo_core.metrics import METRICS
+from grpo_core.metrics import METRICS, metrics
 from grpo_core.questions import AnyAnswer, AnyQuestion, answer_from_json
 from grpo_core.record import Origin, Step
 from grpo_core.runs import thinning
@@ -32,6 +32,7 @@ from grpo_core.runs.limits import (
     MOST_UPDATES,
 )  # fmt: skip
 from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings
+from grpo_core.runs.series_chunks import read_series
 from grpo_core.text import tr
 
 
@@ -54,6 +55,7 @@ class RunReader:
         self._connection = connection
         self._layouts: dict[int, str] = {}
         self._settings: dict[int, Settings] = {}
+        self._computed: dict[int, np.ndarray] = {}
         with explained(path):
             self._rows = all_rows(connection)
         self.meta: RunMeta = meta_from(self._rows)
@@ -149,7 +151,8 @@ class RunReader:
     def series(self, name: str, start: int = 0) -> np.ndarray:
         """Values of the series ``name`` from index ``start`` on, float64; index i is update i + 1.
 
-        A series that this program knows and the file does not is NaN.
+        A series that this program knows and the file does not is NaN. Values whose checksum says that they are not what
+        was written are computed anew from their updates; those whose updates the file does not hold are NaN.
 
         Raises:
             KeyError: there is no such series.
@@ -159,22 +162,15 @@ class RunReader:
             if name not in METRICS:
                 raise KeyError(name)
             return np.full_like(self.series(names[0], start), np.nan)  # as many as the file really has
-        count, first_chunk = max(self.last - start, 0), start // CHUNK
         with explained(self.path), transaction(self._connection, "DEFERRED"):
-            room, full = self._chunks(name, first_chunk)
-            rows = self._connection.execute(
-                "SELECT data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, self.last, CHUNK)
-            ).fetchall()
-        try:
-            table = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(len(rows), len(names))
-            tail, end = table[:, names.index(name)], full + len(rows)
-            if end > len(room):
-                room = np.concatenate([room[:full], tail])
-            room[full:end] = tail
-            values = room[start - first_chunk * CHUNK if full else 0 : end][:count]
-        except (ValueError, TypeError):
-            values = np.empty(0)
-        if len(values) != count:
+            try:
+                values = read_series(
+                    self._connection, names, name, start=start, last=self.last, computed=self._computed_chunk,
+                    most=size_of(self.path) // (8 * CHUNK),  # a file may say what it is not
+                )  # fmt: skip
+            except (ValueError, TypeError):
+                values = np.empty(0)
+        if len(values) != max(self.last - start, 0):
             raise RunFileError(
                 tr("The series {name} in {name2} is damaged; it can be rebuilt from the updates.").format(
                     name=name, name2=self.path.name
@@ -182,25 +178,25 @@ class RunReader:
             )
         return values
 
-    def _chunks(self, name: str, first: int) -> tuple[np.ndarray, int]:
-        """The full chunks of a series from chunk ``first`` on, one after the other; at one that is not full it ends.
+    def _computed_chunk(self, chunk: int) -> np.ndarray:
+        """The values of every series in a chunk, computed anew from the updates that the file holds: (series, CHUNK).
 
-        Returns:
-            They in an array that has room for the newest values behind them, and how many values they are.
+        NaN where it does not hold an update: one before the branch point, or one that was thinned out.
         """
-        most = max(min(self.last, size_of(self.path) // 8) // CHUNK - first + 1, 0)  # a file may say what it is not
-        rows = self._connection.execute(
-            "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk LIMIT ?", (name, first, most)
-        )
-        values, count = np.empty(0), 0
-        for (data,) in rows:
-            if not isinstance(data, bytes) or len(data) != 8 * CHUNK:
-                break
-            if not count:
-                values = np.empty(most * CHUNK)
-            values[count : count + CHUNK] = np.frombuffer(data, "<f8")
-            count += CHUNK
-        return values, count
+        if chunk in self._computed:
+            return self._computed[chunk]
+        names, before = self._series_names, chunk * CHUNK
+        values = np.full((len(names), CHUNK), np.nan)
+        with explained(self.path):
+            rows = self._connection.execute(
+                "SELECT step FROM step WHERE step > ? AND step <= ?", (before, before + CHUNK)
+            ).fetchall()
+        for (number,) in rows:
+            with suppress(RunFileError):  # it is damaged too
+                scalars = metrics(self.step(number))
+                values[:, number - before - 1] = [scalars.get(name, np.nan) for name in names]
+        self._computed[chunk] = values  # every series asks for it
+        return values
 
     def settings_changes(self) -> list[tuple[int, Settings]]:
         """(first update under them, settings), in order; the first entry is the run's start."""

@@ -22,6 +22,7 @@ from grpo_core.runs.database import APPLICATION_ID, CHUNK, VERSION, explained, t
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.schema import SCHEMA
+from grpo_core.runs.series_chunks import CHECKSUMS, checksums
 from grpo_core.runs.thinning import Stretch
 from grpo_core.text import tr
 
@@ -107,26 +108,26 @@ def _numbers(copy: sqlite3.Connection, table: str) -> set[int]:
 
 
 def _make_series_whole(target: Path) -> None:
-    """The series as far as the updates go. Their newest values have no checksum and are computed anew from the updates,
-    which have one; those of a parent, whose updates are not in this file, and those of updates that thinning has
-    dropped stay as they were read. What cannot be read of these is NaN, a gap in the curves; so is what may have been
-    cut in two (:func:`uncut`)."""
+    """The series as far as the updates go. Chunks whose checksums agree stay as they are. All other values are computed
+    anew from the updates, which have checksums too; those of a parent, whose updates are not in this file, and those of
+    updates that thinning has dropped stay as they were read. What cannot be read of these is NaN, a gap in the curves;
+    so is what may have been cut in two (:func:`uncut`)."""
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
-        counts = [
-            _in_a_row(chunk for (chunk,) in copy.execute("SELECT chunk FROM series WHERE name = ?", (name,)))
-            for name in series.NAMES
-        ]
-        full = min(counts)
+        stored = _stored_chunks(copy)
+        whole = _in_a_row(chunk for chunk, (values, sums) in stored.items() if np.array_equal(checksums(values), sums))
         with RunReader.open(target) as reader:
             last = reader.last
+            whole = min(whole, last // CHUNK)
             there = {step for (step,) in copy.execute("SELECT step FROM step")}
             read = dict(copy.execute("SELECT step, data FROM tail WHERE length(data) = ?", (len(_UNKNOWN),)))
+            for chunk, (values, _) in stored.items():
+                read |= {chunk * CHUNK + n + 1: row.tobytes() for n, row in enumerate(values.T) if chunk >= whole}
             computed = [
                 (number, series.scalars(reader.step(number)) if number in there else uncut(read.get(number, _UNKNOWN)))
-                for number in range(full * CHUNK + 1, last + 1)
+                for number in range(whole * CHUNK + 1, last + 1)
             ]
         with transaction(copy):
-            copy.execute("DELETE FROM series WHERE chunk >= ?", (full,))
+            copy.execute("DELETE FROM series WHERE chunk >= ?", (whole,))
             copy.execute("DELETE FROM tail")
             copy.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", computed)
             series.fold(copy, last)
@@ -134,8 +135,25 @@ def _make_series_whole(target: Path) -> None:
         series.recorded(reader, last)
 
 
+def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Number of each chunk that all series have -> its values (series, CHUNK), and its checksums, none where the file
+    has none."""
+    rows = {
+        (name, chunk): data
+        for name, chunk, data in copy.execute("SELECT name, chunk, data FROM series")
+        if len(data) == 8 * (len(series.NAMES) if name == CHECKSUMS else CHUNK)
+    }
+    stored = {}
+    for chunk in sorted({chunk for _, chunk in rows}):
+        values = [np.frombuffer(rows[name, chunk], "<f8") for name in series.NAMES if (name, chunk) in rows]
+        if len(values) == len(series.NAMES):
+            stored[chunk] = np.stack(values), np.frombuffer(rows.get((CHECKSUMS, chunk), b""), "<u8")
+    return stored
+
+
 def uncut(row: bytes) -> bytes:
-    """A row of ``tail`` whose page may have been cut in two, with NaN for each number that the cut may have taken.
+    """The values of all series at one update, read from pages that may be missing or cut in two, with NaN for each
+    number that the cut may have taken.
 
     Nothing tells a number that was cut from one that was 0: both are left out.
     """

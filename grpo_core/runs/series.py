@@ -13,6 +13,7 @@ from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import Step
 from grpo_core.runs.database import CHUNK
 from grpo_core.runs.reader import RunReader
+from grpo_core.runs.series_chunks import chunk_rows
 from grpo_core.text import tr
 
 NAMES = tuple(METRICS)
@@ -82,6 +83,5 @@ def rebuilt(reader: RunReader) -> np.ndarray:
 
 def _insert_chunk(connection: sqlite3.Connection, chunk: int, values: np.ndarray) -> None:
     connection.executemany(
-        "INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)",
-        [(name, chunk, np.ascontiguousarray(row, "<f8").tobytes()) for name, row in zip(NAMES, values, strict=True)],
+        "INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)", chunk_rows(NAMES, chunk, values)
     )

@@ -1,0 +1,110 @@
+"""The scalar series as they lie in a run file: full chunks with their checksums, and the newest values behind them.
+
+Beside the chunks with number n lies a row of the same table, named :data:`CHECKSUMS`, with one number for each series.
+Files that were written before there were any have chunks without them, which are read as they are.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from grpo_core.runs.database import CHUNK
+
+CHECKSUMS = "checksums"
+"""In the place of a series' name: the checksums of the chunks with that number, in the order of the series' names."""
+
+
+def checksums(values: np.ndarray) -> np.ndarray:
+    """The sum of each chunk's values, taken as 64-bit words, modulo 2**64: (..., CHUNK) float64 -> (...) uint64.
+
+    Unlike a CRC it takes a fraction of the time of reading, and any change of one word is seen.
+    """
+    summed: np.ndarray = np.ascontiguousarray(values, np.float64).view(np.uint64).sum(axis=-1, dtype=np.uint64)
+    return summed
+
+
+def chunk_rows(names: Sequence[str], chunk: int, values: np.ndarray) -> Iterator[tuple[str, int, bytes]]:
+    """The rows (name, chunk, data) of the table ``series`` that keep ``values`` (series, CHUNK) and their checksums."""
+    for name, row in zip(names, values, strict=True):
+        yield name, chunk, np.ascontiguousarray(row, "<f8").tobytes()
+    yield CHECKSUMS, chunk, checksums(values).astype("<u8").tobytes()
+
+
+def read_series(
+    connection: sqlite3.Connection, names: Sequence[str], name: str, *, start: int, last: int, most: int,
+    computed: Callable[[int], np.ndarray],
+) -> np.ndarray:  # fmt: skip
+    """The values of series ``name`` after update ``start`` up to update ``last``, (at most last - start,) float64.
+
+    They are fewer where a chunk or one of the newest values is missing.
+
+    Args:
+        connection: in a transaction, as all that is read has to be of the same state.
+        names: of the file's series, in its order.
+        name: one of them.
+        start: an update; values begin with the one after it.
+        last: the last committed update.
+        most: full chunks that the file can have at most.
+        computed: the values (series, CHUNK) to take for a chunk whose checksum says that it is damaged, by its number.
+
+    Raises:
+        sqlite3.Error: the file cannot be read.
+        ValueError, TypeError: one of the newest values is damaged.
+    """
+    first = start // CHUNK
+    values, count = _full_chunks(connection, name, first, max(min(last // CHUNK, most) - first + 1, 0))
+    for chunk in _damaged(connection, values[:count], names.index(name), len(names), first):
+        values[(chunk - first) * CHUNK : (chunk - first + 1) * CHUNK] = computed(chunk)[names.index(name)]
+    rows = connection.execute(
+        "SELECT data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, last, CHUNK)
+    ).fetchall()
+    tail = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(len(rows), len(names))[:, names.index(name)]
+    end = count + len(rows)
+    if end > len(values):
+        values = np.concatenate([values[:count], tail])
+    values[count:end] = tail
+    return values[start - first * CHUNK if count else 0 : end][: max(last - start, 0)]
+
+
+def _full_chunks(connection: sqlite3.Connection, name: str, first: int, most: int) -> tuple[np.ndarray, int]:
+    """The chunks of a series from number ``first`` on, one after the other; at one that is not full it ends.
+
+    Returns:
+        They in an array that has room for ``most`` of them, and how many values they are.
+    """
+    rows = connection.execute(
+        "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk LIMIT ?", (name, first, most)
+    )
+    values, count = np.empty(0), 0
+    for (data,) in rows:
+        if not isinstance(data, bytes) or len(data) != 8 * CHUNK:
+            break
+        if not count:
+            values = np.empty(most * CHUNK)
+        values[count : count + CHUNK] = np.frombuffer(data, "<f8")
+        count += CHUNK
+    return values, count
+
+
+def _damaged(connection: sqlite3.Connection, values: np.ndarray, place: int, series: int, first: int) -> Iterator[int]:
+    """The numbers of the chunks whose values are not those that were written, as far as a checksum says so.
+
+    Args:
+        connection: to the file.
+        values: (chunks * CHUNK,) of one series, as read.
+        place: of that series among all.
+        series: how many there are.
+        first: number of the first chunk.
+    """
+    sums = checksums(values.reshape(-1, CHUNK))
+    rows = connection.execute(
+        "SELECT chunk, data FROM series WHERE name = ? AND chunk >= ? AND chunk < ?",
+        (CHECKSUMS, first, first + len(sums)),
+    ).fetchall()
+    for chunk, data in rows:
+        whole = isinstance(data, bytes) and len(data) == 8 * series
+        if not whole or np.frombuffer(data, "<u8")[place] != sums[chunk - first]:
+            yield chunk
