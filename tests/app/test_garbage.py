@@ -28,9 +28,7 @@ def collecting() -> Iterator[None]:
 def _in_a_cycle(destroyed_in: list[threading.Thread]) -> None:
     """Make an object that nothing but the collector destroys."""
     thing = QObject()
-    thing.destroyed.connect(
-        lambda: destroyed_in.append(threading.current_thread()), Qt.ConnectionType.DirectConnection
-    )
+    thing.destroyed.connect(lambda: destroyed_in.append(threading.current_thread()), Qt.ConnectionType.DirectConnection)
     thing.itself = thing  # type: ignore[attr-defined]
 
 
