@@ -55,6 +55,7 @@ class Canvas(QWidget):
         if fresh is not None:
             self._values = np.concatenate([self._values, fresh.scalars["reward_mean"]])[-500:]
         self.repaint()
+        self._controller.look()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         painter = QPainter(self)

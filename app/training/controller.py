@@ -184,11 +184,15 @@ class Controller(QObject):
 
     def take(self) -> Fresh | None:
         """The current run's updates since the last call, for the frame timer; None if nothing is new."""
-        self.look()
         return self.buffer.take() if self.buffer is not None else None
 
+    @Slot()
     def look(self) -> None:
-        """Ask for the updates that were finished since the last ones arrived; they come before the next frame."""
+        """Ask for the updates that were finished since the last ones arrived, when a frame is drawn.
+
+        The worker asks and takes in the answer while this thread rests. Beside a frame it would wait for Python, wake
+        at each of the frame's calls of Qt, a thousand times a second, and take the processor from the run's process.
+        """
         if self.buffer is None or self.worker.process is None:
             return
         seen = self.buffer.run_id, self.buffer.version, self.group

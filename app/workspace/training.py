@@ -39,6 +39,7 @@ class Training(QObject):
         workspace.pull.connect(controller.worker.hold)
         workspace.pull.connect(self.take)
         workspace.drawn.connect(controller.worker.go_on)
+        workspace.drawn.connect(controller.look)
         workspace.editing.changed.connect(self._on_edited)
         controller.failed.connect(self._on_failed)
         controller.closed.connect(self._on_closed)

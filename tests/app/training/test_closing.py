@@ -36,13 +36,17 @@ def until(condition):
     while not condition():
         application.processEvents()
 
+def taken():
+    controller.look()
+    return controller.take() is not None
+
 if where != "untouched":
     controller.begin(Settings(), path)
 if where not in ("untouched", "preparing"):
     until(lambda: controller.state is State.PAUSED)
 if where in ("running", "waiting", "stopping"):
     controller.run(None)
-    until(lambda: controller.take() is not None)
+    until(taken)
 if where == "stopping":
     controller.pause()
 if where == "paused":

@@ -276,10 +276,11 @@ controller.begin(Settings(), Path(sys.argv[1]))
 controller.run(None)
 while controller.head < 1:
     application.processEvents()
-    controller.take()
+    controller.look()
 print(controller.worker.pid, flush=True)
 while True:
     application.processEvents()
+    controller.look()
     controller.take()
 """
 

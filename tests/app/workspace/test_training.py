@@ -1,4 +1,4 @@
-"""A run that is left in the middle of an update which it finishes all the same."""
+"""When updates are asked for, and a run that is left in the middle of an update which it finishes all the same."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QObject, Slot
 from pytestqt.qtbot import QtBot
 
 from app.training.controller import Controller
+from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
 from grpo_core.config import Settings
+from grpo_core.host.process import serve
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from tests.app.workspace.conftest import Desk
@@ -67,6 +70,37 @@ def hasty(desk: Desk, qtbot: QtBot, tmp_path: Path) -> Desk:
     desk.controller.state_changed.connect(desk.player._on_state)
     desk.run_manager = RunManager(desk.workspace, desk.controller, desk.player, desk.folder, desk.workspace)
     return desk
+
+
+class Noted(Controller):
+    """A controller that notes when it is asked to look."""
+
+    def __init__(self, parent: QObject, moments: list[str]) -> None:
+        super().__init__(parent, process=serve)
+        self.moments = moments
+
+    @Slot()
+    def look(self) -> None:
+        self.moments.append("look")
+        super().look()
+
+
+def test_updates_are_asked_for_when_a_frame_is_drawn_and_never_beside_it(desk: Desk, qtbot: QtBot) -> None:
+    """The worker waits for Python beside a frame, and wakes at each of its calls of Qt, beside the run's process."""
+    assert desk.controller.shutdown(10)
+    workspace, moments = desk.workspace, list[str]()
+    desk.controller = Noted(workspace, moments)
+    desk.player = Player(workspace, desk.controller, workspace)
+    workspace.pull.connect(lambda: moments.append("begins"))
+    workspace.drawn.connect(lambda: moments.append("drawn"))
+    desk.run_manager = RunManager(workspace, desk.controller, desk.player, desk.folder, workspace)
+    run = desk.run_manager.new_run(Settings())
+    desk.player.set_speed(None)
+    desk.player.run_n(200)
+    qtbot.waitUntil(lambda: run.head == 200, timeout=60_000)
+    desk.rest()
+    before = [moments[place - 1] for place, moment in enumerate(moments) if moment == "look"]
+    assert set(before) == {"drawn"}
 
 
 def test_an_update_finished_after_its_run_was_left_is_not_forgotten(hasty: Desk) -> None:
