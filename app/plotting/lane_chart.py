@@ -14,6 +14,7 @@ from app.plotting.bar_painter import diamond_near, paint_picture
 from app.plotting.headline import fitting
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
 from app.plotting.lane_data import Dot, Lane, LanePicture
+from app.plotting.lane_ground import Hints, ground_stamp, paint_ground
 from app.plotting.lane_painter import (
     BETWEEN,
     LanePlaces,
@@ -21,14 +22,13 @@ from app.plotting.lane_painter import (
     level_box,
     level_width,
     paint_ghosts,
-    paint_lane_axes,
     paint_level,
     paint_mark,
-    paint_title,
     places_of,
     spot_at,
 )
-from app.plotting.painted_axes import Axes, named_ticks
+from app.plotting.layer import Layer
+from app.plotting.painted_axes import Axes
 from app.plotting.place_chart import REACH, PlaceChart
 from app.plotting.ranges import lane_range
 from app.plotting.table_model import Column, Rows
@@ -69,6 +69,7 @@ class LaneChart(PlaceChart):
         self._ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
         """Lane -> the moment at which its axis changed, and where it ended before."""
+        self._ground = Layer()
         self._asked: Axes | None = None
         """The axes on which a level is being dragged."""
         self._outlines: dict[str, tuple[tuple[object, ...], QPainterPath]] = {}
@@ -156,36 +157,51 @@ class LaneChart(PlaceChart):
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self.theme
+        painter = QPainter(self)
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.fillRect(self.rect(), theme.colour("ground"))
         if self.picture.count and self.picture.lanes:
-            painter.setOpacity(STALE if self._stale else 1.0)
             places = self.places()
-            self._paint_column(painter, places)
-            for lane in self.picture.lanes:
-                axes = places.axes[lane.key]
-                text, box = self._level_words(lane, places)
-                hint, meaning = self._hint(lane, text)
-                room = places.titles[lane.key]
-                paint_title(painter, lane, room, hint, theme, self.factor, wide=places.wide, meaning=meaning)
-                paint_lane_axes(painter, lane, axes, theme, self.factor)
-                if not lane.level_over:
-                    paint_level(painter, lane, axes, text, box, theme, self.factor)
-                paint_picture(painter, lane.picture, axes, theme, self.factor)
-                if lane.level_over:
-                    paint_level(painter, lane, axes, text, box, theme, self.factor)
-                if lane.ghosts:
-                    paint_ghosts(painter, self._outline(lane, axes), axes, theme, self.factor)
-            for mark in self.picture.marks:
-                paint_mark(painter, mark, places, theme, self.factor)
-            self._paint_words(painter, places)
+            self._paint_lanes(painter, places)
             painter.setOpacity(1.0)
             if self._hovered is not None and self._hovered < self.count:
                 self._paint_hover(painter, places, self._hovered)
         else:
+            painter.fillRect(self.rect(), self.theme.colour("ground"))
             self.paint_empty(painter)
         self.paint_focus(painter)
+
+    def _paint_lanes(self, painter: QPainter, places: LanePlaces) -> None:
+        theme, factor = self.theme, self.factor
+        levels = {lane.key: self._level_words(lane, places) for lane in self.picture.lanes}
+        hints = {lane.key: self._hint(lane, levels[lane.key][0]) for lane in self.picture.lanes}
+        stamp = (theme, factor, self._stale, *ground_stamp(self.picture, places, hints))
+        self._ground.paint(painter, self.rect(), stamp, lambda below: self._paint_ground(below, places, hints))
+        painter.setOpacity(self._strength)
+        for lane in self.picture.lanes:
+            axes = places.axes[lane.key]
+            text, box = levels[lane.key]
+            if not lane.level_over:
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing, not lane.symmetric)
+                paint_level(painter, lane, axes, text, box, theme, factor)
+            paint_picture(painter, lane.picture, axes, theme, factor)
+            if lane.level_over:
+                paint_level(painter, lane, axes, text, box, theme, factor)
+            if lane.ghosts:
+                paint_ghosts(painter, self._outline(lane, axes), axes, theme, factor)
+        for mark in self.picture.marks:
+            paint_mark(painter, mark, places, theme, factor)
+        self._paint_sentence(painter)
+
+    @property
+    def _strength(self) -> float:
+        """Opacity of everything but the ground."""
+        return STALE if self._stale else 1.0
+
+    def _paint_ground(self, painter: QPainter, places: LanePlaces, hints: Hints) -> None:
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter.fillRect(self.rect(), self.theme.colour("ground"))
+        painter.setOpacity(self._strength)
+        paint_ground(painter, self.rect(), self.picture, places, hints, self.theme, self.factor)
 
     def _level_words(self, lane: Lane, places: LanePlaces) -> tuple[str, QRectF]:
         """What stands on the lane's level, and where; nothing where it has no room or no level."""
@@ -215,34 +231,16 @@ class LaneChart(PlaceChart):
             known = self._outlines[lane.key] = stamp, ghost_outlines(lane.ghosts, axes)
         return known[1]
 
-    def _paint_column(self, painter: QPainter, places: LanePlaces) -> None:
-        """A quiet band through all lanes at the chosen place."""
-        place = self.picture.chosen
-        if place is not None and place < self.count:
-            axes = next(iter(places.axes.values()))
-            left, right = axes.at_x(place + 0.52), axes.at_x(place + 1.48)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(self.theme.colour("surface"))
-            painter.drawRoundedRect(QRectF(left, places.top - 2, right - left, self.height() - places.top), 4, 4)
-
-    def _paint_words(self, painter: QPainter, places: LanePlaces) -> None:
-        """The sentence above the lanes, and the names of the places below them."""
-        axes = next(iter(places.axes.values()))
+    def _paint_sentence(self, painter: QPainter) -> None:
+        """The sentence above the lanes; the whole text of one that has no room is in the description."""
+        if not (self._headed and self.picture.sentence):
+            return
         painter.setPen(self.theme.ink("text"))
         painter.setFont(self.theme.font("digits", self.factor))
         metrics = QFontMetricsF(painter.font())
-        if self._headed and self.picture.sentence:  # the whole text of a longer one is in the description
-            room = round(self.width() - 12 * self.factor)
-            text = fitting(self.picture.sentence, self.picture.shorter, metrics, room)
-            painter.drawText(QPointF(8 * self.factor, 2 * self.factor + metrics.ascent()), text)
-        baseline = places.bottom + 3 * self.factor + metrics.ascent()
-        ink, muted = self.theme.ink("text"), self.theme.ink("muted")
-        for value, text in named_ticks(self.picture.names, metrics, axes.area.width() / (axes.x[1] - axes.x[0])):
-            painter.setPen(ink if round(value) - 1 == self.picture.chosen else muted)
-            painter.drawText(QPointF(axes.at_x(value) - metrics.horizontalAdvance(text) / 2, baseline), text)
-        painter.setPen(muted)
-        if metrics.horizontalAdvance(self.picture.label) + 12 * self.factor < axes.area.left():
-            painter.drawText(QPointF(8 * self.factor, baseline), self.picture.label)
+        room = round(self.width() - 12 * self.factor)
+        text = fitting(self.picture.sentence, self.picture.shorter, metrics, room)
+        painter.drawText(QPointF(8 * self.factor, 2 * self.factor + metrics.ascent()), text)
 
     def _paint_hover(self, painter: QPainter, places: LanePlaces, place: int) -> None:
         column = places.column
