@@ -128,10 +128,10 @@ def _drift_note(drift: float, settings: Settings) -> str:
     if settings.model.folder:
         return tr(
             "Replayed here, the run's log-probabilities differ by up to {drift:.1g} nats from those recorded: another "
-            "machine, another build of torch or another number of threads adds up in another order. What follows is a "
-            "continuation of its own."
+            "machine, another version of torch or of this program, or another number of threads adds up in another "
+            "order. What follows is a continuation of its own."
         ).format(drift=drift)
     return tr(
-        "The run was recorded on another machine or build: replayed here, its log-probabilities differ by up to "
-        "{drift:.1g} nats, so what follows is a continuation of its own."
+        "The run was recorded on another machine or by another version: replayed here, its log-probabilities differ by "
+        "up to {drift:.1g} nats, so what follows is a continuation of its own."
     ).format(drift=drift)

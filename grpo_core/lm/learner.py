@@ -42,7 +42,7 @@ class PolicyLearner(Generic[PolicyT]):
     Attributes:
         policy: the model, its reference and the optimizer's memory.
         drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
-            that recorded them.
+            and with the versions that recorded them.
 
     Raises:
         SettingsError: the settings ask for something that is not there, or a structural one differs.
