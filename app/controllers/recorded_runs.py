@@ -23,8 +23,11 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import RunFileError
 from grpo_core.runs.importers import importer_for, open_source
 from grpo_core.runs.importers.series_cache import SeriesCache
+from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
 
+TRIED = 20
+"""Updates at the end of a run of which one must be readable."""
 READING = "recorded"
 """Id of the message about a run that is being read."""
 PREPARING = "recorded update"
@@ -220,5 +223,18 @@ def _read(path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> Reco
         raise RunFileError(tr("{name} holds no update yet.").format(name=source.title))
     run = RecordedRun(source)
     run.add_numbers(cache.rows(source))
-    run.adopt(prepare(source, Cursor(step=run.head)))
+    try:
+        run.adopt(prepare(source, Cursor(step=run.head)))
+    except RunFileError:
+        if not any(_is_readable(source, number) for number in range(run.head - 1, max(run.head - TRIED, 0), -1)):
+            raise
     return run
+
+
+def _is_readable(source: Source, number: int) -> bool:
+    """Whether an update can be read, with or without its tokens."""
+    try:
+        prepare(source, Cursor(step=number))
+    except RunFileError:
+        return False
+    return True

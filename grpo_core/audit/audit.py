@@ -102,9 +102,10 @@ class Audit:
     def worst(self, what: str) -> Comparison | None:
         """The largest difference among all "loss" or "advantage" comparisons, measured by what rounding allows."""
         those = [c for step in self.steps for c in step.comparisons if c.what == what]
-        return max(those, key=lambda c: c.difference / c.allowed, default=None)
+        return max(those, key=lambda c: c.excess, default=None)
 
 
+@np.errstate(all="ignore")  # what is not finite departs, and is said
 def audit(
     run: Traced, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Audit:

@@ -46,20 +46,29 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """|ours − theirs|; infinite where exactly one of them is no number."""
-        if np.isnan(self.ours) or np.isnan(self.theirs):
-            return 0.0 if np.isnan(self.ours) and np.isnan(self.theirs) else float("inf")
-        return abs(self.ours - self.theirs)
+        """|ours − theirs|; infinite where exactly one of them is no finite number, or they are other infinities."""
+        if self.ours == self.theirs or (np.isnan(self.ours) and np.isnan(self.theirs)):
+            return 0.0
+        return abs(self.ours - self.theirs) if np.isfinite(self.ours) and np.isfinite(self.theirs) else float("inf")
 
     @property
     def agrees(self) -> bool:
-        """Whether rounding explains the difference."""
-        return self.difference <= self.allowed
+        """Whether rounding explains the difference; it explains none where its own size is not finite."""
+        return self.difference == 0.0 or bool(self.difference <= self.allowed < float("inf"))
 
     @property
     def relative(self) -> float:
-        """The difference, relative to the larger value."""
+        """The difference, relative to the larger value; infinite where it is."""
+        if self.difference == 0.0 or np.isinf(self.difference):
+            return self.difference
         return self.difference / max(abs(self.ours), abs(self.theirs), 1e-12)
+
+    @property
+    def excess(self) -> float:
+        """The difference, measured by what rounding allows: above 1 it departs."""
+        if self.difference == 0.0:
+            return 0.0
+        return self.difference / self.allowed if 0.0 < self.allowed < float("inf") else float("inf")
 
     @property
     def place(self) -> str:
@@ -86,10 +95,11 @@ def losses(step: Step, theirs: np.ndarray, processes: int) -> list[Comparison]:
             rows = step.part[n] == part
             ours = float(each[part]) * processes
             scale = float(summands[rows].sum()) * processes + abs(ours)
+            allowed = LOSS_STEPS * rounding * scale + float(moved[part]) * processes + 1e-12
             comparisons.append(
                 Comparison(
                     what="loss", ours=ours, theirs=float(theirs[n, part]), passed=n, part=int(part),
-                    allowed=LOSS_STEPS * rounding * scale + float(moved[part]) * processes + 1e-12,
+                    allowed=allowed if np.isfinite(allowed) else 0.0,  # rounding explains no loss that is not finite
                 )
             )  # fmt: skip
     return comparisons

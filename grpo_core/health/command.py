@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from grpo_core.errors import RunFileError
 from grpo_core.health.diagnose import diagnose
 from grpo_core.health.report import as_html, as_json, as_text
 from grpo_core.runs.importers import open_source
@@ -28,7 +29,11 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Print the diagnosis; 1 where something serious was found, else 0. ``poll`` raises after Ctrl-C."""
+    """Print the diagnosis; 1 where something serious was found, else 0. ``poll`` raises after Ctrl-C.
+
+    Raises:
+        RunFileError: there is no update that can be read.
+    """
     source = open_source(options.run)
     first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 
@@ -38,6 +43,10 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
             print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
 
     result = diagnose(source, range(first, len(source) + 1), progress)
+    if not result.updates:
+        raise RunFileError(
+            result.unreadable[0] if result.unreadable else tr("{name} holds no update.").format(name=source.title)
+        )
     if options.html is not None:
         _write_for_owner(options.html, as_html(source, result))
     print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))

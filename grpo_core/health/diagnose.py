@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from grpo_core.errors import RunFileError
 from grpo_core.health.check import Measure
 from grpo_core.health.checks import CHECKS
@@ -13,6 +15,7 @@ from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
 
 
+@np.errstate(all="ignore")  # what is not finite is a finding
 def diagnose(
     source: Source, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Diagnosis:

@@ -28,7 +28,7 @@ def no_length(update: Update) -> str:
 
 
 def _length(update: Update) -> float | None:
-    if update.table is not None and update.table.length is not None:
+    if update.table is not None and update.table.length is not None and len(update.table.length):
         return float(update.table.length.mean())
     reported = update.reported("completions/mean_length")
     return reported[0] if reported else None

@@ -94,6 +94,7 @@ def clipped(update: Update) -> Measure | None:
     shares = []
     for n, terms in enumerate(update.terms):
         used = update.used(n)
+        used = used & np.isfinite(terms.ratio)  # a ratio that is no number is another finding
         shares.append(float(terms.clipped[used].mean()) if used.any() else 0.0)
     if not shares:
         return None
@@ -104,7 +105,7 @@ def clipped(update: Update) -> Measure | None:
     )
     if shares[n]:  # the one that is farthest from where it was sampled
         terms = update.terms[n]
-        far = np.where(terms.clipped & update.used(n), np.abs(terms.ratio - 1), -1.0)
+        far = np.where(terms.clipped & update.used(n) & np.isfinite(terms.ratio), np.abs(terms.ratio - 1), -1.0)
         row, token = (int(i) for i in np.unravel_index(np.argmax(far), far.shape))
         seen = Evidence(
             step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),

@@ -41,6 +41,8 @@ def as_text(source: Source, result: Diagnosis) -> str:
 def headline(source: Source, result: Diagnosis) -> str:
     """What was looked at and how much was found."""
     facts = {"title": source.title, "source": source.settings.recorded.source, "updates": result.updates}
+    if not result.updates:
+        return tr("{title}: {source}; no update could be looked at.").format(**facts)
     if not result.findings:
         return tr("{title}: {source}, {updates} updates; nothing found.").format(**facts)
     return tr("{title}: {source}, {updates} updates; findings: {count}.").format(count=len(result.findings), **facts)

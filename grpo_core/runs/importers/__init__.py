@@ -9,6 +9,7 @@ from pathlib import Path
 from grpo_core.errors import RunFileError
 from grpo_core.runs.importers import converted, trace, trackio, trl_completions, verifiers, verl
 from grpo_core.runs.importers.source import Source
+from grpo_core.runs.importers.unknown import what_it_looks_like
 from grpo_core.text import tr
 
 
@@ -60,26 +61,34 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
     importer = importer_for(path)
     if importer is None:
         raise RunFileError(
-            tr("{path} is no recorded run that this program knows; known are {known}.").format(
-                path=path, known=", ".join(importer.title for importer in IMPORTERS.values())
+            tr("{path} is no recorded run that this program knows. {looks} Known are {known}.").format(
+                path=path,
+                looks=what_it_looks_like(path),
+                known=", ".join(importer.title for importer in IMPORTERS.values()),
             )
         )
     return importer.open(path) if index is None or importer.open_indexed is None else importer.open_indexed(path, index)
 
 
 IMPORTERS: dict[str, Importer] = {
-    "trace": Importer(title=tr("a trace of GRPO Lab's TRL recorder"), probe=trace.probe, open=trace.Trace),
-    "completions": Importer(
-        title=tr("TRL's completions in Parquet files"), probe=trl_completions.probe, open=trl_completions.TrlCompletions
+    "trace": Importer(
+        title=tr("a trace of GRPO Lab's TRL recorder (a folder with trace.json)"), probe=trace.probe, open=trace.Trace
     ),
-    "trackio": Importer(title=tr("a trackio database"), probe=trackio.probe, open=trackio.TrackioRun),
+    "completions": Importer(
+        title=tr("TRL's completions (completions_00012.parquet)"),
+        probe=trl_completions.probe,
+        open=trl_completions.TrlCompletions,
+    ),
+    "trackio": Importer(title=tr("a trackio database (.db)"), probe=trackio.probe, open=trackio.TrackioRun),
     "verifiers": Importer(
         title=tr("traces.jsonl of verifiers or prime-rl"),
         probe=verifiers.probe,
         open=verifiers.VerifiersRun,
         open_indexed=verifiers.VerifiersRun,
     ),
-    "converted": Importer(title=tr("a run file of GRPO Lab"), probe=converted.probe, open=converted.ConvertedRun),
-    "verl": Importer(title=tr("verl's rollout files"), probe=verl.probe, open=verl.VerlRollouts),
+    "converted": Importer(
+        title=tr("a run file of GRPO Lab (.grpo)"), probe=converted.probe, open=converted.ConvertedRun
+    ),
+    "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
 }
 """Every format, by its short name, in the order in which they are tried."""

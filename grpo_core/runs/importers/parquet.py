@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.errors import GrpoError, RunFileError, shortened
+from grpo_core.regular_file import opened_regular
 from grpo_core.runs.importers.source import NEEDS_PYARROW
 from grpo_core.text import tr
 
 LARGEST = 4 << 30
 """Bytes that a file may say that it holds when unpacked."""
+
+
+MAGIC = b"PAR1"
+"""With which a Parquet file begins and ends."""
+
+
+def is_written(path: Path) -> bool:
+    """Whether a Parquet file has its end, by its last bytes: one that is being written has none yet."""
+    try:
+        with opened_regular(path) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - len(MAGIC), 0))
+            return size > 2 * len(MAGIC) and file.read(len(MAGIC)) == MAGIC
+    except (OSError, ValueError):
+        return False
 
 
 class Columns:
@@ -53,6 +70,14 @@ class Columns:
                 )
             )
 
+    def has_values(self, name: str) -> bool:
+        """Whether there is a column ``name`` and some row of it is not empty.
+
+        Raises:
+            RunFileError: it is damaged.
+        """
+        return name in self.names and (not self.rows or self.array(name).null_count < self.rows)
+
     def load(self, left_out: Container[str] = ()) -> Columns:
         """Read every column but those ``left_out`` in one go, which takes a third of reading them one by one.
 
@@ -81,9 +106,20 @@ class Columns:
             raise self._unreadable(error) from None
 
     def numbers(self, name: str, kind: Any) -> np.ndarray:
-        """A column of numbers, (rows,)."""
+        """A column of numbers, (rows,).
+
+        Raises:
+            RunFileError: it holds something else, or whole numbers are asked for and rows have none.
+        """
+        column = self._of_numbers(name, (0,), tr("one number a row"))
+        if column.null_count and not np.issubdtype(kind, np.floating):
+            raise RunFileError(
+                tr("Column “{name}” of {file} has no value in {count} of its {rows} rows.").format(
+                    name=name, file=self._path.name, count=column.null_count, rows=self.rows
+                )
+            )
         try:
-            return np.asarray(self.array(name).to_numpy(zero_copy_only=False), dtype=kind)
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=kind)
         except (TypeError, ValueError) as error:
             raise self._unreadable(error) from None
 
@@ -99,10 +135,13 @@ class Columns:
 
         A column of numbers is taken as one of lists of length 1; of an ``optional`` one that is not there, every row is
         None.
+
+        Raises:
+            RunFileError: it holds something else.
         """
         if optional and name not in self.names:
             return [None] * self.rows
-        column = self.array(name)
+        column = self._of_numbers(name, (0, 1), tr("a list of numbers a row"))
         try:
             if not hasattr(column, "flatten"):
                 plain = np.asarray(column.to_numpy(zero_copy_only=False))
@@ -116,10 +155,16 @@ class Columns:
         return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
 
     def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
-        """A column of lists of lists of numbers: for each row its arrays; none where an ``optional`` one is missing."""
+        """A column of lists of lists of numbers: for each row its arrays; none where an ``optional`` one is missing.
+
+        Raises:
+            RunFileError: it holds something else.
+        """
         if optional and name not in self.names:
             return [[] for _ in range(self.rows)]
-        column = self.array(name)
+        column = self._of_numbers(name, (2,), tr("a list of lists of numbers a row"))
+        if column.null_count == len(column):
+            return [[] for _ in range(self.rows)]
         try:
             inner = column.flatten()
             flat = np.asarray(inner.flatten().to_numpy(zero_copy_only=False), dtype=kind)
@@ -129,6 +174,28 @@ class Columns:
         arrays = [flat[e - n : e] for e, n in zip(ends, lengths, strict=True)]
         starts = np.cumsum(counts) - counts
         return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
+
+    def _of_numbers(self, name: str, depths: Container[int], expected: str) -> Any:
+        """Column ``name`` as one Arrow array, where numbers stand in it ``depths`` lists deep; ``expected`` says so.
+
+        Raises:
+            RunFileError: there is no such column, it is damaged, or it holds something else.
+        """
+        import pyarrow
+
+        column = self.array(name)
+        inner, depth = column.type, 0
+        while pyarrow.types.is_nested(inner) and hasattr(inner, "value_type"):
+            inner, depth = inner.value_type, depth + 1
+        kinds = ("is_integer", "is_floating", "is_boolean", "is_decimal")
+        of_numbers = depth in depths and any(getattr(pyarrow.types, kind)(inner) for kind in kinds)
+        if not of_numbers and not pyarrow.types.is_null(inner):  # a column without any value may be of no type
+            raise RunFileError(
+                tr("Column “{name}” of {file} holds {type}; expected is {expected}.").format(
+                    name=name, file=self._path.name, type=shortened(column.type), expected=expected
+                )
+            )
+        return column
 
     def _unreadable(self, error: BaseException) -> RunFileError:
         return RunFileError(

@@ -38,6 +38,7 @@ class TextRun:
         self.siblings: tuple[Path, ...] = ()
         self.notes: list[str] = []
         self.labels: list[int] = []
+        self._unwritten = ""
         self._usual_group: int | None = None
         self._digests: dict[int, bytes] = {}
 
@@ -75,6 +76,29 @@ class TextRun:
         """Add a sentence on the source, once."""
         if sentence not in self.notes:
             self.notes.append(sentence)
+
+    def without_unwritten(
+        self, files: list[tuple[int, Path]], is_written: Callable[[Path], bool]
+    ) -> list[tuple[int, Path]]:
+        """``files``, without those at the end that are torn or still being written, and a note that names the first of
+        them: the steps before are there. All of them where none is whole, so that reading says what is wrong.
+
+        Args:
+            files: (step, file) in the order of training.
+            is_written: whether a file is whole enough to be read.
+        """
+        kept = list(files)
+        while kept and not is_written(kept[-1][1]):
+            kept.pop()
+        self.notes = [note for note in self.notes if note != self._unwritten]
+        self._unwritten = ""
+        if not kept or len(kept) == len(files):
+            return files
+        self._unwritten = tr("{name} is torn or still being written, and is left out.").format(
+            name=files[len(kept)][1].name
+        )
+        self.note(self._unwritten)
+        return kept
 
     def with_repeats_marked(self, position: int, table: Completions, read: Callable[[int], Completions]) -> Completions:
         """``table``, marked and noted where it holds the completions of the update before once more.

@@ -19,7 +19,7 @@ import numpy as np
 from grpo_core import token_text
 from grpo_core.config import Learner, Settings
 from grpo_core.config.recorded import RecordedTask
-from grpo_core.errors import NotRecordedError, RunFileError, shortened
+from grpo_core.errors import GrpoError, NotRecordedError, RunFileError, shortened
 from grpo_core.record import Step
 from grpo_core.runs.importers.jsonl import complete_lines
 from grpo_core.runs.importers.parquet import Columns
@@ -63,9 +63,15 @@ class Trace:
             self.loss_type = str(self._trainer["loss_type"])
             self.processes = max(int(self._description.get("num_processes") or len(list(self.path.glob("rank*")))), 1)
             self.settings = settings_of(self._description)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except KeyError as error:
             raise RunFileError(
                 tr("{path} lacks a setting of the trainer ({error}).").format(path=self.path / TRACE, error=error)
+            ) from None
+        except (TypeError, ValueError, AttributeError, OverflowError, GrpoError) as error:
+            raise RunFileError(
+                tr("{path}: a setting of the trainer cannot be used: {error}").format(
+                    path=self.path / TRACE, error=shortened(error)
+                )
             ) from None
         self.steps: list[StepFiles] = []
         self._logs: dict[int, tuple[tuple[int, int], dict[int, list[Report]]]] = {}
@@ -137,9 +143,12 @@ class Trace:
     def _refuse_without_tokens(self, columns: list[Columns]) -> None:
         """
         Raises:
-            NotRecordedError: a file lacks columns that the loss is made of; its texts and rewards can be shown.
+            NotRecordedError: a file lacks columns that the loss is made of, or their values; its texts and rewards can
+                be shown.
         """
         missing = [name for name in OF_THE_LOSS if any(name not in each.names for each in columns)]
+        if not missing and all(each.has_values("pass") for each in columns):  # else it was generated and never used
+            missing = [name for name in OF_THE_LOSS if not all(each.has_values(name) for each in columns)]
         if missing:
             raise NotRecordedError(
                 tr(

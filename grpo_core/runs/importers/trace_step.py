@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.config import Settings
-from grpo_core.errors import NotRecordedError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.record import Step
 from grpo_core.runs.importers.parquet import Columns
 from grpo_core.runs.importers.trace_folder import Piece, StepFiles
@@ -66,7 +66,7 @@ def read_columns(columns: Columns, piece: Piece, rank: int) -> ProcessColumns:
 
 def generations_of(columns: Columns) -> np.ndarray:
     """The generation batch of each completion within its step, (B,): the first where the file does not say."""
-    known = "generation" in columns.names
+    known = columns.has_values("generation")
     return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)
 
 
@@ -128,12 +128,14 @@ class StepAssembly:
                     assert passed is not None and part is not None
                     n = int(passed[entry])
                     uses.append((first + i, n, seen.get(n, 0), entry))
-                    parts.append(piece.rank * self.width + int(part[entry]))
+                    own = int(part[entry])
+                    parts.append(piece.rank * self.width + own if 0 <= own < self.width else -1)
                     seen[n] = seen.get(n, 0) + 1
             first += len(piece.ids)
         order = sorted({(n, time) for _, n, time, _ in uses})
         if not order:
             raise NotRecordedError(tr("This step was generated and never used; there is no loss in it."))
+        self._refuse_unknown(uses, parts)
         place = {key: index for index, key in enumerate(order)}
         self.part = np.full((len(order), self.batch), -1)
         self.entry = np.full((len(order), self.batch), -1)
@@ -141,6 +143,22 @@ class StepAssembly:
             self.part[place[n, time], row] = micro
             self.entry[place[n, time], row] = entry
         self.optimizer_step = np.array([n for n, _ in order])
+
+    def _refuse_unknown(self, uses: list[tuple[int, int, int, int]], parts: list[int]) -> None:
+        """Refuse micro-batches that no line of the index names: arrays as long as their numbers are made later.
+
+        Raises:
+            RunFileError: a completion was used in such a one.
+        """
+        known = self._micro_batches()
+        for (row, n, _, _), part in zip(uses, parts, strict=True):
+            if (n, part) not in known:
+                raise RunFileError(
+                    tr(
+                        "Completion {row} was used in a micro-batch of optimizer step {n} that the index does not "
+                        "name; the file or its line of the index is damaged."
+                    ).format(row=row + 1, n=n)
+                )
 
     def _rows(self, name: str, kind: Any, empty: Any) -> np.ndarray | None:
         """One array a completion, padded: (B, T); None where the source has none."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grpo_core.runs.importers.parquet import Columns
+from grpo_core.errors import shortened
+from grpo_core.runs.importers.parquet import Columns, is_written
 from grpo_core.runs.importers.source import Completions, file_stamp
 from grpo_core.runs.importers.text_run import TextRun, names_in, numbered, recorded_settings
-from grpo_core.runs.importers.trl_table import table
+from grpo_core.runs.importers.trl_table import FIXED, table
 from grpo_core.text import tr
 
 BEFORE, AFTER = "completions_", ".parquet"
@@ -24,7 +25,7 @@ def probe(path: Path) -> bool:
 
 def _folder(path: Path) -> Path | None:
     for folder in (path, path / SUBFOLDER):
-        if next(iter(folder.glob(f"{BEFORE}*{AFTER}")), None) is not None:
+        if numbered(folder, [file.name for file in folder.glob(f"{BEFORE}*{AFTER}")], BEFORE, AFTER):
             return folder
     return None
 
@@ -54,7 +55,7 @@ class TrlCompletions(TextRun):
 
     def refresh(self) -> int:
         names = [self.path.name] if self.path.is_file() else names_in(self._folder)
-        files = numbered(self._folder, names, BEFORE, AFTER)
+        files = self.without_unwritten(numbered(self._folder, names, BEFORE, AFTER), is_written)
         self.labels, self._files = [number for number, _ in files], [file for _, file in files]
         return len(files)
 
@@ -69,4 +70,13 @@ class TrlCompletions(TextRun):
     def _table(self, position: int) -> Completions:
         file = self._files[position - 1]
         columns = Columns(file)
-        return table({name: columns.values(name) for name in columns.names}, file.name)
+        result = table({name: columns.values(name) for name in columns.names}, file.name)
+        others = [name for name in columns.names if name not in FIXED]
+        if not result.reward_names and others:
+            self.note(
+                tr(
+                    "No column of {file} is taken as a reward: TRL writes one of numbers with decimals for each reward "
+                    "function, and nothing of the kind is among {names}."
+                ).format(file=file.name, names=shortened(", ".join(others)))
+            )
+        return result

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grpo_core.config import Objective
-from grpo_core.errors import RunFileError
+from grpo_core.errors import RunFileError, shortened
 from grpo_core.text import tr
 
 REDUCTIONS = {
@@ -30,7 +30,8 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
     """The loss that a GRPOTrainer with these ``GRPOConfig`` settings minimises.
 
     Raises:
-        RunFileError: the loss type, or how rewards are scaled, is one that TRL 1.16 does not have.
+        RunFileError: the loss type, or how rewards are scaled, is one that TRL 1.16 does not have, or what must be a
+            number is none.
     """
     kind = settings["loss_type"]
     if kind not in REDUCTIONS:
@@ -45,9 +46,9 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
             )
         )
     surrogate = SURROGATES.get(kind, "clip")
-    low = float(settings["epsilon"])
+    low = _number(settings, "epsilon")
     high = settings.get("epsilon_high")
-    beta = float(settings["beta"])
+    beta = _number(settings, "beta")
     delta = settings.get("delta")
     return Objective(
         baseline="group_mean",
@@ -70,6 +71,21 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
         reduction=REDUCTIONS[kind],
         max_tokens=int(settings["max_completion_length"]) if kind == "dr_grpo" else None,
     )
+
+
+def _number(settings: Mapping[str, Any], name: str) -> float:
+    """A setting that must be a number.
+
+    Raises:
+        RunFileError: it is something else; the message names it.
+    """
+    value = settings[name]
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise RunFileError(
+            tr("{name} must be a number; it is {value}.").format(name=name, value=shortened(repr(value)))
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,8 @@ from grpo_core.runs.importers.text_run import TextRun, equal_groups, names_in, n
 from grpo_core.text import tr
 
 AFTER = ".jsonl"
+MOST_TRIED = 20
+"""Files of a folder that are looked at to find out whether they are verl's."""
 MOST_ROWS, MOST_CHARACTERS = 200_000, 1 << 29
 """What of one file is read at most."""
 
@@ -29,7 +31,7 @@ def probe(path: Path) -> bool:
     if path.is_file():
         return bool(numbered(path.parent, [path.name], "", AFTER)) and _first_line_fits(path)
     files = numbered(path, [file.name for file in path.glob(f"*{AFTER}")], "", AFTER)
-    return bool(files) and _first_line_fits(files[0][1])
+    return any(_first_line_fits(file) for _, file in files[:MOST_TRIED])  # the first ones may be empty
 
 
 def _first_line_fits(path: Path) -> bool:
@@ -58,7 +60,7 @@ class VerlRollouts(TextRun):
 
     def refresh(self) -> int:
         names = [self.path.name] if self.path.is_file() else names_in(self._folder)
-        files = numbered(self._folder, names, "", AFTER)
+        files = self.without_unwritten(numbered(self._folder, names, "", AFTER), _first_line_fits)
         self.labels, self._files = [number for number, _ in files], [file for _, file in files]
         return len(files)
 
@@ -75,11 +77,19 @@ class VerlRollouts(TextRun):
         if any(kind == "input" for kind, _ in keys):
             self.note(tr("These files name no groups: completions of the same prompt in a file are taken as one."))
         self.compare_groups(position, group)
+        rewards = np.array([_number(row["score"]) for row in rows])
+        strange = sum(row["score"] is not None and not isinstance(row["score"], int | float) for row in rows)
+        if strange:
+            self.note(
+                tr("The score of {count} completions of {name} is no number: they are taken as unscored.").format(
+                    count=strange, name=file.name
+                )
+            )
         return Completions(
             prompts=tuple(_text(row["input"]) for row in rows),
             completions=tuple(_text(row["output"]) for row in rows),
             group=group,
-            rewards=np.array([_number(row["score"]) for row in rows]),
+            rewards=rewards,
         )
 
     def _rows(self, file: Path) -> list[dict[str, Any]]:
