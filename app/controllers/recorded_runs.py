@@ -24,6 +24,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.runs.importers import importer_for, open_source
 from grpo_core.runs.importers.series_cache import SeriesCache
 from grpo_core.runs.importers.source import Source
+from grpo_core.runs.importers.unknown import OF_TRAINERS
 from grpo_core.text import tr
 
 TRIED = 20
@@ -211,12 +212,13 @@ def _same(run: RecordedRun, path: Path) -> bool:
 
 
 def _read(path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
-    """The run at ``path``, its last update decoded and what was computed of it before; None where no importer knows it.
+    """The run at ``path``, its last update decoded and what was computed of it before; None for a file that no importer
+    knows, unless its name says that another program wrote it.
 
     Raises:
         RunFileError: it cannot be read; the message says why.
     """
-    if importer_for(path) is None and path.is_file():
+    if importer_for(path) is None and path.is_file() and not path.name.lower().endswith(OF_TRAINERS):
         return None
     source = open_source(path, index=cache.folder)
     if not len(source):

@@ -118,6 +118,10 @@ def _state(window: QMainWindow) -> dict[str, Any]:
 def _arrange(window: QMainWindow, state: dict[str, Any]) -> None:
     """Put ``window`` into ``state``.
 
+    Of a hidden window that is maximized already Qt (6.11, ``QMainWindowLayout::restoredState``) keeps what is restored,
+    and puts it back at every resize until it fits: over what was moved since, and with docks that were placed anew it
+    crashes. So the docks come first.
+
     Raises:
         LayoutError: the state has another form, or Qt does not take it.
     """
@@ -128,10 +132,10 @@ def _arrange(window: QMainWindow, state: dict[str, Any]) -> None:
         raise LayoutError(tr("it has another form than this version writes")) from None
     if box.isValid():
         window.setGeometry(clamped(box, [screen.availableGeometry() for screen in QApplication.screens()]))
-    if state.get("maximized"):
-        window.setWindowState(window.windowState() | Qt.WindowState.WindowMaximized)
     if not window.restoreState(docks, LAYOUT_VERSION):
         raise LayoutError(tr("it belongs to a window with other panels"))
+    if state.get("maximized"):
+        window.setWindowState(window.windowState() | Qt.WindowState.WindowMaximized)
 
 
 def _packed(state: dict[str, Any]) -> bytes:

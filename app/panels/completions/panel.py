@@ -53,6 +53,7 @@ class CompletionsPanel(Panel):
         super().__init__(workspace, parent)
         self._key: tuple[object, ...] = ()
         self._batch: Batch | None = None
+        self._unreadable = ""
         self._listed: list[int] = []
         self._kept: tuple[str, str | None, str | None] | None = None
         self.search = _field(tr("Search"), tr("Search prompts and completions"))
@@ -132,12 +133,13 @@ class CompletionsPanel(Panel):
         if key != self._key:
             try:
                 self._batch = batch_of(view)
-            except RunFileError:  # said once by the workspace, which reads the same file
-                self._batch = None
+                self._unreadable = ""
+            except RunFileError as error:  # said once by the workspace, which reads the same file
+                self._batch, self._unreadable = None, str(error)
             self._key = key
             self._list()
         self._stack.setCurrentIndex(0 if self._batch is not None else 1)
-        self.empty.setText(NONE_RECORDED if view.run.is_recorded else NONE_YET)
+        self.empty.setText(self._unreadable or (NONE_RECORDED if view.run.is_recorded else NONE_YET))
         if self._batch is None:
             return
         self.table.set_look(view.theme, view.scale)

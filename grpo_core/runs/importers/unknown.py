@@ -18,6 +18,9 @@ MOST_NAMED = 6
 """Names that a sentence repeats."""
 COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".zip", ".tgz", ".tar")
 
+OF_TRAINERS = (".jsonl", ".json", ".csv", ".parquet", *COMPRESSED)
+"""How names end of files that trainers leave, but no run file of this program."""
+
 
 def what_it_looks_like(path: Path) -> str:
     """A sentence on what is at ``path`` and how it differs from what an importer reads."""
@@ -41,7 +44,7 @@ def what_it_looks_like(path: Path) -> str:
 
 def _of_file(file: Path) -> str:
     """A sentence on a file that might have been meant; empty where it says nothing."""
-    if file.name.endswith(COMPRESSED):
+    if file.name.lower().endswith(COMPRESSED):
         return tr("{name} is compressed: unpack it first.").format(name=file.name)
     if _is_empty(file):
         return ""

@@ -46,6 +46,27 @@ def test_a_saved_layout_comes_back_in_another_window(qtbot: QtBot, tmp_path: Pat
     assert second.geometry() == first.geometry()
 
 
+def test_what_is_arranged_after_a_maximized_window_was_restored_stays_when_it_is_resized(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    layouts, first, second = Layouts(tmp_path), window(qtbot), window(qtbot)
+    docks = ("controls", "explain")
+    first.setGeometry(0, 0, 1600, 400)  # wider than the screen on which it is restored
+    first.resizeDocks([dock(first, name) for name in docks], [700, 700], Qt.Orientation.Horizontal)
+    first.hide()
+    first.setWindowState(Qt.WindowState.WindowMaximized)
+    assert layouts.save(first, LAST) is None
+    second.hide()
+    assert layouts.restore(second) is None
+    second.show()
+    second.resizeDocks([dock(second, name) for name in docks], [200, 580], Qt.Orientation.Horizontal)
+    QApplication.processEvents()
+    arranged = dock(second, "controls").width()
+    second.resize(second.width() + 20, second.height())
+    QApplication.processEvents()
+    assert arranged < 300 and abs(dock(second, "controls").width() - arranged) <= 20
+
+
 def test_names_are_any_text_and_the_last_used_is_not_among_them(qtbot: QtBot, tmp_path: Path) -> None:
     layouts, made = Layouts(tmp_path / "new"), window(qtbot)
     for name in ("b/../é ü", "A: 1", LAST):
