@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QInputDialog
 
@@ -46,14 +48,20 @@ class LayoutsController(QObject):
         self._preferences.change(layout=name)
 
     def reset(self) -> None:
-        """The layout made for the kind of run that is shown, as it was at first."""
-        self.choose(self._made_for_run())
+        """The layout made for the kind of run that is shown, as it was at first; before a class, once that is over."""
+        made = self._made_for_run()
+        if not self._presenter.active:
+            self.choose(made)
+            return
+        self._window.saved_docks.replace(partial(self._window.show_layout, made))
+        self._preferences.change(layout=made)
+        self._presenter.arrange_later()
 
     def suit(self) -> None:
         """The layout made for the kind of run that is shown, where the one chosen last is made for another kind."""
         made = self._made_for_run()
         if self._preferences.current.layout in {BANDIT, LANGUAGE, RECORDED} - {made}:
-            self.choose(made)
+            self.reset()
 
     def _made_for_run(self) -> str:
         settings = self._workspace.view.run.origin.settings

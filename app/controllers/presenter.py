@@ -20,6 +20,7 @@ from app.presenting.ring import PointerRing
 from app.presenting.speaker import SpeakerWindow
 from app.theme.look import Look
 from app.theme.tokens import Theme
+from app.window.layouts import PRESENT, RECORDED
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
 
@@ -216,7 +217,9 @@ class Presenter(QObject):
         if self.active:
             self._look.set(legible=screens.least_type(self._window.height()))
         if self.active and self.maximizer.panel is None:
-            self._window.show_layout("Present")
+            run = self._workspace.run
+            recorded = run is not None and run.origin.settings.is_recorded
+            self._window.show_layout(RECORDED if recorded else PRESENT)
             self.counter.settle_anew()
             self._lift()
             if not self.blank.isHidden():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QByteArray
 from PySide6.QtWidgets import QMainWindow
@@ -26,6 +26,7 @@ class SavedDocks:
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock]) -> None:
         self._window, self._docks = window, docks
         self._state: QByteArray | None = None
+        self._instead: Callable[[], object] | None = None
         self._with: set[str] = set()
 
     @property
@@ -39,15 +40,23 @@ class SavedDocks:
             self._state = self._window.saveState()
         self._with.add(who)
 
+    def replace(self, arrange: Callable[[], object]) -> None:
+        """Call ``arrange`` when the window is given back, in place of the state that was saved: another kind of run is
+        shown now."""
+        self._instead = arrange
+
     def give_back(self, who: str) -> bool:
         """``who`` is done: every dock as it was; False, and nothing moves, where somebody else has the window."""
         self._with.discard(who)
         if self._with or self._state is None:
             return False
-        put_back(self._window, self._docks, self._state)
+        if self._instead is not None:
+            self._instead()
+        else:
+            put_back(self._window, self._docks, self._state)
         return True
 
     def settle(self) -> None:
         """They are back: what happens to them from now on is the user's doing."""
         if not self._with:
-            self._state = None
+            self._state = self._instead = None

@@ -11,6 +11,7 @@ from typing import Any
 
 from grpo_core.audit.audit import Audit, Traced, audit
 from grpo_core.audit.compare import Comparison
+from grpo_core.command_numbers import count
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.runs.importers import open_source
 from grpo_core.runs.importers.converted import ConvertedRun
@@ -26,7 +27,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser = add("audit", tr("recompute a run that another trainer recorded; exit code 1 where its loss departs"), run)
     parser.add_argument("run", type=Path, help=tr("the folder of a recorded run"))
     parser.add_argument("--json", action="store_true", help=tr("the result as JSON"))
-    parser.add_argument("--last", type=int, metavar="N", help=tr("only the last N updates"))
+    parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:

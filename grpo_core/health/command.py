@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from grpo_core.command_numbers import count
 from grpo_core.errors import RunFileError
 from grpo_core.health.diagnose import diagnose
 from grpo_core.health.report import as_html, as_json, as_text
@@ -25,7 +26,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser.add_argument("run", type=Path, help=tr("the file or folder of a recorded run"))
     parser.add_argument("--json", action="store_true", help=tr("the result as JSON"))
     parser.add_argument("--html", type=Path, metavar="FILE", help=tr("also write the result as one HTML page"))
-    parser.add_argument("--last", type=int, metavar="N", help=tr("only the last N updates"))
+    parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:

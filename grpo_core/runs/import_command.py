@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from grpo_core.command_numbers import count
 from grpo_core.runs.conversion import convert
 from grpo_core.runs.importers import open_source
 from grpo_core.text import tr
@@ -17,7 +18,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser = add("import", tr("convert a run that another trainer recorded into one run file"), run)
     parser.add_argument("source", type=Path, help=tr("the file or folder of a recorded run"))
     parser.add_argument("out", type=Path, help=tr("the run file to write, such as run.grpo"))
-    parser.add_argument("--last", type=int, metavar="N", help=tr("only the last N updates"))
+    parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:

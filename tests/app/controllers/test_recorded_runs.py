@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QInputDialog
 from app.commands.table import all_commands
 from app.controllers import recorded_follower
 from app.experiments.runner import Runner
-from app.panels.registry import PANELS, TRAINING_HISTORY
+from app.panels.completions.panel import CompletionsPanel
+from app.panels.registry import COMPLETIONS, PANELS, TRAINING_HISTORY
 from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
@@ -21,7 +22,7 @@ from grpo_core.runs.conversion import convert
 from grpo_core.runs.importers import open_source
 from tests.app.conftest import Driver
 from tests.core.runs.importers.test_text_sources import several_runs
-from tests.core.traces import DATA
+from tests.core.traces import DATA, copied
 
 pytestmark = pytest.mark.one_window
 
@@ -243,6 +244,32 @@ def test_a_file_that_is_none_of_them_is_refused_in_a_sentence(driver: Driver, tm
     driver.program.runs.open_path(path)
     driver.qtbot.waitUntil(lambda: bool(driver.messages))
     assert "notes.txt" in driver.messages[0]
+
+
+def test_a_file_of_another_trainer_that_is_unknown_is_refused_by_what_it_holds(driver: Driver, tmp_path: Path) -> None:
+    path = tmp_path / "rollouts.jsonl"
+    path.write_text('{"prompt": "1+1=", "response": "2", "reward": 1.0}\n')
+    driver.program.runs.open_path(path)
+    driver.qtbot.waitUntil(lambda: bool(driver.messages))
+    assert "A line of rollouts.jsonl holds prompt, response, reward" in driver.messages[0]
+
+
+def test_a_run_whose_last_update_cannot_be_read_opens_and_says_so_where_its_completions_would_be(
+    driver: Driver, tmp_path: Path
+) -> None:
+    folder = copied("grpo", tmp_path)
+    last = max(folder.rglob("step_*.parquet"))
+    last.write_bytes(last.read_bytes()[:500])
+    driver.program.runs.open_path(folder)
+    workspace = driver.program.workspace
+    driver.qtbot.waitUntil(lambda: isinstance(shown(workspace), RecordedRun))
+    driver.settle()
+    completions = driver.program.window.panels.of(COMPLETIONS)
+    assert isinstance(completions, CompletionsPanel)
+    assert completions.empty.text().startswith(f"{last.name} cannot be read")
+    workspace.move_to(1)
+    driver.settle()
+    assert completions.table.isVisible() and workspace.view.step.number == 1
 
 
 def test_files_that_are_opened_while_another_is_read_are_each_refused_in_a_sentence(

@@ -16,9 +16,11 @@ from app.presenting import screens
 from app.settings.preferences import load_preferences
 from app.window.saved_docks import put_back
 from app.workspace.cursor import Stage
+from app.workspace.recorded_run import RecordedRun
 from tests.app.conftest import Driver, make, take_down
 from tests.app.presenting.hands import places, settle, stage_of, start
 from tests.app.stories.hands import panel, press
+from tests.core.traces import DATA
 
 Key = Qt.Key
 
@@ -49,6 +51,22 @@ def test_presenting_fills_the_screen_for_a_projector_and_ends_as_it_began(driver
     press(driver, Key.Key_Period)
     driver.rest()
     assert driver.head == 4
+
+
+def test_a_recorded_run_is_presented_in_its_own_layout_and_stands_in_it_afterwards(driver: Driver) -> None:
+    window, workspace = driver.program.window, driver.program.workspace
+    start(driver)
+    driver.program.runs.open_path(DATA / "grpo")  # while the class looks on, over the layout of a bandit
+    driver.qtbot.waitUntil(lambda: isinstance(workspace.run, RecordedRun))
+    settle(driver)
+    assert window.isFullScreen() and window.docks["completions"].isVisible()
+    assert not window.docks["policy_bars"].isVisible()
+    driver.program.actions["present.leave"].trigger()
+    settle(driver)
+    assert window.docks["completions"].isVisible() and window.docks["diagnosis"].isVisible()
+    assert not window.docks["policy_bars"].isVisible()
+    start(driver)
+    assert window.docks["completions"].isVisible() and not window.docks["policy_bars"].isVisible()
 
 
 def test_a_remote_steps_and_blanks_whatever_has_the_focus(driver: Driver) -> None:
