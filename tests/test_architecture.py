@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    ("errors", "arrays", "shipped", "text", "regular_file", "token_text", "progress", "update_time"),
+    ("errors", "arrays", "command_numbers", "shipped", "text", "regular_file", "token_text", "progress", "update_time"),
     ("config", "typeset", "expression", "formula_term"),
     ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
