@@ -226,7 +226,7 @@ class Application(QObject):
     def _icon(self, name: str) -> QIcon:
         theme = self.look.theme
         ink = theme.on(theme.colour("accent")) if name in ("run", "pause") else theme.colour("text")
-        return icon(name.replace("_", "-"), ink.name())
+        return icon(name.replace("_", "-"), ink.name(), disabled=theme.colour("text").name())
 
     # -- what passes between them ------------------------------------------------------------------------------------
 

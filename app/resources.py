@@ -30,10 +30,15 @@ def load_fonts() -> tuple[str, str]:
     return (SANS if SANS in there else "", MONO if MONO in there else "")
 
 
-def icon(name: str, colour: str) -> QIcon:
-    """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size; an empty icon where there is none."""
+def icon(name: str, colour: str, disabled: str = "") -> QIcon:
+    """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size; an empty icon where there is none.
+
+    ``disabled`` is its colour where it is disabled, drawn fainter; by default the same one.
+    """
     drawing = _read_icon(name)
-    return QIcon(_Drawing(drawing.replace(DRAWN_AS, colour))) if drawing else QIcon()
+    if not drawing:
+        return QIcon()
+    return QIcon(_Drawing(*(drawing.replace(DRAWN_AS, ink) for ink in (colour, disabled or colour))))
 
 
 @cache
@@ -46,18 +51,22 @@ def _read_icon(name: str) -> str:
 class _Drawing(QIconEngine):
     """An icon that is drawn anew for every size, and fainter when it is disabled."""
 
-    def __init__(self, svg: str) -> None:
+    def __init__(self, svg: str, disabled: str) -> None:
         super().__init__()
-        self._svg = svg
+        self._svgs = svg, disabled
         self._renderer = QSvgRenderer(QByteArray(svg.encode("utf-8")))
 
     def clone(self) -> QIconEngine:
-        return _Drawing(self._svg)
+        return _Drawing(*self._svgs)
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         painter.save()
-        painter.setOpacity(0.4 if mode is QIcon.Mode.Disabled else 1.0)
-        self._renderer.render(painter, QRectF(rect))
+        drawing = self._renderer
+        if mode is QIcon.Mode.Disabled:
+            painter.setOpacity(0.4)
+            if self._svgs[1] != self._svgs[0]:
+                drawing = QSvgRenderer(QByteArray(self._svgs[1].encode("utf-8")))
+        drawing.render(painter, QRectF(rect))
         painter.restore()
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:

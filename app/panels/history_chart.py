@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from PySide6.QtGui import QResizeEvent
@@ -38,18 +38,18 @@ RING = 7.0
 
 
 class HistoryChart(Plot):
-    """One of the stacked plots: the series that share an axis.
+    """One of the plots beside each other: the series that share an axis.
 
     Attributes:
-        possible: names of the series that the run shown can have.
+        possible: names of the series that the run shown can have (:meth:`offer`).
         trials: earlier runs that are drawn.
         ghosts, bands: what draws earlier runs and repeats, by the name of the series; made with the first of them.
     """
 
-    def __init__(self, title: str, y: Scale, names: tuple[str, ...], last: bool) -> None:
-        super().__init__(title, Scale(label=tr("update") if last else "", low=1, whole=True), y, zoomable=True)
-        self.names, self._last, self._unit = names, last, tr("update")
-        self._named = last
+    def __init__(self, title: str, y: Scale, names: tuple[str, ...]) -> None:
+        super().__init__(title, Scale(label=tr("update"), low=1, whole=True), y, zoomable=True)
+        self.names, self._unit = names, tr("update")
+        self.possible = frozenset(names)
         self._any_reward = False  # rewards of any size, as another trainer's may be
         self.trials: tuple[Trial, ...] = ()
         self._repeats: Mapping[str, np.ndarray] = {}
@@ -63,13 +63,21 @@ class HistoryChart(Plot):
             self.add_curve(name, METRICS[name].short, METRICS[name].colour)
         for curve in self.curves:
             curve.sparse = METRICS[curve.key].sparse
-        self.possible = frozenset(names)
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Have room for these series of the chart, those that the run shown can have."""
+        possible = frozenset(names) & frozenset(self.names)
+        if possible != self.possible:
+            self.possible = possible
+            self._dress_margins()
+
+    def _labels(self) -> list[str]:
+        return [curve.label for curve in self.curves if curve.key in self.possible]
 
     def count_as(self, run: RunHandle) -> None:
         """Say the numbers by which ``run`` counts: of a recorded run, its trainer's steps."""
         self._unit = tr("trainer's step") if run.is_recorded else tr("update")
         self._any_reward = run.is_recorded
-        self._named = self._last or run.is_recorded
         self._name_axis()
 
     @property
@@ -79,11 +87,11 @@ class HistoryChart(Plot):
 
     def _name_axis(self) -> None:
         """Name the axis of updates; a low plot needs the room for its curves, and its read-out says the name."""
-        named = self._named and self.height() >= NAMED * self.factor
+        named = self.height() >= NAMED * self.factor
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        if hasattr(self, "_named"):
+        if hasattr(self, "_unit"):
             self._name_axis()
         super().resizeEvent(event)
 

@@ -31,6 +31,7 @@ class MetricCard(QWidget):
     Attributes:
         name: of the metric, or "updates".
         note: what stands in the chip where there is no reason to give.
+        shorter_note: the note in fewer words, for a card in which it has no room.
         language: whether metrics of a language model are offered.
 
     Signals:
@@ -44,7 +45,7 @@ class MetricCard(QWidget):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.name = name
-        self.note = ""
+        self.note = self.shorter_note = ""
         self.language = False
         self._title, self._value, self._chip = "", "", ""
         self._theme: Theme | None = None
@@ -150,7 +151,10 @@ class MetricCard(QWidget):
         assert self._theme is not None
         painter.setFont(self._theme.font("small", self._scale * 0.92))
         metrics = painter.fontMetrics()
-        text = metrics.elidedText(self._chip, Qt.TextElideMode.ElideRight, round(area.width()) - 12)
+        room, chip = round(area.width()) - 12, self._chip
+        if chip == self.note and metrics.horizontalAdvance(chip) > room:
+            chip = self.shorter_note or chip
+        text = metrics.elidedText(chip, Qt.TextElideMode.ElideRight, room)
         box = QRectF(area.left(), area.top(), metrics.horizontalAdvance(text) + 12, metrics.height() + 2)
         painter.setPen(QPen(self._theme.colour("border"), 1))
         painter.setBrush(self._theme.colour("surface"))

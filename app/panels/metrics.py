@@ -60,14 +60,17 @@ def _cards(settings: Settings) -> tuple[str, ...]:
     return CARDS_GAMEABLE if settings.language.problem == "gameable" else CARDS_LANGUAGE
 
 
-def _held_out(view: View) -> str:
-    """The last accuracy on held-out prompts up to the update shown; empty where none was measured."""
+def _held_out(view: View) -> tuple[str, str]:
+    """The last accuracy on held-out prompts up to the update shown, and that in fewer words; empty where none was
+    measured."""
     for name, manner in HELD_OUT.items():
         newest = view.run.series[name].values[: view.cursor.step][-LONGEST_AGO:]
         known = np.flatnonzero(np.isfinite(newest))
         if known.size:
-            return tr("held out {newest:.0f} %, {manner}").format(newest=100 * newest[known[-1]], manner=manner)
-    return ""
+            share = 100 * newest[known[-1]]
+            whole = tr("held out {newest:.0f} %, {manner}").format(newest=share, manner=manner)
+            return whole, tr("held out {newest:.0f} %").format(newest=share)
+    return "", ""
 
 
 class MetricsPanel(Panel):
@@ -103,7 +106,7 @@ class MetricsPanel(Panel):
             else:
                 title, known = METRICS[card.name].title, _revealed(card.name, view)
                 value = values[card.name] if known else _before(card.name, view)
-                card.note = _held_out(view) if card.name == "accuracy" else ""
+                card.note, card.shorter_note = _held_out(view) if card.name == "accuracy" else ("", "")
                 reason = view.step.reason(card.name) if known else None
                 stale = not known and value == value
                 card.show_number(view.theme, view.scale, title, value, reason, stale=stale)

@@ -25,6 +25,8 @@ from grpo_core.explain import Quantity
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
+MARGINS, SPACE, BEFORE_PLACE = (8, 6, 12, 4), 4, 12
+"""Pixels around the panel, between two stages, and before the place whose values are shown."""
 CHANGE_MS = 7000
 """How long the change of the formula is shown, unless another one comes first."""
 
@@ -55,21 +57,22 @@ class PipelinePanel(Panel):
         self.area.setMinimumHeight(1)
         self.which = Label()
         self.which.setObjectName("muted")
+        self._arrows: list[Label] = []
         top = QHBoxLayout()
         top.setContentsMargins(0, 0, 0, 0)
-        top.setSpacing(4)
+        top.setSpacing(SPACE)
         for stage, button in self.stages.items():
             button.clicked.connect(self._on_stage)
             if stage:
-                arrow = Label("›")
-                arrow.setObjectName("muted")
-                top.addWidget(arrow)
+                self._arrows.append(Label("›"))
+                self._arrows[-1].setObjectName("muted")
+                top.addWidget(self._arrows[-1])
             top.addWidget(button)
-        top.addSpacing(12)
+        top.addSpacing(BEFORE_PLACE)
         top.addWidget(self.which)  # not at the end, where the counter lies before a class
         top.addStretch(1)
         column = QVBoxLayout(self)
-        column.setContentsMargins(8, 6, 12, 4)
+        column.setContentsMargins(*MARGINS)
         column.setSpacing(4)
         column.addLayout(top)
         column.addWidget(self.area, 1)
@@ -99,12 +102,22 @@ class PipelinePanel(Panel):
         below = 0 if view.run.why_no_step else self.strip.heightForWidth(max(self.width() - 20, 200))
         wanted = top + below + 16
         self.set_row_height(max(wanted, self.row_height) if changed else wanted)
-        self.which.setText(
-            tr("from update {number} on").format(number=self._change_from) if changed else _place_text(view, place)
+        named = changed or (place is not None and view.cursor.stage >= Stage.NORMALIZE)
+        self._show_place(
+            (tr("from update {number} on").format(number=self._change_from),) if changed else _place_texts(view, place),
+            named,
         )
-        used = sum(button.sizeHint().width() for button in self.stages.values()) + 80 * view.scale
-        told = changed or (place is not None and view.cursor.stage >= Stage.NORMALIZE)
-        self.which.setVisible(told and used + self.which.sizeHint().width() < self.width())
+
+    def _show_place(self, texts: tuple[str, ...], named: bool) -> None:
+        """Write the first of ``texts`` that has room beside the stages, if one has and ``named``."""
+        shown = [*self.stages.values(), *self._arrows]
+        used = sum(widget.sizeHint().width() for widget in shown) + SPACE * (len(shown) + 2) + BEFORE_PLACE
+        room = self.width() - MARGINS[0] - MARGINS[2] - used
+        metrics = self.which.fontMetrics()
+        fitting = [text for text in texts if metrics.horizontalAdvance(text) < room]
+        if fitting:
+            self.which.setText(fitting[0])
+        self.which.setVisible(named and bool(fitting))
 
     def _draw_change(self, before: Objective, after: Objective) -> bool:
         """Show what another objective changes in the formula, in the room of the formula itself, if it has that."""
@@ -232,15 +245,18 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
     return values
 
 
-def _place_text(view: View, place: tuple[int, int] | None) -> str:
-    """Which completion and token the values below the terms belong to; empty where they belong to none."""
+def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
+    """Which completion and token the values below the terms belong to, and that in fewer words; none where they belong
+    to none."""
     step = view.step.step
     if step is None or place is None:
-        return ""
-    pattern = (
-        tr("values of sample {sample}, token {token}") if step.tokens.shape[1] > 1 else tr("values of sample {sample}")
+        return ()
+    patterns = (
+        (tr("values of sample {sample}, token {token}"), tr("sample {sample}, token {token}"))
+        if step.tokens.shape[1] > 1
+        else (tr("values of sample {sample}"), tr("sample {sample}"))
     )
-    return pattern.format(sample=place[0] + 1, token=place[1] + 1)
+    return tuple(pattern.format(sample=place[0] + 1, token=place[1] + 1) for pattern in patterns)
 
 
 def _highlighted(view: View) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from app.panels.tokens.white_space import visible_text
 from app.plotting.table_model import Column
 from app.workspace.cursor import Stage
 from grpo_core import step_table
@@ -46,7 +47,7 @@ KEPT = (
 hold them all."""
 SUMMED = ("reward", "advantage", "gradient", "weight")
 """Columns whose sums stand below the table."""
-ROUNDING = 1e-9
+ROUNDING = 1e-7
 """A sum below this share of what was added is written as 0: what is left of it is rounding."""
 SHORT = {
     "reward": "R",
@@ -110,6 +111,8 @@ def values_shown(
     if column.name == "clipped":
         word = tr("clip")
         return [word if value else "" for value in values]
+    if column.name == "token":
+        return [visible_text(str(value)) for value in values]
     return values
 
 

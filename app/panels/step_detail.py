@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QRect, QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
@@ -22,6 +22,8 @@ from grpo_core.explain import Quantity
 from grpo_core.record import Step
 from grpo_core.text import tr
 
+FOOT = 0.25
+"""Share of the panel's height that the sentences on the groups may take."""
 MOST_ROWS = 4_000
 """Tokens of an update that are listed together; making more rows would hold the window up."""
 NONE_YET = tr("One row a sample appears here with every number of the update. Press Step to compute one.")
@@ -37,6 +39,7 @@ class StepDetailPanel(Panel):
         self._columns: tuple[step_table.Column, ...] = ()
         self._rows: list[step_table.Row] = []
         self._only: int | None = None
+        self._feet = "", ""
         self._filled: tuple[object, ...] = ()
         self.passes = CalmBox()
         self.passes.setAccessibleName(tr("Pass"))
@@ -101,7 +104,8 @@ class StepDetailPanel(Panel):
             foot = tr(
                 "The tokens of completion {row} alone; choose another one in the panel “Completions”. {foot}"
             ).format(row=self._only + 1, foot=foot)
-        self.foot.setText(foot)
+        self._feet = foot, _foot(revealed, view, int(step.group[view.selection.row or 0]))
+        self._fit_foot()
         self.table.set_summary(self.summary(view))
 
     def _fill(self, view: View, step: Step, revealed: tuple[str, ...] | None) -> None:
@@ -134,15 +138,26 @@ class StepDetailPanel(Panel):
         )
         self.sums.update()
 
+    def _fit_foot(self) -> None:
+        """Below the table all groups, or in a low panel the one of the completion that is selected."""
+        whole, one = self._feet
+        room = QRect(0, 0, max(self.width() - 24, 1), self.height())
+        needed = self.foot.fontMetrics().boundingRect(room, Qt.TextFlag.TextWordWrap, whole).height()
+        self.foot.setText(whole if needed <= FOOT * self.height() else one)
+        self.foot.setToolTip(plain_tip(whole if self.foot.text() != whole else ""))
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_columns()
+        self._fit_foot()
 
     def _fill_passes(self, view: View, step: Step) -> None:
         with QSignalBlocker(self.passes):
             if self.passes.count() != step.passes:
                 self.passes.clear()
-                self.passes.addItems([f"{n + 1} of {step.passes}" for n in range(step.passes)])
+                self.passes.addItems(
+                    [tr("{number} of {count}").format(number=n + 1, count=step.passes) for n in range(step.passes)]
+                )
             self.passes.setCurrentIndex(view.step.passed)
 
     def _place_of(self, view: View) -> int | None:
@@ -200,13 +215,13 @@ def _groups(view: StepView) -> list[step_table.GroupRow]:
     return step_table.groups(view.step, origin=view.origin)
 
 
-def _foot(revealed: tuple[str, ...] | None, view: View) -> str:
-    """Mean and standard deviation of each group's rewards, once they are known."""
+def _foot(revealed: tuple[str, ...] | None, view: View, only: int | None = None) -> str:
+    """Mean and standard deviation of each group's rewards, or of group ``only``, once they are known."""
     if revealed is not None and "reward" not in revealed:
         return tr("Rewards come with the next stage.")
     parts = []
     groups = view.step.derived(_groups)
-    for group in groups[:4]:
+    for group in groups[:4] if only is None else groups[only : only + 1]:
         if len(groups) > 1:
             pattern = (
                 tr("{prompt}: mean R {mean} · std R {std} · no signal")
@@ -218,6 +233,6 @@ def _foot(revealed: tuple[str, ...] | None, view: View) -> str:
                 tr("mean R {mean} · std R {std} · no signal") if group.silent else tr("mean R {mean} · std R {std}")
             )
         parts.append(pattern.format(prompt=group.prompt, mean=numbers.shown(group.mean), std=numbers.shown(group.std)))
-    if len(groups) > 4:
+    if len(groups) > 4 and only is None:
         parts.append(tr("and {count} more groups").format(count=len(groups) - 4))
     return "   ".join(parts)

@@ -32,7 +32,7 @@ the button's command, the table every trial."""
 
 
 class TrainingHistoryPanel(Panel):
-    """Up to three plots above each other with one cursor, earlier runs behind them; which series is the user's choice.
+    """Up to three plots beside each other with one cursor, earlier runs behind them; which series is the user's choice.
 
     Attributes:
         charts, twins: the plots that have been made, each when one of its series was first wanted, and their tables.
@@ -55,10 +55,8 @@ class TrainingHistoryPanel(Panel):
         self._plots.setSpacing(0)
         self.charts: list[HistoryChart] = []
         self.twins: list[TwinStack] = []
-        self._add_chart(HistoryChart(tr("Rewards and shares over updates"), Scale(low=0, high=1), UNIT, last=False))
-        self._add_chart(
-            HistoryChart(tr("KL and entropy over updates, in nats"), Scale(unit="nats", low=0), NATS, last=True)
-        )
+        self._add_chart(HistoryChart(tr("Rewards and shares over updates"), Scale(low=0, high=1), UNIT))
+        self._add_chart(HistoryChart(tr("KL and entropy over updates, in nats"), Scale(unit="nats", low=0), NATS))
         self.trials = TrialsRow()
         self._trials_table: TableTwin | None = None
         self.repeats = RepeatController(workspace.jobs, self)
@@ -90,7 +88,7 @@ class TrainingHistoryPanel(Panel):
 
     def _add_other(self, view: View) -> None:
         """The plot of the other series, as soon as one of them is wanted."""
-        chart = HistoryChart(tr("Other series over updates"), Scale(), OTHER, last=True)
+        chart = HistoryChart(tr("Other series over updates"), Scale(), OTHER)
         self._add_chart(chart)
         self._show_run(chart, view.run)
         if self.choice.table.isChecked():
@@ -143,7 +141,7 @@ class TrainingHistoryPanel(Panel):
                 continue
             for curve in chart.curves:
                 curve.setVisible(curve.key in wanted)
-            chart.possible = frozenset(name for name in chart.names if name in self.choice.offered)
+            chart.offer(self.choice.offered)
             chart.empty = tr("Each update adds a point. Press Run (Space) to begin.")
             twin.set_look(view.theme, view.scale)
             chart.show_trials(drawn, self._pointed)

@@ -236,6 +236,10 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         placed = [(c.label, c.meaning, self.to_pixels(*end)) for c, end in ends if end is not None]
         self.words.place(line_ends(placed, self.words, self._room()))
 
+    def _labels(self) -> list[str]:
+        """The labels that have room at the ends of their lines, also where these are hidden."""
+        return [curve.label for curve in self.curves if curve.label]
+
     def _dress_margins(self) -> None:
-        self._margin = max((self.words.width(c.label) + 12 for c in self.curves if c.label), default=0.0)
+        self._margin = max((self.words.width(label) + 12 for label in self._labels()), default=0.0)
         self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2)

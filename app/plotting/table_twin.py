@@ -165,23 +165,25 @@ class TableTwin(QTableView):
 
     def fit_columns(self, order: Sequence[int], room: int) -> list[int]:
         """Show as many columns as ``room`` pixels hold, those first in ``order`` first, so that nothing is scrolled
-        sideways; the places of the hidden ones. Where some are hidden, the others share the room that is left."""
+        sideways; the places of the hidden ones. Where some are hidden, the others share the room that is left; the
+        first one alone is as narrow as the room."""
         fitting, left = set[int](), room
         for n in order:
             if fitting and self.full_width(n) > left:
                 break
             fitting.add(n)
             left -= self.full_width(n)
+        widths = {n: self.full_width(n) if len(fitting) > 1 else min(self.full_width(n), room) for n in fitting}
         hidden = [n for n in range(len(self.table.columns)) if n not in fitting]
         for n in range(len(self.table.columns)):
             self.setColumnHidden(n, n in hidden)
-        fitted = (room, tuple(sorted(fitting)), tuple(self.full_width(n) for n in sorted(fitting)))
+        fitted = (room, tuple(sorted(fitting)), tuple(widths[n] for n in sorted(fitting)))
         if fitted != self._fitted:  # else the widths stay as the user has pulled them
             self._fitted = fitted
             spare = max(left, 0) if hidden else 0
             for place, n in enumerate(sorted(fitting)):
                 share = spare * (place + 1) // len(fitting) - spare * place // len(fitting)
-                self.setColumnWidth(n, self.full_width(n) + share)
+                self.setColumnWidth(n, widths[n] + share)
         return hidden
 
     def paintEvent(self, event: QPaintEvent) -> None:

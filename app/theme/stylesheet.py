@@ -21,7 +21,7 @@ QToolBar {{ background: {surface}; border: 0; border-bottom: 1px solid {border};
   spacing: {s8}px; }}
 QToolBar[row="true"] {{ background: {ground}; padding: 0; }}
 QToolButton#qt_toolbar_ext_button {{ padding: 0; min-width: {s20}px; border: 0; background: {hover}; }}
-QTabBar QToolButton {{ padding: 0; border: 0; border-radius: 0; background: {ground}; min-width: {s16}px; }}
+QTabBar QToolButton {{ padding: 0; border: 0; border-radius: 0; background: {ground}; min-width: 0; }}
 QLineEdit#valueField {{ border-color: transparent; padding: {s2}px {s4}px; }}
 QLineEdit#valueField:hover, QLineEdit#valueField:focus {{ border-color: {muted}; }}
 QMenuBar {{ background: {surface}; }}
@@ -99,6 +99,7 @@ QTabBar::tab {{ background: transparent; color: {muted}; border: 0; border-botto
 QTabBar::tab:selected {{ color: {text}; border-bottom-color: {accent}; }}
 QTabBar::tab:hover {{ color: {text}; }}
 QTabBar::tab:focus {{ border-bottom-color: {selection}; }}
+QTabBar::tear {{ width: 0; border: 0; image: none; }}
 
 QScrollBar {{ background: transparent; border: 0; }}
 QAbstractScrollArea::corner {{ background: transparent; border: 0; }}

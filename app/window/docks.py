@@ -140,8 +140,13 @@ class Dock(QDockWidget):
 
     @property
     def row_height(self) -> int:
-        """The height that its panel asks for; 0 for as much as there is."""
-        return 0 if self.panel is None else self.panel.row_height
+        """The height that its panel asks for; 0 for as much as there is, as for every panel among tabs."""
+        return 0 if self.panel is None or self._is_tabbed else self.panel.row_height
+
+    @property
+    def _is_tabbed(self) -> bool:
+        window = self.parent()
+        return isinstance(window, QMainWindow) and not self.isFloating() and bool(window.tabifiedDockWidgets(self))
 
     def set_count(self, count: int) -> None:
         """Add to the panel's name, on its tab too, how many there are of what it lists; 0 leaves the name alone."""
@@ -198,7 +203,7 @@ class Dock(QDockWidget):
         window, shown = self.parent(), self.titleBarWidget()
         if not isinstance(window, QMainWindow):
             return
-        tabbed = bool(window.tabifiedDockWidgets(self)) and not self.isFloating()
+        tabbed = self._is_tabbed
         wanted = self._no_title() if tabbed or self.bare else self._title
         if wanted is not shown:
             shown.hide()

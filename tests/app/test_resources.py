@@ -103,3 +103,11 @@ def test_the_program_has_an_icon_in_its_own_colours(qapp: QApplication) -> None:
 
 def test_an_icon_that_does_not_exist_is_empty(qapp: QApplication) -> None:
     assert icon("no such icon", "#000000").isNull()
+
+
+def test_a_disabled_icon_has_the_colour_of_its_own(qapp: QApplication) -> None:
+    made = icon("run", "#ffffff", disabled="#000000")
+    for mode, light in ((QIcon.Mode.Normal, True), (QIcon.Mode.Disabled, False)):
+        image = made.pixmap(QSize(32, 32), mode).toImage()
+        assert (image.pixelColor(16, 16).lightness() > 128) is light
+        assert image.pixelColor(16, 16).alpha() > 50

@@ -175,6 +175,7 @@ class CompletionsPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._fit_top(self.workspace.scale)
         self._fit_columns()
 
     def _list(self) -> None:

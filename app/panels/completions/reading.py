@@ -27,6 +27,7 @@ class CompletionText(QWidget):
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
+        self.text.setMinimumHeight(1)  # in a low panel the heading is whole
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.setAccessibleName(title)
         column = QVBoxLayout(self)

@@ -7,8 +7,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
-from app.panels.diagnosis.report import EVIDENCE, FINDINGS, KEPT, Entry, entries, status
-from app.plotting.table_twin import TableTwin
+from app.panels.diagnosis.report import EVIDENCE, FINDINGS, KEPT, NEEDED, Entry, entries, status
+from app.plotting.table_twin import LARGEST, TableTwin
 from app.theme.labels import Label, plain_tip
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
@@ -97,6 +97,7 @@ class DiagnosisPanel(Panel):
             table.set_look(view.theme, view.scale)
         self.text.setFont(view.theme.font("body", view.scale))
         self.findings.set_rows([entry.cells for entry in self._entries])
+        self._fit_height()
         self._chosen = min(self._chosen, max(len(self._entries) - 1, 0))
         self.split.setVisible(bool(self._entries))
         self._show_chosen()
@@ -118,13 +119,24 @@ class DiagnosisPanel(Panel):
     @Slot()
     def _fit_columns(self) -> None:
         """As many columns as have room, none that is empty: nothing is scrolled sideways."""
-        bar = self.evidence.verticalScrollBar().sizeHint().width()
-        self.evidence.fit_columns(self._filled, self.evidence.width() - 2 * self.evidence.frameWidth() - bar)
+        rows = [entry.cells for entry in self._entries]
+        listed = [n for n in NEEDED if any(row[n] not in (None, "") for row in rows)]
+        for table, columns in ((self.findings, listed), (self.evidence, self._filled)):
+            bar = table.verticalScrollBar().sizeHint().width()
+            table.fit_columns(columns, table.width() - 2 * table.frameWidth() - bar)
+
+    def _fit_height(self) -> None:
+        """Of a table above the finding, no more height than its rows take: the finding has the rest."""
+        if self.split.orientation() is Qt.Orientation.Vertical:
+            self.findings.end_with_rows()
+        else:
+            self.findings.setMaximumHeight(LARGEST)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         upright = self.width() < self.height() * WIDE
         self.split.setOrientation(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
+        self._fit_height()
         self._fit_columns()
 
     def summary(self, view: View) -> str:

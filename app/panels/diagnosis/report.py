@@ -13,8 +13,8 @@ from grpo_core.health.report import SEVERITIES
 from grpo_core.text import tr
 
 FINDINGS = (
-    Column("severity", tr("How bad"), chars=9, kind="chip", help=tr("Serious: training cannot work like this.")),
-    Column("began", tr("From step"), chars=7, decimals=0, help=tr("The trainer's number of the step where it began.")),
+    Column("severity", tr("How bad"), chars=7, kind="chip", help=tr("Serious: training cannot work like this.")),
+    Column("began", tr("From step"), chars=5, decimals=0, help=tr("The trainer's number of the step where it began.")),
     Column("title", tr("Finding"), chars=18, kind="text"),
 )
 EVIDENCE = (
@@ -26,6 +26,8 @@ EVIDENCE = (
 )
 KEPT = (3, 0, 1, 2, 4)
 """Columns of :data:`EVIDENCE` in the order in which they get room: the sentence, its place, the completion's text."""
+NEEDED = (2, 0, 1)
+"""Columns of :data:`FINDINGS` in the order in which they get room: the title, how bad it is, where it began."""
 NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; press “Examine this run”.").format(
     count=len(CHECKS)
 )

@@ -67,6 +67,8 @@ def story(picture: RowsPicture) -> str:
     """How the answer to one prompt turned: of the chosen one, or of the one that turned last."""
     place = _told(picture)
     if place is None:
+        if _is_unread(picture):
+            return tr("When these answers turned is being read.")
         return tr("No answer to these prompts has turned right yet.")
     prompt, now, turn = picture.evolution.prompts[place], picture.now[place], picture.turns[place]
     assert now is not None and turn is not None and turn.former is not None
@@ -82,6 +84,11 @@ def story(picture: RowsPicture) -> str:
     return pattern.format(prompt=prompt, former=former or NOTHING, step=turn.since, answer=now.text or NOTHING)
 
 
+def _is_unread(picture: RowsPicture) -> bool:
+    """Whether it is not known yet since when an answer at the cursor is what it is."""
+    return any(now is not None and turn is None for now, turn in zip(picture.now, picture.turns, strict=True))
+
+
 def tally(picture: RowsPicture) -> str:
     """How many prompts have turned, and which way, at the cursor."""
     known = [
@@ -89,7 +96,7 @@ def tally(picture: RowsPicture) -> str:
     ]  # fmt: skip
     right = [turn for is_right, turn in known if is_right is True]
     counted = {"right": len(right), "count": len(picture.now), "step": picture.cursor}
-    if any(turn is None for _, turn in known):
+    if _is_unread(picture):
         return tr("{right} of {count} right before update {step:,}.").format(**counted)
     turned = sum(turn is not None and turn.since > 1 for turn in right)
     lost = sum(is_right is False and turn is not None and turn.since > 1 for is_right, turn in known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
@@ -40,6 +40,8 @@ class RunComparisonPanel(Panel):
         self.quantity, self.beside = CalmBox(), CalmBox()
         for box in (self.quantity, self.beside):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.quantity.setMinimumWidth(1)  # as wide as its widest entry only where both boxes have room
+        self.beside.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self.quantity.setAccessibleName(tr("Quantity"))
         self.beside.setAccessibleName(tr("Run beside this one"))
         self.beside.setToolTip(plain_tip(tr("Open a second recorded run to lay it beside this one, step by step.")))

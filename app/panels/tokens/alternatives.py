@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.panels.tokens.white_space import visible_text
 from app.plotting.numbers import shown
 from app.workspace.step_view import StepView
 from grpo_core.explain import Quantity
@@ -110,4 +111,4 @@ def _of_record(view: StepView, step: Step, words: tuple[str, ...], row: int, tok
 
 
 def _word(words: tuple[str, ...], token: int) -> str:
-    return words[token] if token < len(words) else "?"
+    return visible_text(words[token]) if token < len(words) else "?"

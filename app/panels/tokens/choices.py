@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
 
 from app.panels.combo import choice_box, fill
 from app.panels.tokens.tints import TINTS
@@ -38,6 +38,9 @@ class TokenChoices(QWidget):
         self.prompt.activated.connect(self.group_chosen)
         self.tint.activated.connect(self._on_tint)
         self.passes.activated.connect(self.pass_chosen)
+        self.prompt.setMinimumWidth(1)  # the one that gives way: its text begins with the prompt's number
+        for box in (self.tint, self.passes):
+            box.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self._named = tuple(_named(box) for box in (self.prompt, self.tint, self.passes))
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 0, 8, 0)
@@ -61,7 +64,7 @@ class TokenChoices(QWidget):
             for number, prompt in enumerate(prompts, 1)
         ]
         fill(self.prompt, texts, group)
-        fill(self.passes, [f"{n + 1} of {passes}" for n in range(passes)], passed)
+        fill(self.passes, [tr("{number} of {count}").format(number=n + 1, count=passes) for n in range(passes)], passed)
 
     def fit(self, width: int) -> None:
         """Leave out the names of the boxes, the first one first, until every box has room for its text.

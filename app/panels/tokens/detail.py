@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.panels.tokens.alternatives import Alternative, alternatives, remark
 from app.panels.tokens.terms import Line, lines
+from app.panels.tokens.white_space import visible_text
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
@@ -71,7 +72,7 @@ class TokenDetail(QWidget):
         step = view.step.step
         assert step is not None
         words = view.run.origin.vocabulary
-        word = words[step.tokens[row, token]] if step.tokens[row, token] < len(words) else "?"
+        word = visible_text(words[step.tokens[row, token]]) if step.tokens[row, token] < len(words) else "?"
         self._title = tr("Token {token} of completion {row}: “{word}”").format(token=token + 1, row=row + 1, word=word)
         self._alternatives = alternatives(view.step, words, row, token)
         self._lines = lines(view.step, row, token)

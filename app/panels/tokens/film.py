@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 SCORING = 0.75
 """Share of the stage Score in which rewards come, one answer after the other."""
-ROUNDING = 1e-9
+ROUNDING = 1e-7
 """A sum below this share of what was added is 0: what is left of it is rounding."""
 
 
@@ -82,8 +82,11 @@ def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
     return np.asarray(own / max(float(np.abs(own).max(initial=0.0)), 1e-300))
 
 
-def stage_sentence(view: StepView, group: int, cursor: Cursor) -> str:
-    """What the stage shown does with ``group``; equal throughout a stage's film, and empty where the step has none."""
+def stage_sentence(view: StepView, group: int, cursor: Cursor, *, short: bool = False) -> str:
+    """What the stage shown does with ``group``; equal throughout a stage's film, and empty where the step has none.
+
+    ``short``: in fewer words, for a narrow panel.
+    """
     step = view.step
     if step is None:
         return ""
@@ -96,7 +99,7 @@ def stage_sentence(view: StepView, group: int, cursor: Cursor) -> str:
         case Stage.NORMALIZE:
             return _normalized(view, rows)
         case Stage.UPDATE:
-            return _updated(view, step, group, rows)
+            return _updated(view, step, group, rows, short=short)
 
 
 def _sampled(step: Step, group: int, count: int) -> str:
@@ -133,7 +136,7 @@ def _normalized(view: StepView, rows: np.ndarray) -> str:
     )
 
 
-def _updated(view: StepView, step: Step, group: int, rows: np.ndarray) -> str:
+def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short: bool) -> str:
     if view.gradient is None or view.terms is None:
         return ""
     push, fork = -view.gradient[rows], fork_of(step, group)
@@ -146,12 +149,14 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray) -> str:
         sentence = tr("Update {step:,}: nothing here is pushed.")
     elif fork is None:
         sentence = tr("Update {step:,}: of {count} tokens, {up} are pushed up and {down} down.")
+    elif short:
+        sentence = tr("Token {fork}, the fork: {up} pushed up, {down} down.")
     else:
         sentence = tr(
             "Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}."
         )
     sentence = sentence.format(fork=0 if fork is None else fork + 1, **counted)
-    if not clipped:
+    if not clipped or short:
         return sentence
     cut = tr("Clipped tokens: {clipped}.").format(clipped=clipped)
     return f"{sentence} {cut}"

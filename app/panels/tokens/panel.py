@@ -151,7 +151,7 @@ class TokenInspectorPanel(Panel):
         below = 0 if self.being_written.isHidden() else self.being_written.height()
         low = self.height() - below < LOW * view.scale
         self.legend.setVisible(not low)
-        self.prompt_line.show_prompt(view, step, self.group, spacious=not low)
+        self.prompt_line.show_prompt(view, step, self.group, self.width(), spacious=not low)
         tint = TINTS[self.tint_name]
         values = view.step.derived(tint.values)
         key = (view.step, self.group, self.tint_name, view.run.id)
@@ -165,10 +165,13 @@ class TokenInspectorPanel(Panel):
         self.remark_label.setText(sentence)
         self.remark_label.setVisible(bool(sentence))
         wide = self.width() >= WIDE * view.scale
-        least = round((246 if wide else 208) * view.scale)  # a token's terms, and a scroll bar beside them
+        least = round((246 if wide else 222) * view.scale)  # a token's terms, and a scroll bar beside them
         self.beside.setMinimumWidth(least)
         self.beside.setMaximumWidth(16_777_215 if wide else max(least, round(self.width() * 0.36)))
-        self.sentence.show_text(stage_sentence(view.step, self.group, view.cursor), view.theme, view.scale)
+        self.sentence.show_text(
+            stage_sentence(view.step, self.group, view.cursor), view.theme, view.scale,
+            shorter=stage_sentence(view.step, self.group, view.cursor, short=True),
+        )  # fmt: skip
         self.detail.show_token(view, row, token)
 
     def _selected(self, view: View) -> tuple[int, int] | None:

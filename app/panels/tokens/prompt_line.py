@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from app.theme.labels import Label, plain_tip
@@ -14,6 +15,8 @@ from grpo_core.texts import question_text
 
 LONGEST = 32
 """Characters of a prompt that are written in large letters."""
+MARGIN = 8
+"""Pixels at both ends of the line."""
 
 
 class PromptLine(QWidget):
@@ -33,20 +36,22 @@ class PromptLine(QWidget):
         self.tally.setObjectName("muted")
         self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row = QHBoxLayout(self)
-        row.setContentsMargins(8, 0, 8, 0)
+        row.setContentsMargins(MARGIN, 0, MARGIN, 0)
         row.setSpacing(16)
         row.addWidget(self.prompt)
         row.addWidget(self.tally, 1)
 
-    def show_prompt(self, view: View, step: Step, group: int, *, spacious: bool = True) -> None:
-        """Show the prompt of ``group``, a number in ``step.group``.
+    def show_prompt(self, view: View, step: Step, group: int, width: float, *, spacious: bool = True) -> None:
+        """Show the prompt of ``group``, a number in ``step.group``, in a panel of ``width`` pixels.
 
         ``spacious``: the panel is high enough; in a low one the box of prompts says it alone.
         """
         self.setVisible(spacious and (step.prompt_tokens is not None or step.prompt_texts is not None))
         prompt = question_text(step, group, view.run.origin)
         self.prompt.setFont(view.theme.font("mono", view.scale * 1.4))
-        self.prompt.setText(prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST - 1]}…")
+        letters = QFontMetricsF(self.prompt.font())
+        room = min(width - 2 * MARGIN, (LONGEST + 0.5) * letters.averageCharWidth())
+        self.prompt.setText(letters.elidedText(" ".join(prompt.split()), Qt.TextElideMode.ElideRight, room))
         self.prompt.setToolTip(plain_tip(prompt))
         right, own = answers.right(step, view.run.origin), step.group == group
         self.tally.setText(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from app.panels.tokens.cells import Note
@@ -11,6 +9,7 @@ from app.panels.tokens.film import advantage_bars
 from app.panels.tokens.grid import TokenRows
 from app.panels.tokens.terms import marked
 from app.panels.tokens.tints import Tint
+from app.panels.tokens.white_space import visible_text
 from app.plotting.numbers import shown
 from app.workspace import answers
 from app.workspace.step_view import StepView, advantage_of
@@ -36,7 +35,8 @@ def rows_of(
         else values[index] / (limit or view.derived(tint.limit))
     )
     texts = [
-        [seen(words[t]) if 0 <= t < len(words) else "?" for t in step.tokens[i][step.there[i]].tolist()] for i in index
+        [visible_text(words[t]) if 0 <= t < len(words) else "?" for t in step.tokens[i][step.there[i]].tolist()]
+        for i in index
     ]
     right = answers.right(step, view.origin)
 
@@ -62,15 +62,6 @@ def rows_of(
         dead=view.dead is not None and bool(view.dead[group]),
         tip=tip,
     )
-
-
-@lru_cache(maxsize=1 << 17)
-def seen(token: str) -> str:
-    """A token as a box shows it: one line, and white space that can be seen; a toy's tokens have none."""
-    if token.strip(" ") == token and token.isprintable():
-        return token
-    plain = token.replace("\r", "␍").replace("\n", "⏎").replace("\t", "⇥")
-    return plain.replace(" ", "·") if plain.strip(" ") != plain else plain
 
 
 def _of_token(view: StepView, row: int, token: int, text: str, tint: Tint, values: np.ndarray | None) -> str:

@@ -173,3 +173,12 @@ def test_of_a_long_prompt_the_completion_is_what_is_in_sight(qapp: QApplication)
     assert text.text.textCursor().block().text() == "Completion"
     assert text.text.cursorForPosition(QPoint(10, 10)).block().text() == "Completion"
     text.deleteLater()
+
+
+def test_the_filters_stand_on_one_line_as_soon_as_there_is_room(panel: CompletionsPanel) -> None:
+    panel.show()
+    for width, together in ((420, False), (1400, True), (420, False)):
+        panel.resize(width, 400)
+        panel._top.activate()
+        apart = abs(panel.search.geometry().center().y() - panel.keep.geometry().center().y())
+        assert (apart < 4) is together, width

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.panels.diagnosis.panel import DiagnosisPanel
-from app.panels.diagnosis.report import EVIDENCE, Entry, entries
+from app.panels.diagnosis.report import EVIDENCE, FINDINGS, Entry, entries
 from app.panels.registry import DIAGNOSIS
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
@@ -148,3 +148,20 @@ def test_in_a_narrow_panel_the_chosen_finding_stands_below_the_table(qtbot: QtBo
         panel.resize(width, height)
         assert panel.split.orientation() == orientation
         assert panel.evidence.width() <= width and panel.findings.height() <= height
+
+
+def test_a_run_without_findings_has_no_column_of_how_bad_they_are(qtbot: QtBot, panel: DiagnosisPanel) -> None:
+    examined(qtbot, panel, DATA / "grpo")
+    panel.resize(370, 420)
+    panel.show()
+    assert [panel.findings.isColumnHidden(n) for n in range(len(FINDINGS))] == [True, True, False]
+    examined(qtbot, panel, DISEASED / "kl_explodes")
+    assert not any(panel.findings.isColumnHidden(n) for n in range(len(FINDINGS)))
+
+
+def test_below_a_short_table_the_finding_has_the_room(qtbot: QtBot, panel: DiagnosisPanel) -> None:
+    examined(qtbot, panel, DISEASED / "kl_explodes")
+    panel.resize(370, 420)
+    panel.show()
+    last = panel.findings.rowViewportPosition(len(panel._entries) - 1) + panel.findings.rowHeight(0)
+    qtbot.waitUntil(lambda: last <= panel.findings.viewport().height() <= last + 4)

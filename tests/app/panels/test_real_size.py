@@ -13,7 +13,7 @@ from app.panels.base import Panel
 from app.panels.registry import STEP_DETAIL, TOKEN_INSPECTOR
 from app.panels.spec import PanelSpec
 from app.panels.step_detail import MOST_ROWS
-from app.panels.tokens.rows import seen
+from app.panels.tokens.white_space import visible_text
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
@@ -81,7 +81,7 @@ def test_a_completion_of_thousands_of_tokens_is_laid_out_and_walked_to_its_end(w
     ("token", "shown"), [("a", "a"), (" the", "·the"), ("\n", "⏎"), ("\t", "⇥"), ("  ", "··"), ("a b", "a b")]
 )
 def test_white_space_of_a_token_can_be_seen(token: str, shown: str) -> None:
-    assert seen(token) == shown
+    assert visible_text(token) == shown
 
 
 def test_another_token_of_the_same_completion_needs_no_other_table(workspace: Workspace) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.panels.registry import STEP_DETAIL
-from app.panels.step_columns import KEPT
+from app.panels.step_columns import KEPT, values_shown
 from app.panels.step_detail import StepDetailPanel
 from app.workspace.cursor import Stage
 from grpo_core import step_table
@@ -132,3 +132,19 @@ def test_samples_and_actions_of_two_digits_are_whole(driver: Driver) -> None:
         place = [column.key for column in table.table.columns].index(key)
         assert not table.isColumnHidden(place)
         assert table.cell_metrics.horizontalAdvance(longest) <= table.columnWidth(place) - 2 * pad, key
+
+
+@pytest.mark.parametrize(("token", "shown"), [(" ", "·"), ("\n", "⏎"), ("7", "7")])
+def test_a_token_of_white_space_can_be_seen(token: str, shown: str) -> None:
+    column = step_table.Column(name="token", title="Token", help="", explained=False, decimals=None)
+    assert list(values_shown(column, [token], None)) == [shown]
+
+
+def test_in_a_low_panel_one_group_is_summed_up_and_the_tooltip_has_the_others(language: Driver, front: Front) -> None:
+    panel = front(STEP_DETAIL)
+    panel.resize(600, 600)
+    assert panel.foot.text().count("mean R") > 1
+    panel.resize(400, 170)
+    whole = panel._feet[0]
+    assert panel.foot.text().count("mean R") == 1
+    assert whole.split(" · ")[0] in panel.foot.toolTip()

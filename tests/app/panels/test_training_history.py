@@ -262,3 +262,23 @@ def test_the_trials_stand_above_the_plots_only_where_these_keep_their_height(
     assert panel.trials.isVisible() == roomy
     assert not roomy or chart.height() >= PLOT_HEIGHT
     assert driver.program.actions["repeat"].isEnabled(), "what the row's button does is in the menu too"
+
+
+def test_the_axes_of_plots_beside_each_other_lie_at_one_height(driver: Driver) -> None:
+    driver.run(13)
+    history = driver.program.window.show_panel(TRAINING_HISTORY)
+    driver.settle()
+    bottoms = {chart.view_box.mapRectToScene(chart.view_box.boundingRect()).bottom() for chart in history.charts}
+    assert len(history.charts) == 2 and len(bottoms) == 1
+
+
+def test_labels_that_a_run_cannot_have_take_no_room_from_its_curves(driver: Driver) -> None:
+    driver.run(3)
+    history = driver.program.window.show_panel(TRAINING_HISTORY)
+    driver.settle()
+    chart = history.charts[0]
+    labels = [chart.words.width(METRICS[name].short) for name in chart.possible]
+    assert "accuracy_sampled" not in chart.possible
+    assert max(labels) <= chart._margin <= max(labels) + 12
+    chart.offer(chart.names)
+    assert chart._margin >= chart.words.width(METRICS["accuracy_sampled"].short)

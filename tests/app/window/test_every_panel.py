@@ -1,0 +1,94 @@
+"""Every panel, brought to the front: nothing of it is cut or scrolled sideways, and the rows above it stay."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from app.examples import example
+from app.panels.base import Panel, in_window
+from app.panels.registry import PANELS
+from app.panels.spec import Area, PanelSpec
+from tests.app.conftest import Driver
+from tests.app.geometry import losses
+from tests.app.painted import painted_words
+from tests.app.stories.hands import panel
+
+SICK = Path(__file__).parents[2] / "data" / "diseased" / "kl_explodes"
+ELSEWHERE = ("comparison", "kl_over_beta", "lesson")
+"""Panels that compute for seconds, or stand alone: tests of their own look at them."""
+SIZES = [(1366, 768, 2.0), (1280, 720, 1.0)]
+
+
+@pytest.fixture
+def driver(shared: Driver) -> Driver:
+    return shared  # every test here sets size, look and layout
+
+
+def shown_with(kind: str) -> list[PanelSpec[Panel]]:
+    """The panels that have something to show of a run of this kind."""
+    docked = [spec for spec in PANELS if spec.area is not Area.TOP and spec.id not in ELSEWHERE]
+    if kind == "recorded":
+        return [spec for spec in docked if spec.shows_recorded or spec.kind == "recorded" or spec.id == "what_if"]
+    return [spec for spec in docked if spec.kind in ("", kind)]
+
+
+def open_run(driver: Driver, kind: str) -> None:
+    program = driver.program
+    if kind == "bandit":
+        driver.run(20)
+    elif kind == "language":
+        program.run_manager.open(example())
+    else:
+        program.runs.open_path(SICK)
+        driver.qtbot.waitUntil(lambda: not program.recorded_runs.busy)
+        driver.qtbot.waitUntil(lambda: program.workspace.examination.of(program.workspace.view.run.id) is not None)
+
+
+def arranged(driver: Driver, width: int, height: int, scale: float) -> None:
+    """A window of this size, with its docks as the layout has them."""
+    program = driver.program
+    program.look.set("light", scale)
+    program.window.resize(width, height)
+    driver.settle()
+    driver.qtbot.waitUntil(lambda: not program.zooming.busy)
+    program.layouts.reset()
+    driver.settle()
+    QApplication.processEvents()
+    driver.settle()
+    driver.qtbot.waitUntil(lambda: not program.zooming.busy)
+
+
+@pytest.mark.parametrize(("width", "height", "scale"), SIZES)
+@pytest.mark.parametrize("kind", ["bandit", "language", "recorded"])
+def test_each_panel_in_front_loses_nothing_and_moves_no_row(
+    driver: Driver, kind: str, width: int, height: int, scale: float
+) -> None:
+    open_run(driver, kind)
+    arranged(driver, width, height, scale)
+    docks, lost = driver.program.window.docks, {}
+    cards = docks["metrics"]
+    assert cards.height() == cards.row_height
+    for spec in shown_with(kind):
+        shown = panel(driver, spec.id)
+        driver.qtbot.waitUntil(partial(in_window, shown))
+        driver.qtbot.waitUntil(lambda shown=shown: not getattr(shown, "busy", False))
+        driver.settle()
+        found = losses(shown)
+        if cards.height() != cards.row_height:
+            found.append(f"the cards are {cards.height()} pixels high, and ask for {cards.row_height}")
+        if found:
+            lost[spec.id] = found
+    assert lost == {}
+
+
+def test_a_chip_that_has_no_room_says_less_and_is_whole(driver: Driver) -> None:
+    open_run(driver, "language")
+    arranged(driver, 1366, 768, 2.0)
+    cards = panel(driver, "metrics").cards
+    words = [word.text for card in cards if card.isVisible() for word in painted_words(card)]
+    assert "held out 93 %" in words
+    assert not [word for word in words if "…" in word]
