@@ -47,7 +47,7 @@ KEPT = (
 hold them all."""
 SUMMED = ("reward", "advantage", "gradient", "weight")
 """Columns whose sums stand below the table."""
-ROUNDING = 1e-7
+ROUNDING = 1e-6
 """A sum below this share of what was added is written as 0: what is left of it is rounding."""
 SHORT = {
     "reward": "R",

@@ -16,6 +16,8 @@ LEAD, SAMPLE, GAP = 1.4, 1.9, 0.4
 """In heights of a line of text: how far a leader goes to the right, the sample after it, the room before the text."""
 
 
+AWAY = 8
+"""Pixels between the end of a line and its name: the line of the cursor, which may stand there, touches no letter."""
 BACKING = 0.85
 """Opacity of the ground behind a word."""
 
@@ -195,7 +197,7 @@ def line_ends(
     placed = []
     for n, ((label, meaning, point), y) in enumerate(zip(ends, heights, strict=True)):
         if y is not None:
-            away = 2 + leader_width(words) if styles else 6
+            away = 2 + leader_width(words) if styles else AWAY
             x = min(point.x() + away, room.right() - words.width(label))
             led = {"end": point, "style": styles[n]} if styles else {}
             placed.append(Word(label, QPointF(x, y), meaning, **led))  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 SCORING = 0.75
 """Share of the stage Score in which rewards come, one answer after the other."""
-ROUNDING = 1e-7
+ROUNDING = 1e-6
 """A sum below this share of what was added is 0: what is left of it is rounding."""
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QTabBar, QToolButton
 
 from app.examples import example
 from app.panels.base import Panel, in_window
@@ -48,6 +48,11 @@ def open_run(driver: Driver, kind: str) -> None:
         driver.qtbot.waitUntil(lambda: program.workspace.examination.of(program.workspace.view.run.id) is not None)
 
 
+def rests(shown: Panel) -> bool:
+    """Whether a panel computes nothing."""
+    return not getattr(shown, "busy", False)
+
+
 def arranged(driver: Driver, width: int, height: int, scale: float) -> None:
     """A window of this size, with its docks as the layout has them."""
     program = driver.program
@@ -75,7 +80,7 @@ def test_each_panel_in_front_loses_nothing_and_moves_no_row(
     for spec in shown_with(kind):
         shown = panel(driver, spec.id)
         driver.qtbot.waitUntil(partial(in_window, shown))
-        driver.qtbot.waitUntil(lambda shown=shown: not getattr(shown, "busy", False))
+        driver.qtbot.waitUntil(partial(rests, shown))
         driver.settle()
         found = losses(shown)
         if cards.height() != cards.row_height:
@@ -92,3 +97,21 @@ def test_a_chip_that_has_no_room_says_less_and_is_whole(driver: Driver) -> None:
     words = [word.text for card in cards if card.isVisible() for word in painted_words(card)]
     assert "held out 93 %" in words
     assert not [word for word in words if "…" in word]
+
+
+def test_arrows_of_tabs_without_room_are_whole(driver: Driver) -> None:
+    open_run(driver, "bandit")
+    arranged(driver, 1366, 768, 2.0)
+    bars = [bar for bar in driver.program.window.findChildren(QTabBar) if bar.isVisible()]
+    arrows = [(bar, arrow) for bar in bars for arrow in bar.findChildren(QToolButton) if arrow.isVisible()]
+    assert arrows
+    assert [arrow.geometry() for bar, arrow in arrows if not bar.rect().contains(arrow.geometry())] == []
+
+
+def test_of_a_recorded_run_the_strip_names_its_sample_and_advantages_sum_to_zero(driver: Driver) -> None:
+    open_run(driver, "recorded")
+    arranged(driver, 1366, 768, 1.0)
+    which = panel(driver, "pipeline").which
+    assert which.isVisible() and which.text() == "sample 1, token 1"
+    assert losses(panel(driver, "pipeline")) == []
+    assert panel(driver, "step_detail").sums.texts["advantage"] == "0.000"

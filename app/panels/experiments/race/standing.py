@@ -1,4 +1,4 @@
-"""The standing: one row an algorithm, sortable, copied with every digit."""
+"""The standing: one row an algorithm, the best one on top, sortable, copied with every digit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from app.panels.experiments.race.results import COLUMNS
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import plain_tip
 from grpo_core.text import tr
+
+REWARD = 1
+"""Place of the column by which the algorithms stand at first, the best one on top."""
 
 
 class RaceStanding(TableTwin):
@@ -24,6 +27,7 @@ class RaceStanding(TableTwin):
     def __init__(self, parent: QWidget | None = None) -> None:
         self._compact = False
         super().__init__(COLUMNS, tr("Standing of the race"), parent)
+        self.sortByColumn(REWARD, Qt.SortOrder.DescendingOrder)
         self.doubleClicked.connect(self._on_twice)
 
     def set_compact(self, on: bool) -> None:

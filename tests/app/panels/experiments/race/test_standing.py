@@ -38,3 +38,11 @@ def test_the_standing_sorts_and_copies_every_digit(qtbot: QtBot) -> None:
     assert len(lines) == 7 and repr(results.ranked()[0][1]) in lines[1]
     standing.set_look(DARK, 1.0)
     assert standing.table.ink(0, 0) == DARK.ink(look(results.ranked()[0][0]).meaning)
+
+
+def test_the_best_algorithm_is_on_top_at_first(qtbot: QtBot) -> None:
+    standing, results = RaceStanding(), raced()
+    qtbot.addWidget(standing)
+    standing.set_rows(results.rows())
+    shown = [str(standing.table.value(place, 0)) for place in range(standing.table.rowCount())]
+    assert shown == [name for name, _ in results.ranked()]
