@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QWidget
 
 from app.panels.calm import CalmBox
@@ -30,6 +30,9 @@ SUGGESTED = {
     "objective.clip_high": "0.2, 0.28", "objective.kl": "k1, k2, k3", "objective.std": tr("sample, none"),
 }  # fmt: skip
 LONGEST_TITLE = 26
+TITLE, VALUES, WIDE = 12, 8, 460
+"""Digits for which a setting's title and its values have room at least, and the width at 100 % from which the words
+before them have room too."""
 
 
 def offered() -> Mapping[str, About]:
@@ -72,8 +75,10 @@ class QueueForm(QWidget):
         grid.setSpacing(8)
         named = ((tr("Over"), self.settings[0], self.values[0], tr("seeds"), self.seeds),
                  (tr("and"), self.settings[1], self.values[1], tr("updates"), self.updates))  # fmt: skip
-        for row, (word, choice, values, name, number) in enumerate(named):
-            for column, widget in enumerate((_muted(word), choice, values, number, _muted(name))):
+        self._words = tuple(_muted(word) for word, *_ in named)
+        self._scale = 1.0
+        for row, (_, choice, values, name, number) in enumerate(named):
+            for column, widget in enumerate((self._words[row], choice, values, number, _muted(name))):
                 grid.addWidget(widget, row, column)
         grid.addWidget(self.button, 0, 5)
         grid.addWidget(self.browse, 1, 5)
@@ -108,6 +113,21 @@ class QueueForm(QWidget):
         digit = QFontMetrics(theme.font("body", scale)).horizontalAdvance("0")
         for field in (self.seeds, self.updates):
             field.setFixedWidth(digit * 6 + round(16 * scale))
+        for field in self.values:
+            field.setMinimumWidth(digit * VALUES + round(16 * scale))
+        for choice in self.settings:
+            choice.setMinimumWidth(digit * TITLE + round(36 * scale))
+        self._scale = scale
+        self._fit()
+
+    def _fit(self) -> None:
+        """In a narrow form the fields have the room of the words before them, which the boxes' names say too."""
+        for word in self._words:
+            word.setVisible(self.width() >= WIDE * self._scale)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def planned(self, settings: Settings) -> runs.Queue:
         """The queue that the form asks for, over ``settings``.

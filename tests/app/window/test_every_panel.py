@@ -115,3 +115,12 @@ def test_of_a_recorded_run_the_strip_names_its_sample_and_advantages_sum_to_zero
     assert which.isVisible() and which.text() == "sample 1, token 1"
     assert losses(panel(driver, "pipeline")) == []
     assert panel(driver, "step_detail").sums.texts["advantage"] == "0.000"
+
+
+def test_the_values_of_a_queue_can_be_read_at_twice_the_size(driver: Driver) -> None:
+    open_run(driver, "bandit")
+    arranged(driver, 1366, 768, 2.0)
+    form = panel(driver, "queue").form
+    for field in form.values:
+        assert field.width() > field.fontMetrics().horizontalAdvance("0, 0.04, 0.2")
+    assert losses(form) == []
