@@ -72,7 +72,7 @@ class Window:
         if panel is None:
             self._timer.tick.emit()
         else:
-            panel.on_frame()
+            panel.redraw()
         self.app.processEvents()
         return 1e3 * (time.perf_counter() - begin)
 

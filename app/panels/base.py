@@ -33,6 +33,7 @@ class Panel(QWidget):
         id, title: its stable name and the one that people read, given by its row of the registry of panels; empty for
             a panel that is part of something else.
         calm: its numbers are read, so that they change ten times a second at most while a run goes on.
+        alternate: while a run goes on it draws in every second frame at most, for what is new in one is a pixel wide.
         plans: it shows settings of the next update.
         films: it shows the film within a stage.
         controls_are_content: what can be operated in it is what it shows, so that pictures of it hold it.
@@ -45,6 +46,7 @@ class Panel(QWidget):
 
     row_changed = Signal()
     calm = False
+    alternate = False
     plans = True
     films = False
     controls_are_content = False
@@ -54,6 +56,8 @@ class Panel(QWidget):
         super().__init__(parent)
         self.workspace = workspace
         self._drawn: tuple[object, ...] | None = None
+        self._drew_last = False
+        """Whether it drew in the frame before."""
         self.id = self.title = ""
         self._described = 0.0
         self.row_height = 0
@@ -72,13 +76,17 @@ class Panel(QWidget):
             return
         view = self.workspace.view
         stamp = view.stamp(calmly=self.calm, planned=self.plans, filmed=self.films)
+        drew_last, self._drew_last = self._drew_last, False
         if stamp == self._drawn:
             return
-        if self.calm and view.hurries and self._drawn is not None and stamp[1:] == self._drawn[1:]:  # another beat
-            if not self.workspace.turns.take(self):
+        if view.hurries and self._drawn is not None and stamp[1:] == self._drawn[1:]:  # only the update is another
+            if self.alternate and drew_last:
                 return
-            view = self.workspace.calm_view
-        self._drawn = stamp
+            if self.calm:
+                if not self.workspace.turns.take(self):
+                    return
+                view = self.workspace.calm_view
+        self._drawn, self._drew_last = stamp, True
         self.draw(view)
         self._describe(view)
 

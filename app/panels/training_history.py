@@ -47,6 +47,7 @@ class TrainingHistoryPanel(Panel):
     run_wanted = Signal(object, str)
     queue_wanted = Signal(object, object, int)
     plans = False
+    alternate = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

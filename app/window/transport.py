@@ -62,6 +62,8 @@ class Transport(QToolBar):
         self._of_training: list[QAction] = []
         self._short: dict[QToolButton, int] = {}
         """Button that shows its icon alone -> pixels that its text would take."""
+        self._beat: object = None
+        """Where the run stood when a frame last said something of it."""
         self._fitted: tuple[object, ...] | None = None
         """What the toolbar was fitted for when a frame last did so."""
         self.dress(1.0)
@@ -292,6 +294,10 @@ class Transport(QToolBar):
         run = self._workspace.run
         if run is None:
             return
+        view = self._workspace.view
+        if view.hurries and view.calm is self._beat:  # nobody reads sixty sizes a second
+            return
+        self._beat = view.calm
         self._show_seed()
         origin = (
             tr("recorded") if is_example(run.path) or run.is_recorded else tr("saved") if run.saved else tr("autosaved")

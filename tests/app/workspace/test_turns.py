@@ -39,12 +39,12 @@ def test_who_asks_no_more_holds_nobody_up() -> None:
     assert not frame(turns)
 
 
-class Calm(Panel):
-    """A panel of numbers that notes which update it has drawn."""
+class Noting(Panel):
+    """A panel that notes which updates it has drawn."""
 
-    calm, plans = True, False
+    plans = False
 
-    def __init__(self, workspace: Workspace, parent: QWidget) -> None:
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         self.updates: list[int] = []
         super().__init__(workspace, parent)
 
@@ -52,22 +52,54 @@ class Calm(Panel):
         self.updates.append(view.cursor.step)
 
 
+class Calm(Noting):
+    """A panel of numbers."""
+
+    calm = True
+
+
+class Growing(Noting):
+    """A panel of curves."""
+
+    alternate = True
+
+
 @pytest.fixture
-def calm(desk: Desk, qtbot: QtBot) -> Iterator[list[Calm]]:
-    """Three panels in a window, on a clock that the test turns, that have seen five updates."""
+def window(qtbot: QtBot) -> QWidget:
+    """A window for panels."""
+    made = QWidget()
+    qtbot.addWidget(made)
+    made.resize(600, 200)
+    return made
+
+
+@pytest.fixture
+def calm(desk: Desk, window: QWidget, qtbot: QtBot) -> Iterator[list[Noting]]:
+    """Three panels of numbers that have seen five updates."""
+    yield in_window(desk, window, qtbot, *(Calm(desk.workspace) for _ in range(3)))
+    desk.workspace.set_running(False)
+
+
+@pytest.fixture
+def growing(desk: Desk, window: QWidget, qtbot: QtBot) -> Iterator[Noting]:
+    """A panel of curves that has seen five updates, of a run that hurries on."""
+    [panel] = in_window(desk, window, qtbot, Growing(desk.workspace))
+    hurry(desk, Clock())
+    panel.updates.clear()
+    yield panel
+    desk.workspace.set_running(False)
+
+
+def in_window(desk: Desk, window: QWidget, qtbot: QtBot, *panels: Noting) -> list[Noting]:
+    """These panels in a window that is shown, after five updates."""
     desk.run(5)
-    window = QWidget()
-    qtbot.addWidget(window)
     row = QHBoxLayout(window)
-    panels = [Calm(desk.workspace, window) for _ in range(3)]
     for panel in panels:
         row.addWidget(panel)
-    window.resize(600, 200)
     window.show()
     qtbot.waitUntil(lambda: all(panel.seen for panel in panels))
     tick(desk)
-    yield panels
-    desk.workspace.set_running(False)
+    return list(panels)
 
 
 def hurry(desk: Desk, clock: Clock) -> None:
@@ -95,7 +127,7 @@ def grow(desk: Desk) -> None:
 
 
 def test_a_beat_reaches_every_panel_in_a_frame_of_its_own_and_shows_the_same_update(
-    desk: Desk, calm: list[Calm]
+    desk: Desk, calm: list[Noting]
 ) -> None:
     clock = Clock()
     hurry(desk, clock)
@@ -109,7 +141,7 @@ def test_a_beat_reaches_every_panel_in_a_frame_of_its_own_and_shows_the_same_upd
     assert [panel.updates for panel in calm] == [[6]] * 3, "the update of the beat, though the run has gone on"
 
 
-def test_a_run_that_stops_is_drawn_at_once_by_all(desk: Desk, calm: list[Calm]) -> None:
+def test_a_run_that_stops_is_drawn_at_once_by_all(desk: Desk, calm: list[Noting]) -> None:
     clock = Clock()
     hurry(desk, clock)
     clock.now += 1.1 * BEAT
@@ -121,9 +153,41 @@ def test_a_run_that_stops_is_drawn_at_once_by_all(desk: Desk, calm: list[Calm]) 
     assert [panel.updates[-1] for panel in calm] == [7] * 3
 
 
-def test_what_is_chosen_shows_at_once_while_the_run_hurries_on(desk: Desk, calm: list[Calm]) -> None:
+def test_what_is_chosen_shows_at_once_while_the_run_hurries_on(desk: Desk, calm: list[Noting]) -> None:
     hurry(desk, Clock())
     before = [len(panel.updates) for panel in calm]
     desk.workspace.select(row=1)
     tick(desk)
     assert [len(panel.updates) for panel in calm] == [count + 1 for count in before]
+
+
+def test_curves_are_drawn_in_every_second_frame_of_a_run_that_hurries_on(desk: Desk, growing: Noting) -> None:
+    for _ in range(6):
+        grow(desk)
+        tick(desk)
+    head = desk.shown.head
+    assert growing.updates in ([head - 5, head - 3, head - 1], [head - 4, head - 2, head])
+
+
+def test_curves_show_every_update_that_comes_after_a_frame_without_one(desk: Desk, growing: Noting) -> None:
+    for _ in range(3):
+        tick(desk)
+        grow(desk)
+        tick(desk)
+    assert growing.updates == [6, 7, 8]
+
+
+def test_curves_of_a_run_that_stops_end_at_its_last_update(desk: Desk, growing: Noting) -> None:
+    for _ in range(2):
+        grow(desk)
+        tick(desk)
+    desk.workspace.set_running(False)
+    tick(desk)
+    assert growing.updates[-1] == desk.shown.head
+
+
+def test_what_is_chosen_shows_at_once_in_curves_that_have_just_been_drawn(desk: Desk, growing: Noting) -> None:
+    for row in range(3):
+        desk.workspace.select(row=row)
+        tick(desk)
+    assert len(growing.updates) == 3
