@@ -25,6 +25,8 @@ class SumRow(QWidget):
         super().__init__(parent)
         self._table = table
         self.texts: dict[str, str] = {}
+        self._asked = QSize()
+        """The size that it has asked its layout for."""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         table.horizontalHeader().sectionResized.connect(self._on_resized)
         table.horizontalScrollBar().valueChanged.connect(self._on_resized)
@@ -44,7 +46,9 @@ class SumRow(QWidget):
             )
         )
         self.setToolTip(plain_tip(self.accessibleDescription()))
-        self.updateGeometry()
+        if self.sizeHint() != self._asked:  # to ask lays the whole window out
+            self._asked = self.sizeHint()
+            self.updateGeometry()
         self.update()
 
     def places(self) -> dict[str, QRectF]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QObject
 
 from app.panels.registry import STEP_DETAIL
 from app.panels.step_columns import KEPT, values_shown
@@ -72,6 +73,43 @@ def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
     driver.program.workspace.show_stage(Stage.SCORE)
     driver.settle()
     assert set(panel.sums.texts) == {"reward"}
+
+
+class Requests(QObject):
+    """Counts how often a widget is asked to lay out what is in it."""
+
+    def __init__(self, watched: QObject) -> None:
+        super().__init__(watched)
+        self.count = 0
+        watched.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        self.count += event.type() is QEvent.Type.LayoutRequest
+        return False
+
+
+def test_sums_of_another_update_lay_nothing_out_and_those_in_larger_type_do(driver: Driver) -> None:
+    """A request goes up to the window, which places all its docks anew: at each step along the timeline."""
+    driver.run(3)
+    driver.settle()
+    panel = driver.program.window.panels.of(STEP_DETAIL)
+    holder = panel.sums.parentWidget()
+    assert holder is not None
+    requests = Requests(holder)
+    for reward in (1.0, 22.5, 333.25):
+        panel.sums.show_sums({"reward": reward})
+    QCoreApplication.sendPostedEvents()
+    assert requests.count == 0
+    scale = driver.program.workspace.scale
+    panel.table.set_look(driver.program.workspace.theme, 2 * scale)
+    QCoreApplication.sendPostedEvents()
+    requests.count = 0
+    panel.sums.show_sums({"reward": 1.0})
+    QCoreApplication.sendPostedEvents()
+    assert requests.count == 1
+    requests.deleteLater()
+    panel.table.set_look(driver.program.workspace.theme, scale)
+    panel.sums.show_sums({"reward": 1.0})
 
 
 def test_the_sums_follow_the_last_row_however_high_the_panel_is(driver: Driver) -> None:
