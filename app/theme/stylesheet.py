@@ -65,7 +65,7 @@ QComboBox:focus, QAbstractSpinBox:focus, QLineEdit:focus, QPlainTextEdit:focus, 
   border: {ring}px solid {accent}; }}
 QComboBox:disabled, QAbstractSpinBox:disabled, QLineEdit:disabled {{ color: {dead}; background: {surface}; }}
 QLineEdit[refused="true"], QAbstractSpinBox[refused="true"] {{ border: 1px dashed {push_down}; }}
-QAbstractSpinBox QLineEdit {{ border: 0; padding: 0 0 0 {s8}px; background: transparent; }}
+QAbstractSpinBox QLineEdit {{ border: 0; padding: 0; background: transparent; }}
 QComboBox::drop-down {{ border: 0; width: {s20}px; }}
 QComboBox::down-arrow {{ image: url(glyphs:down.svg); width: {s12}px; height: {s12}px; }}
 QComboBox QAbstractItemView {{ background: {ground}; border: 1px solid {border}; outline: 0;

@@ -9,27 +9,34 @@ import numpy as np
 from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
 from grpo_core.lm.problems import Verdict, verdict
-from grpo_core.lm.rewards import REWARD_NAMES, PromptSource
+from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.vocabulary import STOP
 from grpo_core.lm.word_verdicts import verdict_in_words
 from grpo_core.record import Origin, Step
 from grpo_core.texts import answer_tokens, completion_text, prompt_text, question_text, tokens_text
 
-RIGHT = REWARD_NAMES[0]
+RIGHT = 0
+"""Place of the right answer among the parts of a language model's reward. Their names are in the language in which the
+run was made."""
 GLYPHS = {True: "◆", False: "◇", None: "·"}
 """Right, wrong, and what cannot be told."""
 
 
 def right(step: Step, origin: Origin) -> np.ndarray | None:
     """Which completions were paid for a right answer, boolean (B,); None where answers are neither right nor wrong."""
-    if origin.settings.is_recorded or step.reward_parts is None or RIGHT not in origin.reward_names:
+    if step.reward_parts is None or not _pays_for_right(origin):
         return None
-    return np.asarray(step.reward_parts[:, origin.reward_names.index(RIGHT)] > 0.5)
+    return np.asarray(step.reward_parts[:, RIGHT] > 0.5)
+
+
+def _pays_for_right(origin: Origin) -> bool:
+    """Whether the run's reward has a part for right answers: that of every language model trained by this program."""
+    return origin.settings.is_language and not origin.settings.is_recorded and bool(origin.reward_names)
 
 
 def words(step: Step, row: int, origin: Origin) -> str:
     """What completion ``row`` is, such as “went left to right”; empty where that cannot be told."""
-    if origin.settings.is_recorded or step.prompt_tokens is None or RIGHT not in origin.reward_names:
+    if step.prompt_tokens is None or not _pays_for_right(origin):
         return ""
     tokens = step.tokens[row][step.mask[row]]
     if origin.settings.model.folder:
@@ -40,7 +47,7 @@ def words(step: Step, row: int, origin: Origin) -> str:
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
     """What a completion is that somebody has typed, such as “went left to right”; empty where that is not known."""
-    if RIGHT not in origin.reward_names:
+    if not _pays_for_right(origin):
         return ""
     if origin.settings.model.folder:
         return _verdict(prompt, completion, origin, ended=True).words

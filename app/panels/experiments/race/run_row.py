@@ -63,6 +63,7 @@ class RunRow(QWidget):
     def _fit(self) -> None:
         """As wide with the suffix as without it, so that nothing moves while seeds are chosen."""
         metrics = self.seed.fontMetrics()
+        self.seed.lineEdit().setTextMargins(round(0.35 * metrics.height()), 0, 0, 0)  # the sheet's padding is not heard
         self.seed.setFixedWidth(
             metrics.horizontalAdvance(tr("seed 000{suffix}").format(suffix=SUFFIX)) + round(2.6 * metrics.height())
         )
