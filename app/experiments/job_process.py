@@ -91,6 +91,11 @@ class JobProcess:
             if not ended:
                 self._give_up()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is there no longer: something else may have ended it while it was idle."""
+        return self._process.has_ended
+
     def kill(self) -> None:
         """End it at once, from any thread."""
         self.usable = False

@@ -70,6 +70,12 @@ class Jobs:
         from app.experiments.job_process import JobProcess
 
         with self._lock:
+            gone = [process for process in self._idle if process.has_ended]
+            self._idle = [process for process in self._idle if process not in gone]
+            self._all.difference_update(gone)
+        for process in gone:
+            process.close()
+        with self._lock:
             if self._idle:
                 return self._idle.pop()
             if not self.own_process or self._closed:

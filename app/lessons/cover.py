@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QEvent, QObject, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.text import tr
+
+LAID_OUT = (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
 
 
 class Cover(QWidget):
@@ -24,6 +26,15 @@ class Cover(QWidget):
         self._shown_before = False
         self.setAccessibleName(tr("Hidden until the question is answered"))
         self.hide()
+        self._parent = target.parentWidget()
+        if self._parent is not None:  # a hidden widget is laid out, but hears nothing of it
+            self._parent.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the target where its parent has laid it out anew: Qt does that before filters are asked."""
+        if watched is self._parent and event.type() in LAID_OUT and not self.isHidden():
+            self.setGeometry(self.target.geometry())
+        return super().eventFilter(watched, event)
 
     def put(self, theme: Theme, scale: float) -> None:
         """Cover the target, or follow it where it is covered already."""

@@ -6,7 +6,7 @@ import multiprocessing
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from grpo_core.errors import GrpoError
@@ -50,6 +50,14 @@ class RunProcess:
     def pid(self) -> int | None:
         """The process's number, None once it has ended."""
         return None if self.connection.closed else self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is there no longer; it is not waited for."""
+        try:
+            return bool(wait([self._process.sentinel], 0))
+        except ValueError:  # it was closed
+            return True
 
     def send(self, message: Message, blobs: Sequence[bytes] = ()) -> None:
         """One message. A process that does not read a long one is killed, so that this never waits for long.

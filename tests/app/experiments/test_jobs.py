@@ -95,6 +95,15 @@ def test_a_killed_process_is_said_and_another_takes_its_place(jobs: Jobs) -> Non
     assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
 
 
+def test_a_process_that_was_killed_while_it_was_idle_is_not_asked(jobs: Jobs) -> None:
+    list(jobs.results("ensembles", *SHORT, poll=never))
+    (idle,) = children()
+    idle.kill()
+    psutil.wait_procs([idle])
+    assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
+    assert len(kept(jobs)) == 1 and kept(jobs) != [idle.pid]
+
+
 def test_two_experiments_at_a_time_have_a_process_each_and_as_many_are_kept_as_sweeps_use(jobs: Jobs) -> None:
     begun, go_on = Event(), Event()
 
