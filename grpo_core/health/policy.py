@@ -175,7 +175,7 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
         return None
     most = max(those, key=lambda m: m.value)
     what = tr(
-        "In {count} updates tokens of {limit:g} nats or more carry the KL; at step {label} {few} of {all} tokens "
+        "In {count} updates tokens of {limit:g} nats or more carry the KL; at step {label} {few:,} of {all:,} tokens "
         "carry {share:.0%} of it. The estimate grows with exp(log π_ref − log π), so few tokens make the spikes."
     ).format(
         count=len(those),
