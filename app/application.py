@@ -152,7 +152,7 @@ class Application(QObject):
         self.recorded_runs = RecordedRuns(
             workspace, self.run_manager, self.layouts, self.recent_files, self.messages, paths.cache / "recorded", self
         )
-        self.examinations = Examinations(window, workspace, self.recorded_runs, self.messages, self)
+        self.examinations = Examinations(window, workspace, self.run_manager, self.recorded_runs, self.messages, self)
         self.model_folders = ModelFolders(window, self.messages, lambda settings: self.runs.new_run_of(settings), self)
         self.runs = RunsController(
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,

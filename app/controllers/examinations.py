@@ -11,6 +11,7 @@ from app.panels.base import in_window
 from app.panels.registry import DIAGNOSIS
 from app.window.main_window import MainWindow
 from app.workspace.recorded_run import RecordedRun
+from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
@@ -25,12 +26,13 @@ class Examinations(QObject):
     """
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, recorded_runs: RecordedRuns, messages: MessageBar,
-        parent: QObject | None = None,
+        self, window: MainWindow, workspace: Workspace, run_manager: RunManager, recorded_runs: RecordedRuns,
+        messages: MessageBar, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._workspace, self._messages = window, workspace, messages
         recorded_runs.computed.connect(self._examine)
+        run_manager.runs_changed.connect(self._on_runs)
         workspace.activated.connect(self._on_activated)
         workspace.examination.changed.connect(self._count)
         workspace.examination.ended.connect(self._on_ended)
@@ -39,6 +41,12 @@ class Examinations(QObject):
     def _on_activated(self) -> None:
         self._messages.remove(FOUND)
         self._count()
+        self._examine()
+
+    @Slot()
+    def _on_runs(self) -> None:
+        """A run may have been closed."""
+        self._workspace.examination.keep([run.id for run in self._workspace.runs])
         self._examine()
 
     @Slot()

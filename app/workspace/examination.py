@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ class Result:
 
 
 class Examination(QObject):
-    """Examines one recorded run at a time, and keeps what was found out about each.
+    """Examines one recorded run at a time, and keeps what was found out about each run that is open.
 
     Attributes:
         run: id of the run that is being examined or was examined last, empty for none.
@@ -71,6 +71,14 @@ class Examination(QObject):
         self._results[run] = Result()
         self._runner.start(partial(_examined, self._jobs, path))
         self.changed.emit()
+
+    def keep(self, runs: Collection[str]) -> None:
+        """Forget what is known of all runs but these (ids), and give up an examination of another one."""
+        if self._runner.busy and self.run not in runs:
+            self._runner.leave()
+        if not self._results.keys() <= set(runs):
+            self._results = {run: result for run, result in self._results.items() if run in runs}
+            self.changed.emit()
 
     def cancel(self) -> None:
         """Give it up; what was found out stays."""

@@ -111,3 +111,22 @@ def test_a_token_that_is_evidence_is_shown_among_its_tokens(driver: Driver) -> N
     evidence = panel._entries[place].evidence[0]
     assert evidence.token is not None
     assert driver.program.workspace.selection.token == evidence.token - 1
+
+
+def test_what_was_found_out_about_a_run_goes_with_it(driver: Driver) -> None:
+    examination, manager = driver.program.workspace.examination, driver.program.run_manager
+    first, second = examined(driver, DISEASED / "kl_explodes"), examined(driver, DATA / "grpo")
+    manager.close_run(first)
+    assert examination.of(first.id) is None
+    assert examination.of(second.id) is not None
+
+
+def test_a_run_that_is_closed_while_it_is_examined_keeps_no_other_from_being_examined(driver: Driver) -> None:
+    program = driver.program
+    program.runs.open_path(DISEASED / "kl_explodes")
+    driver.qtbot.waitUntil(lambda: program.workspace.examination.busy)
+    closed = program.workspace.run
+    assert closed is not None
+    program.run_manager.close_run(closed)
+    examined(driver, DATA / "grpo")
+    assert program.workspace.examination.of(closed.id) is None
