@@ -116,7 +116,7 @@ class ProgressCell(QStyledItemDelegate):
         if not isinstance(value, Share):
             return
         pad, high = 8 * table.factor, 4 * table.factor
-        words = table.cell_metrics.horizontalAdvance("000 / 000") + 2 * pad
+        words = table.cells.metrics.horizontalAdvance("000 / 000") + 2 * pad
         area = QRectF(option.rect).adjusted(words, 0, -pad, 0)
         bar = QRectF(area.left(), area.center().y() - high / 2, area.width(), high)
         painter.save()

@@ -32,7 +32,7 @@ class SumRow(QWidget):
         table.horizontalScrollBar().valueChanged.connect(self._on_resized)
 
     def sizeHint(self) -> QSize:
-        return QSize(0, round(self._table.cell_metrics.height() + 7 * self._table.factor))
+        return QSize(0, round(self._table.cells.metrics.height() + 7 * self._table.factor))
 
     def show_sums(self, sums: Mapping[str, float]) -> None:
         """Show ``sums`` by the column's key; other columns stay blank."""
@@ -72,7 +72,7 @@ class SumRow(QWidget):
         pad = 8 * table.factor
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        painter.setFont(table.cell_font)
+        painter.setFont(table.cells.font)
         for number, (key, place) in enumerate(self.places().items()):
             inner = place.adjusted(pad, 0, -pad, 0)
             if key in self.texts:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -16,21 +16,22 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.plotting.table_model import LEFT, RIGHT, WORDS, Column, Marked, Rows, TableModel
+from app.plotting.table_model import Column, Rows, TableModel
+from app.plotting.table_painter import TablePainter
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 LARGEST = (1 << 24) - 1
 """Pixels: Qt's greatest height of a widget."""
-SAMPLE = 22
-"""Pixels at 100 % of the sample of a line before a text."""
-MOST_SIGNS = 500
-"""Signs of a cell that are painted at most: no column is so wide."""
 
 
 class TableTwin(QTableView):
     """A table of numbers: fixed column widths, sortable, copied as TSV at full precision.
+
+    Attributes:
+        table: what stands in it.
+        cells: paints the cells in the look of the moment.
 
     Signals:
         selected: the user has moved to this row of the data.
@@ -143,16 +144,13 @@ class TableTwin(QTableView):
 
     def _dress(self) -> None:
         self.table.set_look(self.theme, self.factor)
-        self.cell_font = self.theme.font("reading", self.factor)
-        self.mono_font = self.theme.font("answer", self.factor)
+        self.cells = TablePainter(self.table, self.theme, self.factor)
         titles = self.theme.font("digits", self.factor).pixelSize()
         larger = titles > self.theme.font("small", self.factor).pixelSize()  # before a class; the sheet has the usual
         sheet = f"QHeaderView::section {{ font-size: {titles}px; }}" if larger else ""
         if sheet != self.horizontalHeader().styleSheet():
             self.horizontalHeader().setStyleSheet(sheet)
-        metrics = self.cell_metrics = QFontMetrics(self.cell_font)
-        self.mono_metrics = QFontMetrics(self.mono_font)
-        self.verticalHeader().setDefaultSectionSize(round(metrics.height() + 7 * self.factor))
+        self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 7 * self.factor))
         for n in range(len(self.table.columns)):
             self.setColumnWidth(n, self.full_width(n))
 
@@ -161,7 +159,7 @@ class TableTwin(QTableView):
         what = self.table.columns[column]
         small = round(8 * self.factor)
         title = QFontMetrics(self.theme.font("digits", self.factor)).horizontalAdvance(what.title) + small
-        return round(max(what.chars * self.cell_metrics.horizontalAdvance("0"), title) + 2 * small * 0.7)
+        return round(max(what.chars * self.cells.metrics.horizontalAdvance("0"), title) + 2 * small * 0.7)
 
     def fit_columns(self, order: Sequence[int], room: int) -> list[int]:
         """Show as many columns as ``room`` pixels hold, those first in ``order`` first, so that nothing is scrolled
@@ -214,12 +212,12 @@ class TableTwin(QTableView):
             if marked:
                 painter.fillRect(strip, self.theme.faint("text", 0.06))
         for n, x, w in columns:
-            _paint_column(painter, self, n, x, w, rows)
+            self.cells.paint_column(painter, n, x, w, high, rows)
         for strip, marked in zip(strips, chosen, strict=True):
-            _paint_lines(painter, self, strip, chosen=marked)
+            self.cells.paint_lines(painter, strip, chosen=marked)
         current = self.currentIndex()
         if current.isValid() and (self.hasFocus() or self.viewport().hasFocus()):
-            _paint_focus(painter, self, QRectF(self.visualRect(current)))
+            self.cells.paint_focus(painter, QRectF(self.visualRect(current)))
 
     @property
     def _plain(self) -> bool:
@@ -267,84 +265,9 @@ class _Cell(QStyledItemDelegate):
         painter.save()
         if chosen:
             painter.fillRect(area, table.theme.faint("text", 0.06))
-        _paint_column(painter, table, index.column(), area.left(), area.width(), [(index.row(), area.top())])
-        _paint_lines(painter, table, area, chosen=chosen)
+        left, width, high = area.left(), area.width(), table.rowHeight(index.row())
+        table.cells.paint_column(painter, index.column(), left, width, high, [(index.row(), area.top())])
+        table.cells.paint_lines(painter, area, chosen=chosen)
         if state & FOCUSED:
-            _paint_focus(painter, table, area)
+            table.cells.paint_focus(painter, area)
         painter.restore()
-
-
-def _paint_column(
-    painter: QPainter, table: TableTwin, column: int, left: float, width: float, rows: Sequence[tuple[int, float]]
-) -> None:
-    """What stands in a column; ``rows``: (place on screen, top) of those that are painted."""
-    # The model is asked directly: through Qt the way costs more than the answer.
-    model, pad = table.table, 8 * table.factor
-    kind, room = model.columns[column].kind, width - 2 * pad
-    metrics = table.mono_metrics if kind == "mono" else table.cell_metrics
-    align, high = LEFT if kind in WORDS else RIGHT, table.rowHeight(rows[0][0]) if rows else 0
-    if kind != "chip":
-        painter.setFont(table.mono_font if kind == "mono" else table.cell_font)
-    before = painter.layoutDirection()
-    if kind not in ("text", "chip", "line"):
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # a sign stands before its number
-    for place, top in rows:
-        text = model.text(place, column)
-        if not text:
-            continue
-        inner = QRectF(left + pad, top, room, high)
-        if kind == "chip":
-            _paint_chip(painter, inner, text, table)
-            continue
-        if kind == "line":
-            inner = _paint_sample(painter, inner, model.value(place, column), table)
-        if len(text) > MOST_SIGNS:  # to measure a long text takes longer than to paint all others
-            text = text[:MOST_SIGNS] + "…"
-        if kind not in WORDS and metrics.horizontalAdvance(text) > inner.width():
-            text = model.text(place, column, narrow=True)
-        if metrics.horizontalAdvance(text) > inner.width():
-            text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
-        painter.setPen(model.ink(place, column))
-        painter.drawText(inner, align, text)
-    painter.setLayoutDirection(before)
-
-
-def _paint_sample(painter: QPainter, area: QRectF, value: object, table: TableTwin) -> QRectF:
-    """The line that stands for ``value`` in a plot, and the room beside it."""
-    wide, meaning = SAMPLE * table.factor, value.meaning if isinstance(value, Marked) else "text"
-    style = value.line if isinstance(value, Marked) and value.line is not None else Qt.PenStyle.SolidLine
-    mirrored = painter.layoutDirection() is Qt.LayoutDirection.RightToLeft
-    left, y = area.right() - wide if mirrored else area.left(), area.center().y()
-    painter.setPen(table.theme.pen(meaning, 2.0, style))
-    painter.drawLine(QPointF(left, y), QPointF(left + wide, y))
-    gap = wide + 6 * table.factor
-    return area.adjusted(0, 0, -gap, 0) if mirrored else area.adjusted(gap, 0, 0, 0)
-
-
-def _paint_lines(painter: QPainter, table: TableTwin, area: QRectF, *, chosen: bool) -> None:
-    """A hairline below a row; a chosen one stands between two stronger ones."""
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-    painter.setPen(QPen(table.theme.colour("selection" if chosen else "border"), 1))
-    painter.drawLine(area.bottomLeft(), area.bottomRight())
-    if chosen:
-        painter.drawLine(area.topLeft(), area.topRight())
-
-
-def _paint_focus(painter: QPainter, table: TableTwin, area: QRectF) -> None:
-    """The ring around the cell under the keyboard's cursor."""
-    painter.setPen(QPen(table.theme.colour("selection"), table.theme.ring_width))
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.drawRect(area.adjusted(1, 1, -1, -1))
-
-
-def _paint_chip(painter: QPainter, area: QRectF, text: str, table: TableTwin) -> None:
-    painter.setFont(table.theme.font("digits", table.factor))
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    metrics = painter.fontMetrics()
-    wide, high = metrics.horizontalAdvance(text) + 12 * table.factor, metrics.height() + 2
-    box = QRectF(area.left(), area.center().y() - high / 2, min(wide, area.width()), high)
-    painter.setPen(QPen(table.theme.colour("border"), 1))
-    painter.setBrush(table.theme.colour("surface"))
-    painter.drawRoundedRect(box, high / 2, high / 2)
-    painter.setPen(table.theme.ink("muted"))
-    painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)

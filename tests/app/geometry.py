@@ -79,7 +79,7 @@ def _of_table(table: TableTwin) -> list[str]:
         room = table.columnWidth(place) - 16 * table.factor
         if column.kind in ("number", "push", "signed") and not table.isColumnHidden(place):
             texts = {table.table.text(row, place, narrow=True) for row in range(min(table.table.rowCount(), 20))}
-            wide = [text for text in texts if table.cell_metrics.horizontalAdvance(text) > room + 1]
+            wide = [text for text in texts if table.cells.metrics.horizontalAdvance(text) > room + 1]
             found += [f"{_name(table)} cuts “{text}” in {column.title}" for text in wide]
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -201,12 +201,6 @@ class BillPicture(QWidget):
         block = None if place is None else self.blocks[place]
         tip = "" if block is None else f"{block.title}: {block.formula} = {size_of([block])}"
         QToolTip.showText(event.globalPosition().toPoint(), plain_tip(tip), self)
-
-    def focusInEvent(self, event: QEvent) -> None:
-        self.update()
-
-    def focusOutEvent(self, event: QEvent) -> None:
-        self.update()
 
 
 def _row(model: str) -> int:

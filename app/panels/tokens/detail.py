@@ -6,7 +6,6 @@ import math
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QFocusEvent,
     QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
@@ -237,8 +236,4 @@ class TokenDetail(QWidget):
             super().keyPressEvent(event)
         if self.current < len(self._places):
             self.walked.emit(0, round(self._places[self.current][0].center().y()))
-        self.update()
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
         self.update()

@@ -36,7 +36,7 @@ def test_at_the_side_nothing_is_scrolled_or_cut(driver: Driver, width: int) -> N
         if column.key in shown and column.kind in ("push", "number"):
             texts = [panel.table.table.text(row, n) for row in range(panel.table.table.rowCount())]
             room = panel.table.columnWidth(n) - 16 * panel.table.factor
-            assert max(map(panel.table.cell_metrics.horizontalAdvance, texts)) <= room + 1, column.key
+            assert max(map(panel.table.cells.metrics.horizontalAdvance, texts)) <= room + 1, column.key
 
 
 def test_columns_come_with_the_room_in_the_stated_order(language: Driver, front: Front) -> None:
@@ -169,7 +169,7 @@ def test_samples_and_actions_of_two_digits_are_whole(driver: Driver) -> None:
     for key, longest in (("sample", "16"), ("action", "10")):
         place = [column.key for column in table.table.columns].index(key)
         assert not table.isColumnHidden(place)
-        assert table.cell_metrics.horizontalAdvance(longest) <= table.columnWidth(place) - 2 * pad, key
+        assert table.cells.metrics.horizontalAdvance(longest) <= table.columnWidth(place) - 2 * pad, key
 
 
 @pytest.mark.parametrize(("token", "shown"), [(" ", "·"), ("\n", "⏎"), ("7", "7")])

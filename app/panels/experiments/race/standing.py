@@ -39,7 +39,7 @@ class RaceStanding(TableTwin):
     def _dress(self) -> None:
         super()._dress()
         if self._compact:
-            self.verticalHeader().setDefaultSectionSize(round(self.cell_metrics.height() + 2 * self.factor))
+            self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 2 * self.factor))
 
     def fit(self) -> None:
         """Show the columns that have room, from the left; the tip names the others."""

@@ -1,0 +1,103 @@
+"""What stands in the cells of a table: words, numbers, samples of lines and chips, painted a column at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFontMetrics, QPainter, QPen
+
+from app.plotting.table_model import LEFT, RIGHT, WORDS, Marked, TableModel
+from app.theme.tokens import Theme
+
+SAMPLE = 22
+"""Pixels at 100 % of the sample of a line before a text."""
+MOST_SIGNS = 500
+"""Signs of a cell that are painted at most: no column is so wide."""
+
+
+class TablePainter:
+    """Paints the cells of one table in one look.
+
+    Attributes:
+        font: of all columns but those of kind "mono" and "chip".
+        metrics: of that font.
+    """
+
+    def __init__(self, model: TableModel, theme: Theme, factor: float) -> None:
+        self._model, self._theme, self._factor = model, theme, factor
+        self.font = theme.font("reading", factor)
+        self.metrics = QFontMetrics(self.font)
+        self._mono_font = theme.font("answer", factor)
+        self._mono_metrics = QFontMetrics(self._mono_font)
+
+    def paint_column(
+        self, painter: QPainter, column: int, left: float, width: float, high: float, rows: Sequence[tuple[int, float]]
+    ) -> None:
+        """What stands in a column, in rows ``high`` pixels high; ``rows``: (place on screen, top) of those painted."""
+        # The model is asked directly: through Qt the way costs more than the answer.
+        model, pad = self._model, 8 * self._factor
+        kind, room = model.columns[column].kind, width - 2 * pad
+        metrics = self._mono_metrics if kind == "mono" else self.metrics
+        align = LEFT if kind in WORDS else RIGHT
+        if kind != "chip":
+            painter.setFont(self._mono_font if kind == "mono" else self.font)
+        before = painter.layoutDirection()
+        if kind not in ("text", "chip", "line"):
+            painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # a sign stands before its number
+        for place, top in rows:
+            text = model.text(place, column)
+            if not text:
+                continue
+            inner = QRectF(left + pad, top, room, high)
+            if kind == "chip":
+                self._paint_chip(painter, inner, text)
+                continue
+            if kind == "line":
+                inner = self._paint_sample(painter, inner, model.value(place, column))
+            if len(text) > MOST_SIGNS:  # to measure a long text takes longer than to paint all others
+                text = text[:MOST_SIGNS] + "…"
+            if kind not in WORDS and metrics.horizontalAdvance(text) > inner.width():
+                text = model.text(place, column, narrow=True)
+            if metrics.horizontalAdvance(text) > inner.width():
+                text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
+            painter.setPen(model.ink(place, column))
+            painter.drawText(inner, align, text)
+        painter.setLayoutDirection(before)
+
+    def _paint_sample(self, painter: QPainter, area: QRectF, value: object) -> QRectF:
+        """The line that stands for ``value`` in a plot, and the room beside it."""
+        wide, meaning = SAMPLE * self._factor, value.meaning if isinstance(value, Marked) else "text"
+        style = value.line if isinstance(value, Marked) and value.line is not None else Qt.PenStyle.SolidLine
+        mirrored = painter.layoutDirection() is Qt.LayoutDirection.RightToLeft
+        left, y = area.right() - wide if mirrored else area.left(), area.center().y()
+        painter.setPen(self._theme.pen(meaning, 2.0, style))
+        painter.drawLine(QPointF(left, y), QPointF(left + wide, y))
+        gap = wide + 6 * self._factor
+        return area.adjusted(0, 0, -gap, 0) if mirrored else area.adjusted(gap, 0, 0, 0)
+
+    def paint_lines(self, painter: QPainter, area: QRectF, *, chosen: bool) -> None:
+        """A hairline below a row; a chosen one stands between two stronger ones."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setPen(QPen(self._theme.colour("selection" if chosen else "border"), 1))
+        painter.drawLine(area.bottomLeft(), area.bottomRight())
+        if chosen:
+            painter.drawLine(area.topLeft(), area.topRight())
+
+    def paint_focus(self, painter: QPainter, area: QRectF) -> None:
+        """The ring around the cell under the keyboard's cursor."""
+        painter.setPen(QPen(self._theme.colour("selection"), self._theme.ring_width))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(area.adjusted(1, 1, -1, -1))
+
+    def _paint_chip(self, painter: QPainter, area: QRectF, text: str) -> None:
+        painter.setFont(self._theme.font("digits", self._factor))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        metrics = painter.fontMetrics()
+        wide, high = metrics.horizontalAdvance(text) + 12 * self._factor, metrics.height() + 2
+        box = QRectF(area.left(), area.center().y() - high / 2, min(wide, area.width()), high)
+        painter.setPen(QPen(self._theme.colour("border"), 1))
+        painter.setBrush(self._theme.colour("surface"))
+        painter.drawRoundedRect(box, high / 2, high / 2)
+        painter.setPen(self._theme.ink("muted"))
+        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)
