@@ -12,7 +12,7 @@ from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, Guess, policy_c
 from app.panels.policy_data import NO_EARLIER, EarlierEnds, PolicyPicture, earlier_ends, picture
 from app.panels.policy_words import stage_sentence
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label
+from app.theme.labels import EmptyLabel
 from app.workspace.cursor import Cursor
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -63,10 +63,7 @@ class PolicyBarsPanel(Panel):
         self._stack.addWidget(self._build_empty())
 
     def _build_empty(self) -> QWidget:
-        self.empty = Label(NO_BARS)
-        self.empty.setObjectName("muted")
-        self.empty.setWordWrap(True)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty = EmptyLabel(NO_BARS)
         self.completions = QPushButton(tr("Show completions"))
         self.completions.clicked.connect(self.completions_wanted)
         inside = QWidget()

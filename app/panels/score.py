@@ -14,7 +14,7 @@ from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.placed_strip import PlacedStrip
 from app.plotting.numbers import shown
-from app.theme.labels import Label
+from app.theme.labels import EmptyLabel, Label
 from app.workspace import answers
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -71,10 +71,7 @@ class ScorePanel(Panel):
         self.status = Label()
         self.status.setWordWrap(True)
         self.status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.empty = Label(NOTHING_YET)
-        self.empty.setObjectName("muted")
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
+        self.empty = EmptyLabel(NOTHING_YET)
         self._group = 0
         self._submission: Submission | None = None
         self._answer: Answer | None = None

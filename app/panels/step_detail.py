@@ -12,7 +12,7 @@ from app.panels.step_columns import KEPT, UNTIL, columns_shown, sums, table_colu
 from app.panels.sum_row import SumRow
 from app.plotting import numbers
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import Label, plain_tip
+from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
@@ -53,11 +53,7 @@ class StepDetailPanel(Panel):
         self.foot = Label()
         self.foot.setObjectName("muted")
         self.foot.setWordWrap(True)
-        self.empty = Label(NONE_YET)
-        self.empty.setObjectName("muted")
-        self.empty.setWordWrap(True)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setMargin(16)
+        self.empty = EmptyLabel(NONE_YET, margin=16)
         top = QHBoxLayout()
         top.setContentsMargins(12, 4, 12, 4)
         top.setSpacing(6)

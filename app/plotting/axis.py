@@ -92,8 +92,8 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         if self._tickLevels is not None:
-            found: list[tuple[float, list[float]]] = super().tickValues(minVal, maxVal, size)
-            return found
+            levels: list[tuple[float, list[float]]] = super().tickValues(minVal, maxVal, size)
+            return levels
         low, high = sorted((minVal, maxVal))
         values = ticks(low, high, max(int(size / self._spacing) + 1, 2), whole=self.what.whole)
         if self.orientation == "left" and size * (values[-1] - values[0] if values else 0) < self._line * (high - low):

@@ -48,11 +48,11 @@ class BarChart(PlaceChart):
         low, high = picture.y.low, picture.y.high
         if low is None or high is None:
             ends = picture.extent()
-            held = held_range(
+            fitting = held_range(
                 ends[0] if low is None else low, max(ends[1], ends[1] if low is None else low), self._y_range,
                 tight=low is not None,
             )  # fmt: skip
-            low, high = held[0] if low is None else low, held[1] if high is None else high
+            low, high = fitting[0] if low is None else low, fitting[1] if high is None else high
         if picture.y != self.picture.y:
             self._y_range = None
         self._y_range = low, high
@@ -145,8 +145,8 @@ class BarChart(PlaceChart):
             metrics = QFontMetricsF(self.theme.font("digits", self.factor))
             return named_ticks(picture.names, metrics, axes.area.width() / (axes.x[1] - axes.x[0]))
         low, high = float(picture.edges[0]), float(picture.edges[-1])
-        found = round_ticks(low, high, axes.area.width(), 64.0 * self.theme.type_unit(self.factor))
-        return [(0.5 + (value - low) / (high - low) * picture.count, text) for value, text in found]
+        ticks = round_ticks(low, high, axes.area.width(), 64.0 * self.theme.type_unit(self.factor))
+        return [(0.5 + (value - low) / (high - low) * picture.count, text) for value, text in ticks]
 
     def _y_ticks(self, axes: Axes) -> list[Tick]:
         if self.picture.y_ticks is not None:

@@ -220,14 +220,14 @@ def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
             painter.drawEllipse(QPointF(x, middle), half / 3, half / 3)
         baseline, text = middle + metrics.ascent() - metrics.height() / 2, f"×{count}"
         right = x + tally_shift(count, count, pitch, factor) + half + 3 * factor
-        told = count > shown or count >= TALLY_DOTS
-        if told and right + metrics.horizontalAdvance(text) > x + pitch - half:  # it would lie over the next place
+        in_words = count > shown or count >= TALLY_DOTS
+        if in_words and right + metrics.horizontalAdvance(text) > x + pitch - half:  # it would lie over the next place
             painter.setPen(theme.ink("text"))
             painter.drawText(QPointF(x - metrics.horizontalAdvance(str(count)) / 2, baseline), str(count))
             continue
         for rank in range(shown):
             painter.drawEllipse(QPointF(x + tally_shift(rank, count, pitch, factor), middle), half, half)
-        if told:
+        if in_words:
             painter.setPen(theme.ink("text"))
             painter.drawText(QPointF(right, baseline), text)
 
@@ -239,7 +239,7 @@ def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: fl
         return []
     line, pitch = metrics.height(), axes.area.width() / (axes.x[1] - axes.x[0])
     narrow = max(metrics.horizontalAdvance(text) for text in picture.notes) + 4 > pitch
-    found = []
+    notes = []
     for place, text in enumerate(picture.notes):
         if not text or (narrow and place not in picture.kept):
             continue
@@ -255,8 +255,8 @@ def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: fl
                 at = axes.at_y(float(level.heights[place]))
                 y = at - line / 2 - 1 if abs(y - at) < line / 2 else y
         if y - line / 2 >= 0:  # else there is no room above the diamond either
-            found.append((place, text, QPointF(axes.at_x(place + 1) - metrics.horizontalAdvance(text) / 2, y)))
-    return found
+            notes.append((place, text, QPointF(axes.at_x(place + 1) - metrics.horizontalAdvance(text) / 2, y)))
+    return notes
 
 
 def _paint_notes(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:

@@ -193,10 +193,10 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         span = self.places()
         if low is None or high is None:
             first, last = span or (1.0, 10.0)
-            held = held_range(
+            fitting = held_range(
                 low if low is not None else first, max(last, first + 1, self.reach), self._held["x"], tight=True
             )
-            low, high = (held[0] if low is None else low), (held[1] if high is None else high)
+            low, high = (fitting[0] if low is None else low), (fitting[1] if high is None else high)
         if self._held["x"] != (low, high):
             self._held["x"] = (low, high)
             self.view_box.setLimits(xMin=low, xMax=high, minXRange=min(4.0, high - low))
@@ -210,11 +210,11 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             ends += list(self._extent or ())
             finite = [v for v in ends if math.isfinite(v)]
             bounds = (min(finite), max(finite)) if finite else (math.nan, math.nan)
-            held = held_range(
+            fitting = held_range(
                 bounds[0] if low is None else low, max(bounds[1], low if low is not None else bounds[1]),
                 self._held["y"], tight=low is not None,
             )  # fmt: skip
-            low, high = (held[0] if low is None else low), (held[1] if high is None else high)
+            low, high = (fitting[0] if low is None else low), (fitting[1] if high is None else high)
         height = max(self.view_box.height(), 1.0)
         pad = min(PAD * self.factor, height / 6)
         room = pad / (height - 2 * pad) * (high - low)

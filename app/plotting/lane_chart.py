@@ -82,11 +82,11 @@ class LaneChart(PlaceChart):
         if picture.names != self.picture.names:
             self._ranges, self._earlier = {}, {}
         for lane in picture.lanes:
-            held = self._ranges.get(lane.key)
+            before = self._ranges.get(lane.key)
             low, high = lane.picture.extent()
-            fitting = lane_range(low, high, held, symmetric=lane.symmetric, cap=lane.cap)
-            if held is not None and fitting != held:
-                self._earlier[lane.key] = picture.moment, held[1]
+            fitting = lane_range(low, high, before, symmetric=lane.symmetric, cap=lane.cap)
+            if before is not None and fitting != before:
+                self._earlier[lane.key] = picture.moment, before[1]
             self._ranges[lane.key] = fitting
         self.picture = picture
         chosen = self.chosen if picture.chosen is None else picture.chosen
@@ -145,8 +145,8 @@ class LaneChart(PlaceChart):
 
     def diamond_at(self, point: QPointF) -> int | None:
         places = self.places()
-        found = (diamond_near(lane.picture, places.axes[lane.key], point, REACH) for lane in self.picture.lanes)
-        return next((place for place in found if place is not None), None)
+        places_hit = (diamond_near(lane.picture, places.axes[lane.key], point, REACH) for lane in self.picture.lanes)
+        return next((place for place in places_hit if place is not None), None)
 
     def key_height(self, way: int, *, leap: bool) -> float:
         low, high = self.drag_axes().y

@@ -152,9 +152,9 @@ def level_box(
         gaps = [axes.at_x(place + 1.5) - wide / 2 for place in range(1, len(lane.picture.names) - 1)]
         lefts = (area.left() + 4 * factor, area.right() - wide - 4 * factor, *gaps)
         boxes = [QRectF(left, top, wide, high) for left in lefts for top in (y - clear - high, y + clear)]
-        found = next((box for box in boxes if free(box)), None) if text else None
-        if found is not None:
-            return text, found
+        box = next((box for box in boxes if free(box)), None) if text else None
+        if box is not None:
+            return text, box
     return "", QRectF()
 
 

@@ -93,8 +93,8 @@ class Plot(Canvas):
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
         """What the read-out says at ``x``: lines of (text, meaning). Subclasses override it where they know better."""
-        found = [(curve, curve.at(x)) for curve in self.curves if curve.isVisible()]
-        lines = [(f"{c.label}  {shown(v, 6)}", c.meaning) for c, v in found if not is_missing(v)]
+        values = [(curve, curve.at(x)) for curve in self.curves if curve.isVisible()]
+        lines = [(f"{c.label}  {shown(v, 6)}", c.meaning) for c, v in values if not is_missing(v)]
         where = shown(self.number_at(round(x) if self.x_scale.whole else x))
         return [(f"{self.place_name} {where}", "muted"), *lines]
 

@@ -31,7 +31,7 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[fl
 
 
 def held_range(
-    low: float, high: float, held: tuple[float, float] | None, *, tight: bool = False
+    low: float, high: float, current: tuple[float, float] | None, *, tight: bool = False
 ) -> tuple[float, float]:
     """A range of round numbers around the data [low, high] that stays as it is while it fits.
 
@@ -39,17 +39,22 @@ def held_range(
     where it is, as for an axis that counts updates.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
-        return held or (0.0, 1.0)
-    if held is not None and held[0] <= low and high <= held[1] and high - low >= SPARE * (held[1] - held[0]):
-        return held
+        return current or (0.0, 1.0)
+    if (
+        current is not None
+        and current[0] <= low
+        and high <= current[1]
+        and high - low >= SPARE * (current[1] - current[0])
+    ):
+        return current
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
         room = 0.5 * abs(low) if abs(low) > 1e-290 else 0.5
         low, high = (low, low + 2 * room) if tight else (low - room, high + room)
     step = round_step((high - low) / 5)
-    found = (low if tight else math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step)
-    # Rounding may give back a range as wide as the held one; keeping that one moves nothing.
-    fits = held is not None and held[0] <= low and high <= held[1]
-    return held if held is not None and fits and found[1] - found[0] >= held[1] - held[0] else found
+    fitting = (low if tight else math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step)
+    # Rounding may give back a range as wide as the current one; keeping that one moves nothing.
+    fits = current is not None and current[0] <= low and high <= current[1]
+    return current if current is not None and fits and fitting[1] - fitting[0] >= current[1] - current[0] else fitting
 
 
 def rung(most: float) -> float:
@@ -59,7 +64,7 @@ def rung(most: float) -> float:
 
 
 def lane_range(
-    low: float, high: float, held: tuple[float, float] | None, *, symmetric: bool = False, cap: float | None = None
+    low: float, high: float, current: tuple[float, float] | None, *, symmetric: bool = False, cap: float | None = None
 ) -> tuple[float, float]:
     """A range around 0 and the data [low, high] whose ends are steps of 1, 2 or 5; it stays as it is while it fits.
 
@@ -68,18 +73,18 @@ def lane_range(
 
     Args:
         low, high: the data's ends.
-        held: the range that is shown now.
+        current: the range that is shown now.
         symmetric: whether both sides reach equally far.
         cap: where the range ends at the latest.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
-        return held or (0.0, 1.0)
+        return current or (0.0, 1.0)
     low, high = min(low, 0.0), max(high, 0.0)
     far = max(-low, high)
-    if held is not None:
-        inside = held[0] <= low and high <= held[1]
-        if inside and (far == 0 or far >= SPARE * max(-held[0], held[1])):
-            return held
+    if current is not None:
+        inside = current[0] <= low and high <= current[1]
+        if inside and (far == 0 or far >= SPARE * max(-current[0], current[1])):
+            return current
     if far < 1e-12:
         return (-1.0, 1.0) if symmetric else (0.0, 1.0)
     step = rung(far / 2)
@@ -94,12 +99,12 @@ def lane_ticks(low: float, high: float, most: int) -> list[float]:
     """0 and multiples of a step of 1, 2 or 5 in [low, high]: ``most`` of them, or 0 and one on each side with room."""
     step = rung((high - low) / max(most - 1, 1))
     while True:
-        found = _multiples(low, high, step)
-        if len(found) < 2:
+        ticks = _multiples(low, high, step)
+        if len(ticks) < 2:
             step = rung(max(high, -low))
             return [n * step for n in (-1, 0, 1) if low <= n * step <= high]
-        if len(found) <= most:
-            return found
+        if len(ticks) <= most:
+            return ticks
         step = rung(2.6 * step)
 
 
@@ -125,7 +130,7 @@ def push_apart(wanted: Sequence[float], size: float, low: float, high: float) ->
         blocks.append(block)
     flat = [mean for mean, count in blocks for _ in range(count)]
     top, bottom = low + size / 2, high - size / 2 - (len(kept) - 1) * size
-    found: list[float | None] = [None] * len(wanted)
+    starts: list[float | None] = [None] * len(wanted)
     for rank, i in enumerate(kept):
-        found[i] = min(max(flat[rank], top), bottom) + rank * size
-    return found
+        starts[i] = min(max(flat[rank], top), bottom) + rank * size
+    return starts

@@ -20,6 +20,21 @@ class Label(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
 
 
+class EmptyLabel(Label):
+    """A sentence, in the middle of a panel that has nothing to show, on what will be there.
+
+    Args:
+        margin: pixels around it.
+    """
+
+    def __init__(self, text: str = "", parent: QWidget | None = None, *, margin: int = 0) -> None:
+        super().__init__(text, parent)
+        self.setObjectName("muted")
+        self.setWordWrap(True)
+        self.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setMargin(margin)
+
+
 class RichLabel(QLabel):
     """A label for HTML that this program writes; whatever comes from elsewhere is escaped before it gets here."""
 

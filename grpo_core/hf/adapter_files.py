@@ -167,9 +167,9 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
     """The layers whose low-rank pairs the tensors are: A (r, in) and B (out, r) of each."""
     pairs: dict[str, set[str]] = {}
     for name, shape in shapes.items():
-        layer, found, part = name.removeprefix(PREFIX).partition(".lora_")
+        layer, separator, part = name.removeprefix(PREFIX).partition(".lora_")
         side = {"A.weight": 0, "B.weight": 1}.get(part)
-        if not name.startswith(PREFIX) or not found or side is None or len(shape) != 2 or shape[side] != rank:
+        if not name.startswith(PREFIX) or not separator or side is None or len(shape) != 2 or shape[side] != rank:
             raise refuse(
                 folder,
                 tr(

@@ -135,5 +135,5 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
 def _copied(kept: Kept) -> Kept:
     """The same to go back to: what is put back becomes the optimizer's own memory."""
-    memory = [{name: value.clone() for name, value in held.items()} for held in kept.memory]
+    memory = [{name: value.clone() for name, value in moments.items()} for moments in kept.memory]
     return Kept(weights=kept.weights, critic=kept.critic, kind=kept.kind, optimizer=kept.optimizer, memory=memory)

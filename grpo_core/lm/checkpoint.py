@@ -84,10 +84,10 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
         ) from None
     except (SafetensorError, RuntimeError, ValueError) as error:
         raise refuse(tr("it is no safetensors file ({error})").format(error=error)) from None
-    held = _size(about)
+    stored = _size(about)
     wanted = {name: getattr(model.size, name) for name in SIZE}
-    if held is not None and held != wanted:
-        sizes = ", ".join(f"{name} {value}" for name, value in held.items())
+    if stored is not None and stored != wanted:
+        sizes = ", ".join(f"{name} {value}" for name, value in stored.items())
         raise refuse(
             tr("it belongs to a model with {sizes}; choose those, “untrained”, or another checkpoint").format(
                 sizes=sizes
@@ -105,8 +105,8 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
 
 def _size(about: dict[str, str]) -> dict[str, int] | None:
     try:
-        held = json.loads(about["size"])
-        return {name: int(held[name]) for name in SIZE}
+        size = json.loads(about["size"])
+        return {name: int(size[name]) for name in SIZE}
     except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
         return None
 
@@ -128,9 +128,9 @@ def device_named(name: str) -> torch.device:
 
 def devices() -> list[str]:
     """What models can be computed on here, in words."""
-    found = [tr("cpu ({cpu_count} cores)").format(cpu_count=os.cpu_count() or 1)]
+    names = [tr("cpu ({cpu_count} cores)").format(cpu_count=os.cpu_count() or 1)]
     if torch.cuda.is_available():
-        found.append(tr("cuda ({get_device_name})").format(get_device_name=torch.cuda.get_device_name()))
+        names.append(tr("cuda ({get_device_name})").format(get_device_name=torch.cuda.get_device_name()))
     if torch.backends.mps.is_available():
-        found.append("mps")
-    return found
+        names.append("mps")
+    return names

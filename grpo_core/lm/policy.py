@@ -70,15 +70,15 @@ class TrainedWeights:
         """Weights, critic and the optimizer's memory: everything that later updates depend on."""
         moments = list(self._moments())
         steps = moments[0]["step"] if moments and "step" in moments[0] else torch.zeros(())
-        held = {
+        snapshot = {
             "weights": _flat(self._weights),
             "critic": self.critic.cpu().numpy().copy(),
             "adam_steps": np.array([int(steps)]),
         }
         if any("exp_avg" in moment for moment in moments):
-            held["adam_m"] = _flat(moment["exp_avg"] for moment in moments)
-            held["adam_v"] = _flat(moment["exp_avg_sq"] for moment in moments)
-        return held
+            snapshot["adam_m"] = _flat(moment["exp_avg"] for moment in moments)
+            snapshot["adam_v"] = _flat(moment["exp_avg_sq"] for moment in moments)
+        return snapshot
 
     def restore(self, state: State, optimizer: Optimizer) -> None:
         """Stand where :meth:`state` was taken.
@@ -124,10 +124,10 @@ class TrainedWeights:
             for weight, value in zip(self._weights, kept.weights, strict=True):
                 weight.copy_(value)
         self._kind, self._optimizer = kept.kind, kept.optimizer
-        for weight, held in zip(self._weights, kept.memory, strict=True):
+        for weight, moments in zip(self._weights, kept.memory, strict=True):
             self._optimizer.state.pop(weight, None)
-            if held:
-                self._optimizer.state[weight] = held
+            if moments:
+                self._optimizer.state[weight] = moments
 
     def _made(self, wanted: Optimizer) -> torch.optim.Optimizer:
         spare_the_compiler()
@@ -138,7 +138,7 @@ class TrainedWeights:
     @property
     def optimizer_states(self) -> list[Tensor]:
         """What the optimizer remembers of earlier steps."""
-        return [tensor for held in self._moments() for tensor in held.values()]
+        return [tensor for moments in self._moments() for tensor in moments.values()]
 
     def _moments(self) -> Iterator[dict[str, Tensor]]:
         for weight in self._weights:

@@ -84,14 +84,14 @@ class PromptSource:
             return words.read(self.task.problem, text)
         if not self._own:
             return Prompt(text, str(problems.answer(text.rstrip("="))))
-        found = self._own.find(text)
-        if found is None:
+        prompt = self._own.find(text)
+        if prompt is None:
             raise GrpoError(
                 tr("“{text}” is not among the prompts of {name} any more.").format(
                     text=text, name=located(self.task.file).name
                 )
             )
-        return found
+        return prompt
 
     @cached_property
     def _trained_on(self) -> np.ndarray:
@@ -151,8 +151,8 @@ def _exact(text: str, answer: str) -> bool:
 
 def _number(text: str, answer: str) -> bool:
     """Whether the last number of ``text`` is the answer."""
-    found = _NUMBER.findall(text.rpartition("=")[2])
-    return bool(found) and math.isclose(float(found[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
+    numbers = _NUMBER.findall(text.rpartition("=")[2])
+    return bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _regex(text: str, answer: str) -> bool:

@@ -65,20 +65,7 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
     Raises:
         RunFileError: there is no such file, or it is empty, damaged, a device, or not a run file.
     """
-    with explained(path):
-        if path.is_dir():
-            raise RunFileError(tr("{path} is a folder; choose a run file, whose name ends in .grpo.").format(path=path))
-        try:
-            status = path.stat()
-        except (FileNotFoundError, ValueError):  # the latter: a name that no file can have
-            raise RunFileError(tr("There is no run file at {path}.").format(path=path)) from None
-        for beside in (path, *(path.with_name(path.name + ending) for ending in COMPANIONS)):
-            if beside.exists() and not beside.is_file():  # opening a pipe would wait for somebody to write to it
-                raise RunFileError(
-                    tr("{name} is a device or a pipe; a run is an ordinary file.").format(name=beside.name)
-                )
-    if status.st_size == 0:
-        raise RunFileError(tr("{name} is empty; nothing was ever written to it.").format(name=path.name))
+    size = _size_of_file(path)
     may_grow = path.with_name(path.name + "-wal").exists()
     with explained(path, "written" if writable else "read"):
         try:
@@ -104,13 +91,36 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
                 if version > VERSION:
                     raise newer_version_error(path) from error
                 raise
-            if not may_grow and status.st_size % connection.execute("PRAGMA page_size").fetchone()[0]:
+            if not may_grow and size % connection.execute("PRAGMA page_size").fetchone()[0]:
                 # SQLite notices where whole pages are missing, but reads the missing part of the last one as zeros
                 raise RunFileError(CANNOT["read"].format(name=path.name, why=_DAMAGED))
             return connection, version
         except BaseException:
             connection.close()
             raise
+
+
+def _size_of_file(path: Path) -> int:
+    """Bytes of the file at ``path``, before it is opened.
+
+    Raises:
+        RunFileError: there is none, it is empty, a folder or a device, or beside it is one.
+    """
+    with explained(path):
+        if path.is_dir():
+            raise RunFileError(tr("{path} is a folder; choose a run file, whose name ends in .grpo.").format(path=path))
+        try:
+            status = path.stat()
+        except (FileNotFoundError, ValueError):  # the latter: a name that no file can have
+            raise RunFileError(tr("There is no run file at {path}.").format(path=path)) from None
+        for beside in (path, *(path.with_name(path.name + ending) for ending in COMPANIONS)):
+            if beside.exists() and not beside.is_file():  # opening a pipe would wait for somebody to write to it
+                raise RunFileError(
+                    tr("{name} is a device or a pipe; a run is an ordinary file.").format(name=beside.name)
+                )
+    if status.st_size == 0:
+        raise RunFileError(tr("{name} is empty; nothing was ever written to it.").format(name=path.name))
+    return status.st_size
 
 
 def newer_version_error(path: Path) -> RunFileError:

@@ -174,14 +174,14 @@ def stretches_text(stretches: Iterable[Stretch]) -> str:
 
 def _stretches(first: int, every: Sequence[int]) -> tuple[Stretch, ...]:
     """Blocks of the same thinning side by side become one stretch; blocks that are whole are none."""
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     for place, each in enumerate(every):
         begin = first + place * BLOCK
-        if found and found[-1].every == each:
-            found[-1] = Stretch(found[-1].first, begin + BLOCK - 1, each)
+        if stretches and stretches[-1].every == each:
+            stretches[-1] = Stretch(stretches[-1].first, begin + BLOCK - 1, each)
         else:
-            found.append(Stretch(begin, begin + BLOCK - 1, each))
-    return tuple(s for s in found if s.every > 1)
+            stretches.append(Stretch(begin, begin + BLOCK - 1, each))
+    return tuple(s for s in stretches if s.every > 1)
 
 
 def _whole(value: object) -> int:

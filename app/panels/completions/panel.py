@@ -23,7 +23,7 @@ from app.panels.completions.reading import CompletionText
 from app.panels.completions.rows import COLUMNS, FILTERED, Batch, Filter, batch_of
 from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import Label, plain_tip
+from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -81,11 +81,7 @@ class CompletionsPanel(Panel):
         self.table.activated_cell.connect(self._on_cell)
         self.here, self.beside = CompletionText(tr("Completion chosen")), CompletionText(tr("Completion kept beside"))
         self.beside.hide()
-        self.empty = Label(NONE_YET)
-        self.empty.setObjectName("muted")
-        self.empty.setWordWrap(True)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setMargin(16)
+        self.empty = EmptyLabel(NONE_YET, margin=16)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self.empty)

@@ -22,7 +22,7 @@ from app.panels.evolution.head import EvolutionHead
 from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.rows import EvolutionRows
 from app.panels.evolution.words import tally, tally_in_fewer_words, what_to_watch
-from app.theme.labels import Label, plain_tip
+from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS, watched
@@ -110,10 +110,7 @@ class EvolutionPanel(Panel):
 
     def _build_empty(self) -> QWidget:
         inside = QWidget()
-        self.empty = Label()
-        self.empty.setObjectName("muted")
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
+        self.empty = EmptyLabel()
         self.make = QPushButton(tr("New language model"))
         self.make.clicked.connect(self.language_wanted)
         column = QVBoxLayout(inside)

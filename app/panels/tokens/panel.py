@@ -18,7 +18,7 @@ from app.panels.tokens.prompt_line import PromptLine
 from app.panels.tokens.remark import remark
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.tints import DEFAULT, TINTS
-from app.theme.labels import Label
+from app.theme.labels import EmptyLabel, Label
 from app.theme.painted_text import PaintedText
 from app.theme.scroll_area import plain_scroll_area
 from app.workspace.cursor import Cursor, Stage
@@ -68,11 +68,7 @@ class TokenInspectorPanel(Panel):
         self.detail.wanted.connect(workspace.explain)
         self.beside = plain_scroll_area(self.detail)
         self.detail.walked.connect(self.beside.ensureVisible)
-        self.empty = Label(NONE_YET)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
-        self.empty.setMargin(16)
-        self.empty.setObjectName("muted")
+        self.empty = EmptyLabel(NONE_YET, margin=16)
         self.being_written = BeingWritten()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

@@ -9,8 +9,11 @@ import pytest
 
 from app.panels.base import Panel
 from app.panels.spec import PanelSpec
+from app.workspace.cursor import Stage
+from app.workspace.step_view import StepView
+from grpo_core.record import Step
 from tests.app.conftest import Driver
-from tests.core.lm_steps import lm_run
+from tests.core.lm_steps import lm_origin, lm_run
 
 P = TypeVar("P", bound=Panel)
 
@@ -44,3 +47,8 @@ def front(driver: Driver) -> Front:
         return panel
 
     return brought
+
+
+def view_of(step: Step, passed: int = 0) -> StepView:
+    """What a panel sees of an update of a language model, fully revealed."""
+    return StepView(lm_origin(), step, Stage.UPDATE, passed)

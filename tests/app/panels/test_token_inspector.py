@@ -1,12 +1,10 @@
-"""The token inspector on a language model's completions: layout, tints, notes, keys, and one token's detail."""
+"""The token inspector on a language model's completions: layout, notes, keys, one token's detail, and the film."""
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
@@ -15,26 +13,17 @@ from PySide6.QtWidgets import QLabel
 
 from app.panels.registry import PIPELINE, TOKEN_INSPECTOR
 from app.panels.tokens.alternatives import alternatives
-from app.panels.tokens.film import Moment, advantage_bars, moment, stage_sentence
 from app.panels.tokens.flow import flow
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.tokens.rows import rows_of
 from app.panels.tokens.terms import kl_share, lines
-from app.panels.tokens.tints import TINTS, strength
-from app.workspace.cursor import Cursor, Stage
-from app.workspace.place_shown import fork_of
-from app.workspace.step_view import StepView
-from grpo_core.config import PRESETS
-from grpo_core.record import Step
+from app.panels.tokens.tints import TINTS
+from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
-from tests.app.panels.conftest import Front
-from tests.core.lm_steps import FORK, lm_origin, lm_run, lm_settings, lm_step
+from tests.app.panels.conftest import Front, view_of
+from tests.core.lm_steps import FORK, lm_run, lm_settings, lm_step
 
 pytestmark = pytest.mark.one_window
-
-
-def view_of(step: Step, passed: int = 0) -> StepView:
-    return StepView(lm_origin(), step, Stage.UPDATE, passed)
 
 
 @pytest.fixture
@@ -85,51 +74,6 @@ def test_two_thousand_tokens_wrap_scroll_and_are_walked(driver: Driver, front: F
     driver.settle()
     assert (driver.program.workspace.selection.row, driver.program.workspace.selection.token) == (6, 1999)
     assert grid.verticalScrollBar().value() < shift
-
-
-# -- tints -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_default_tint_shows_the_one_fork_of_a_completion() -> None:
-    view = view_of(lm_step(4))
-    tint = TINTS["fork"]
-    values = tint.values(view)
-    assert values is not None
-    shares = np.abs(rows_of(view, 0, tint, values).share)
-    for row in range(8):
-        shown = [strength(x) for x in shares[row]]
-        assert shown[0] > 0.3
-        assert max(shown[1:]) < 0.2 * shown[0]
-    right = view.step.reward_parts[:8, 0] > 0 if view.step and view.step.reward_parts is not None else np.empty(0)
-    assert np.array_equal(values[:8, 0] > 0, right)
-
-
-@pytest.mark.parametrize("preset", ["GRPO (DeepSeekMath)", "Dr. GRPO", "DAPO", "RLOO"])
-def test_weights_are_tinted_under_every_reduction(preset: str) -> None:
-    name = next(name for name in PRESETS if name.startswith(preset))
-    view = view_of(lm_step(3, settings=PRESETS[name].applied_to(lm_settings())))
-    tint = TINTS["weight"]
-    values = tint.values(view)
-    assert values is not None and view.step is not None
-    shown = values[view.step.mask] / tint.limit(view)
-    assert shown.min() > 0.1
-    assert np.median(shown) < 1
-    assert shown.mean() == pytest.approx(1 / 3)
-
-
-@pytest.mark.parametrize("name", TINTS)
-def test_every_tint_has_values_of_every_token_and_a_limit(name: str) -> None:
-    view = view_of(lm_step(3))
-    values = TINTS[name].values(view)
-    assert values is not None and view.step is not None
-    assert values.shape == view.step.mask.shape
-    assert np.isfinite(values).all()
-    assert TINTS[name].limit(view) > 0
-
-
-def test_the_ratio_is_tinted_fully_at_the_edge_of_the_clip() -> None:
-    view = view_of(lm_step(3, settings=lm_settings(**{"objective.clip_low": 0.2, "objective.clip_high": 0.28})))
-    assert TINTS["ratio"].limit(view) == pytest.approx(min(-np.log(0.8), np.log(1.28)))
 
 
 # -- what is told ----------------------------------------------------------------------------------------------------
@@ -229,65 +173,6 @@ def test_a_push_up_is_drawn_in_its_colour_in_every_look(language: Driver, panel:
 # -- the film --------------------------------------------------------------------------------------------------------
 
 
-def at(stage: Stage, progress: float = 1.0, passed: int = -1) -> Cursor:
-    return Cursor(step=3, stage=stage, passed=passed, progress=progress)
-
-
-def test_the_fork_is_the_first_token_at_which_a_groups_completions_part() -> None:
-    step = lm_step(3, dead=(1,))
-    assert fork_of(step, 0) == 0
-    assert fork_of(step, 1) is None, "every completion of a dead group is the same here"
-    tokens = step.tokens.copy()
-    tokens[:8] = tokens[0]
-    tokens[5, 2] += 1
-    assert fork_of(dataclasses.replace(step, tokens=tokens, mask=np.ones_like(step.mask)), 0) == 2
-
-
-@pytest.mark.parametrize("stage", Stage)
-def test_a_stages_film_reveals_more_and_more_and_ends_where_the_next_begins(stage: Stage) -> None:
-    step = lm_step(3)
-    shown = [moment(step, 0, at(stage, n / 10, 0 if stage is Stage.UPDATE else -1)) for n in range(11)]
-    values = [(m.written, m.scored, m.advantage, m.pushed) for m in shown if m is not None]
-    assert len(values) == 11
-    assert all(a <= b for one, other in pairwise(values) for a, b in zip(one, other, strict=True))
-    assert values[0] != values[-1]
-    if stage is not Stage.UPDATE:
-        following = moment(step, 0, at(Stage(stage + 1), 0.0, 0 if stage is Stage.NORMALIZE else -1))
-        assert following is not None
-        assert (following.written, following.scored, following.advantage, following.pushed) == values[-1]
-
-
-def test_the_end_of_the_film_is_the_whole_update() -> None:
-    step = lm_step(3)
-    last = moment(step, 0, at(Stage.UPDATE, 1.0, 0))
-    longest = int(step.mask[step.group == 0].sum(axis=-1).max())
-    assert last == Moment(written=longest, scored=8, advantage=1.0, pushed=1.0, fork=0)
-    assert moment(step, 0, Cursor(step=3)) is None, "nothing is hidden and nothing lit"
-
-
-def test_the_fork_lights_up_as_soon_as_it_is_written() -> None:
-    step = lm_step(3)
-    before, after = moment(step, 0, at(Stage.SAMPLE, 0.0)), moment(step, 0, at(Stage.SAMPLE, 0.2))
-    assert before is not None and after is not None
-    assert (before.fork, after.fork) == (None, 0)
-
-
-@pytest.mark.parametrize(
-    ("stage", "words"),
-    [
-        (Stage.SAMPLE, "Sample: 8 answers; they part at token 1."),
-        (Stage.SCORE, "Score: 3 of 8 are right; the mean of the rewards is 0.375."),
-        (Stage.NORMALIZE, "their sum is 0.000."),
-        (Stage.UPDATE, "Update 3: the fork, token 1, is pushed up in 3 of 8 answers, down in 5."),
-    ],
-)
-def test_every_stage_says_one_sentence_that_stays_throughout_its_film(stage: Stage, words: str) -> None:
-    view = view_of(lm_step(3))
-    said = {stage_sentence(view, 0, at(stage, progress)) for progress in (0.0, 0.5, 1.0)}
-    assert len(said) == 1
-    assert said.pop().endswith(words)
-
-
 def test_the_formula_has_the_values_of_the_token_that_is_shown_while_nobody_has_chosen(
     driver: Driver, front: Front, tmp_path: Path
 ) -> None:
@@ -302,20 +187,6 @@ def test_the_formula_has_the_values_of_the_token_that_is_shown_while_nobody_has_
     driver.program.workspace.select_token(2, 1)
     driver.settle()
     assert inspector.group == 0 and strip.which.text() == "values of sample 3, token 2"
-
-
-def test_a_group_without_a_signal_is_said_to_push_nothing() -> None:
-    view = view_of(lm_step(3, dead=(1,)))
-    assert stage_sentence(view, 1, at(Stage.SAMPLE)) == "Sample: 8 answers, all the same."
-    assert "every advantage is 0" in stage_sentence(view, 1, at(Stage.NORMALIZE))
-
-
-def test_advantages_stand_as_bars_that_agree_with_them_in_sign() -> None:
-    view = view_of(lm_step(3))
-    bars = advantage_bars(view, 0)
-    assert bars is not None and view.step is not None and view.advantage is not None
-    assert np.abs(bars).max() == 1.0
-    assert np.array_equal(np.sign(bars), np.sign(view.advantage[view.step.group == 0]))
 
 
 def test_the_panel_plays_the_film_by_the_cursor_alone_and_tells_each_stage(
