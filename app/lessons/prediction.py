@@ -44,11 +44,29 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
     """A guess as it is remembered: a number, a direction, or the text that was chosen."""
     if guess is None:
         return ""
-    if prediction.kind == "direction":
-        return next(name for name, sign in SIGNS.items() if sign == round(guess))
-    if prediction.kind == "choice":
-        return prediction.choices[round(guess)].text
-    return repr(guess)
+    match prediction.kind:
+        case "direction":
+            return next(name for name, sign in SIGNS.items() if sign == round(guess))
+        case "choice":
+            return prediction.choices[round(guess)].text
+        case "number" | "ghost":
+            return repr(guess)
+        case kind:
+            raise ValueError(f"{kind!r} is no kind of prediction")
+
+
+def _input_for(prediction: Prediction) -> Options | Value:
+    """What the guess is chosen with."""
+    match prediction.kind:
+        case "direction":
+            return Options(prediction.ask, DIRECTIONS)
+        case "choice":
+            return Options(prediction.ask, [choice.text for choice in prediction.choices])
+        case "number" | "ghost":
+            bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
+            return Value(prediction.ask, low, high, bar=bar, counts=prediction.counts)
+        case kind:
+            raise ValueError(f"{kind!r} is no kind of prediction")
 
 
 def result_text(prediction: Prediction, value: float) -> str:
@@ -229,15 +247,7 @@ class PredictionBox(QWidget):
         if prediction is None:
             return
         self.ask.setText(spoken(prediction.ask))
-        if prediction.kind == "direction":
-            self.input = Options(prediction.ask, DIRECTIONS)
-        elif prediction.kind == "choice":
-            self.input = Options(prediction.ask, [choice.text for choice in prediction.choices])
-        else:
-            self.input = Value(
-                prediction.ask, prediction.low, prediction.high, bar=prediction.kind == "ghost",
-                counts=prediction.counts,
-            )  # fmt: skip
+        self.input = _input_for(prediction)
         self.input.changed.connect(self._on_changed)
         self.input.placed.connect(self._on_place)
         self._column.insertWidget(1, self.input)

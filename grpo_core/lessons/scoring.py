@@ -51,14 +51,21 @@ def right(prediction: Prediction, guess: float, value: float) -> bool:
     """Whether ``guess`` was right where the run says ``value``.
 
     A guess is a number, one of :data:`SIGNS`, or the place of a choice.
+
+    Raises:
+        ValueError: the prediction is of an unknown kind.
     """
     if math.isnan(value):
         return False
-    if prediction.kind == "direction":
-        return round(guess) == direction(prediction, value)
-    if prediction.kind == "choice":
-        return holds(prediction.choices[round(guess)], value)
-    return abs(guess - value) <= prediction.within
+    match prediction.kind:
+        case "direction":
+            return round(guess) == direction(prediction, value)
+        case "choice":
+            return holds(prediction.choices[round(guess)], value)
+        case "number" | "ghost":
+            return abs(guess - value) <= prediction.within
+        case kind:
+            raise ValueError(f"{kind!r} is no kind of prediction")
 
 
 CLOSE = 3.0

@@ -183,6 +183,11 @@ def predicted(kind: str, **rest: object) -> Prediction:
     return Prediction(kind=kind, ask="?", answer=Answer(metric="kl"), **rest)  # type: ignore[arg-type]
 
 
+def test_a_prediction_of_an_unknown_kind_is_an_error() -> None:
+    with pytest.raises(ValueError, match="'rank' is no kind"):
+        right(predicted("rank"), 1.0, 1.0)
+
+
 def test_a_prediction_is_right_where_the_run_says_so() -> None:
     number = predicted("number", within=0.1)
     assert right(number, 0.5, 0.6)

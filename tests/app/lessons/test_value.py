@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.lessons.prediction import Placed, guess_text, result_text
+from app.lessons.prediction import Placed, guess_text, in_words, result_text
 from app.lessons.value import Value, plain
 from tests.app.lessons.held import lesson_of
 
@@ -37,3 +39,9 @@ def test_a_count_is_guessed_in_whole_numbers(qtbot: QtBot) -> None:
     QTest.keyClick(box, Qt.Key.Key_Down)
     QTest.keyClick(box, Qt.Key.Key_Down)
     assert box.guess == 0.0
+
+
+def test_a_guess_of_an_unknown_kind_is_an_error() -> None:
+    prediction = next(step.predict for step in lesson_of("pretrained").steps if step.predict is not None)
+    with pytest.raises(ValueError, match="'rank' is no kind"):
+        in_words(replace(prediction, kind="rank"), 1.0)
