@@ -49,6 +49,21 @@ os.environ[HOME] = _session_home.name
 os.environ.update({name: str(Path(_session_home.name, below)) for name, below in BELOW_HOME.items()})
 
 
+def _spare_the_sources() -> None:
+    """PySide6 reads the source of every module that is imported after it, torch's too, for whether it names Qt.
+
+    Those that do may ask for another spelling of Qt's names. No module here does, so that none need be read.
+    """
+    import PySide6.QtCore  # noqa: F401
+
+    feature: Any = sys.modules.get("shibokensupport.feature")
+    if hasattr(feature, "_mod_uses_pyside"):
+        feature._mod_uses_pyside = lambda module: True
+
+
+_spare_the_sources()
+
+
 def pytest_collection_finish() -> None:
     """Seven thousand tests are a million objects: left out of every later collection, windows go faster.
 
@@ -135,10 +150,10 @@ def _nothing_is_left_of_qt() -> Iterator[None]:
 def assert_nothing_is_left(before: list[Any]) -> None:
     """Nothing is alive but what :func:`alive` returned before, and what belongs to a window that tests share."""
     _delete_what_was_let_go()
-    if _new(before):
+    if left := _new(before):
         gc.collect()
         _delete_what_was_let_go()
-    left = _new(before)
+        left = _new(before)
     assert not left, f"left behind: {left}"
 
 
@@ -152,7 +167,9 @@ def alive() -> list[Any]:
     if application is None:
         return []
     gui = application.thread()
-    movers = [one for one in Shiboken.getAllValidWrappers() if isinstance(one, (QTimer, QThread))]
+    wrappers = Shiboken.getAllValidWrappers()  # thousands of few classes
+    moving = {kind for kind in set(map(type, wrappers)) if issubclass(kind, (QTimer, QThread))}
+    movers = [one for one in wrappers if type(one) in moving]
     timers = [one for one in movers if isinstance(one, QTimer) and one.isActive()]
     threads = [one for one in movers if isinstance(one, QThread) and one.isRunning() and one is not gui]
     return [*QApplication.topLevelWidgets(), *timers, *threads]

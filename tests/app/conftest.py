@@ -32,7 +32,14 @@ ATTEMPTS = 2
 """To put the docks of a shared window back, before they are arranged anew."""
 SIZE = (1366, 768)
 """Of a window that was just made."""
+LAST = pytest.StashKey[bool]()
+"""Whether a test is the last of its module that this process runs."""
 message.READ_MS = 10_000_000  # what is said stays until a test has read it
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    item.stash[LAST] = nextitem is None or nextitem.path != item.path
 
 
 @dataclass
@@ -161,12 +168,14 @@ def shared(request: pytest.FixtureRequest, window_of_module: Driver, qtbot: QtBo
     """
     window_of_module.qtbot = qtbot
     yield window_of_module
-    _begin_again(window_of_module)
-    marker = request.node.get_closest_marker("one_window")
-    if marker is not None:
-        _as_at_a_start(window_of_module, marker.args)
-    else:
-        window_of_module.settle()
+    assert not window_of_module.program.window.may_close, "a test that closes its window has to be marked own_window"
+    if not request.node.stash[LAST]:
+        _begin_again(window_of_module)
+        marker = request.node.get_closest_marker("one_window")
+        if marker is not None:
+            _as_at_a_start(window_of_module, marker.args)
+        else:
+            window_of_module.settle()
     for root in (window_of_module.program, *QApplication.topLevelWidgets()):  # looked for after the module's last test
         root.setProperty(OUTLIVES_A_TEST, True)
 
@@ -174,6 +183,8 @@ def shared(request: pytest.FixtureRequest, window_of_module: Driver, qtbot: QtBo
 def _begin_again(driver: Driver) -> None:
     """Leave the class and the lesson, and show a new run alone."""
     program = driver.program
+    if (typed := program.window.focusWidget()) is not None:
+        typed.clearFocus()  # enters what stands in a field into this run, not into the next test's
     if program.lessons.is_open:
         program.lessons.player.leave()
     if program.presenter.active:

@@ -9,6 +9,8 @@ import pytest
 from app.application import Application
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
     "zoom_in": (lambda p: p.look.scale, 1.1),
     "zoom_out": (lambda p: p.look.scale, 0.9),

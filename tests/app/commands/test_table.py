@@ -15,6 +15,8 @@ from tests.app.commands.conftest import Recorder
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel
 
+pytestmark = pytest.mark.one_window
+
 EXPECTED_KEYS = {
     "run": ("Space", "Ctrl+Space"), "step": (".",), "step_back": (",",), "stage": ("Shift+.",),
     "stage_back": ("Shift+,",), "explain": ("E",), "table_twin": ("T",), "undo": ("Ctrl+Z",), "quit": ("Ctrl+Q",),
@@ -41,6 +43,7 @@ def test_the_keys_are_those_that_were_promised(actions: Actions) -> None:
         assert actions[id].command.shortcuts[: len(keys)] == keys
 
 
+@pytest.mark.own_window
 def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     for ask in ("getOpenFileName", "getSaveFileName"):
         monkeypatch.setattr(QFileDialog, ask, lambda *arguments: ("", ""))
@@ -64,6 +67,7 @@ def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkey
     program.player.pause()
 
 
+@pytest.mark.own_window
 def test_quit_closes_the_window(driver: Driver) -> None:
     driver.program.actions["quit"].trigger()
     driver.qtbot.waitUntil(lambda: driver.program.window.may_close)

@@ -18,6 +18,8 @@ from grpo_core.breakpoints import Breakpoint, breakpoint_from_text
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import activate, panel, type_into
 
+pytestmark = pytest.mark.one_window
+
 SURE, CALM = breakpoint_from_text("max_prob>0.5"), breakpoint_from_text("entropy<1.0")
 
 

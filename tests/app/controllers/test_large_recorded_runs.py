@@ -21,6 +21,8 @@ from tests.app.controllers.test_recorded_runs import opened, shown
 from tests.core.runs.importers.test_line_index import episode, written
 from tests.core.traces import DATA
 
+pytestmark = pytest.mark.one_window
+
 
 @pytest.fixture
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:

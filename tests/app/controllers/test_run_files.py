@@ -21,6 +21,8 @@ from grpo_core.learners import learner
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 
 def a_run(path: Path, updates: int = 3) -> Path:
     training = learner(Settings())
@@ -95,6 +97,7 @@ def test_a_disk_that_never_answers_is_left_behind_after_some_seconds_and_the_nex
     assert len(driver.program.workspace.runs) == 2, "what comes too late is not shown"
 
 
+@pytest.mark.own_window
 def test_the_program_ends_though_a_disk_does_not_answer(
     driver: Driver, disk: SlowDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

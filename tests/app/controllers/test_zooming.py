@@ -12,6 +12,8 @@ from app.window.layouts import size_class
 from tests.app.conftest import Driver
 from tests.app.lessons.held import lesson_of
 
+pytestmark = pytest.mark.one_window
+
 SCREEN = QSize(1366, 768)
 
 

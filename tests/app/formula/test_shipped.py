@@ -28,6 +28,7 @@ from grpo_core.config import language_settings
 
 app = QApplication([])
 program = Application(app, find_paths({"GRPO_LAB_HOME": sys.argv[1]}), Preferences())
+program.run_manager._load = lambda run: None  # the model, which would take torch's seconds to be there
 program.window.show()
 for settings in (None, language_settings()):
     if settings is not None:

@@ -11,6 +11,8 @@ from app.lessons.interactives.beta_sweep import BETAS, CURVES, SEEDS, UPDATES, B
 from grpo_core.experiments.ensemble import ensembles
 from tests.app.lessons.hands import Pupil
 
+pytestmark = pytest.mark.one_window
+
 
 def test_a_predicted_kl_stands_in_the_plot_at_the_beta_that_is_asked_about() -> None:
     theory = np.linspace(1.0, 0.0, len(BETAS))

@@ -13,6 +13,8 @@ from grpo_core.config import Objective
 from tests.app.lessons.hands import Pupil
 from tests.app.stories.hands import drag
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 
 

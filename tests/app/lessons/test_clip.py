@@ -11,6 +11,8 @@ from app.lessons.interactives.clip import Clip
 from grpo_core import recompute
 from tests.app.lessons.hands import Pupil
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 
 

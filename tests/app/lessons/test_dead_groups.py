@@ -10,6 +10,8 @@ from app.lessons.interactives.dead_groups import DeadGroups
 from grpo_core.lessons.theory import dead_share
 from tests.app.lessons.hands import Pupil
 
+pytestmark = pytest.mark.one_window
+
 
 @pytest.fixture
 def groups(pupil: Pupil) -> DeadGroups:

@@ -21,6 +21,8 @@ from grpo_core.memory import GIB, STATE_BYTES, Block, Training, ledger, total
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 
 
@@ -148,6 +150,7 @@ def test_the_ledger_of_the_real_model_is_five_copies_and_all_that_its_process_ho
 
 def test_without_torch_the_real_ledger_says_how_to_get_it(pupil: Pupil, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.experiments.job_process.find_spec", lambda name: None)
+    monkeypatch.setattr(pupil.driver.program.run_manager, "_load", lambda run: None)  # nor is the lesson's own model
     pupil.open("memory_bill")
     pupil.walk_to(len(lesson_of("memory_bill").steps))
     pupil.press(Key.Key_S)

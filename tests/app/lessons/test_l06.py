@@ -15,6 +15,8 @@ from grpo_core.experiments.group_sizes import SIZES, last_rewards, left_by_own_m
 from grpo_core.lessons import LessonStep
 from tests.app.lessons.hands import Pupil
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 LESSON = next(lesson for lesson in lessons(lesson_panels())[0] if lesson.id == "group_size")
 ENDS = (SIZES[0], SIZES[-1])

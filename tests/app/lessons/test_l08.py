@@ -30,6 +30,8 @@ from grpo_core.lessons import LessonStep
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import UP, known, settings_of
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 PROMPTS, SIZE = 64, 8
 GROUPS = SEEDS * PROMPTS

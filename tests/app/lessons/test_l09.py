@@ -16,6 +16,8 @@ from grpo_core.experiments.many_batches import BATCH_ANSWERS, ROUNDING, many_bat
 from grpo_core.lessons import LessonStep
 from tests.app.lessons.hands import Pupil
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 UNIFORM = np.full((1, 10), -np.log(10))
 REWARDS = np.array([0, 0, 0.2, 0.4, 0.6, 0.8, 1.0, 0.8, 0.6, 0.4])

@@ -14,6 +14,8 @@ from grpo_core.experiments.by_hand import Ratios, with_probability
 from grpo_core.lessons import LessonStep
 from tests.app.lessons.hands import Pupil
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 
 

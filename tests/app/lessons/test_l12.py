@@ -11,6 +11,8 @@ from app.lessons.interactives.kl_explorer import SHOWS, KlExplorer
 from grpo_core.lessons import LessonStep
 from tests.app.lessons.hands import Pupil
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 
 

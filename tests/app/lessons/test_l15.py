@@ -20,6 +20,8 @@ from grpo_core.learners import NO_TORCH
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import SAME, UP, known, lesson_of, settings_of
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 RUNS = 64
 

@@ -20,6 +20,8 @@ from grpo_core.explain import Quantity
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import UP, known, lesson_of, settings_of
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 RUNS = 32
 EQUAL_UPDATES, EQUAL_LENGTH, FAULTY, ONE = 4, 5, 6, 8

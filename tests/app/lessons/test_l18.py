@@ -19,6 +19,8 @@ from grpo_core.metrics import metrics
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of, settings_of
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 RIGHT = 6
 PATIENTS = {"beta": 2, "rate": 4, "dead": 6, "cold": 8, "collapse": 10, "hack": 12}

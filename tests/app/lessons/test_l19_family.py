@@ -26,6 +26,8 @@ from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import DOWN, UP, known
 from tests.app.lessons.held import settings_of as at_step
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 RUN = [one for one in FAMILY if one.preset]
 

@@ -25,6 +25,8 @@ from grpo_core.runs.run_file import RunReader
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import known, lesson_of
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 FILE = resource("lessons") / "20-reported.toml"
 

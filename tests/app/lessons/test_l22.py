@@ -18,6 +18,8 @@ from grpo_core.runs.run_file import RunReader
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import known, lesson_of
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 RUNS = ("smollm2", "smollm2_kl", "smollm2_bare")
 

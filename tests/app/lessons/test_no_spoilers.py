@@ -13,6 +13,8 @@ from grpo_core.lessons import Lesson
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of
 
+pytestmark = pytest.mark.one_window
+
 SHIPPED = lessons(lesson_panels())[0]
 
 

@@ -16,6 +16,8 @@ from app.plotting.bar_data import BarPicture, BarSeries
 from app.plotting.line_data import Line, LinePicture
 from tests.app.lessons.hands import Pupil
 
+pytestmark = pytest.mark.one_window
+
 
 class Clock:
     """Seconds that pass when a test says so."""

@@ -13,6 +13,8 @@ from app.plotting.table_twin import TableTwin
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of
 
+pytestmark = pytest.mark.one_window
+
 SLIDERS = {
     "same_rewards": "80 %", "difficulty": "50 %", "beta_sweep": "0.5", "clipping": "1 of 1",
 }  # fmt: skip

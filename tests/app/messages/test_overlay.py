@@ -14,6 +14,8 @@ from app.panels.registry import TIMELINE
 from tests.app.conftest import Driver
 from tests.app.stories.hands import activate, panel, press
 
+pytestmark = pytest.mark.one_window
+
 ROOM = QRect(0, 100, 800, 500)
 SIZE = QSize(300, 200)
 

@@ -15,6 +15,8 @@ from tests.app.conftest import Driver
 from tests.app.lessons.held import lesson_of
 from tests.app.presenting.hands import places, settle, start
 
+pytestmark = pytest.mark.one_window
+
 
 def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_black_screen(driver: Driver) -> None:
     program, presenter = driver.program, driver.program.presenter

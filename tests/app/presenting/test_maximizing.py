@@ -13,6 +13,8 @@ from tests.app.conftest import Driver
 from tests.app.presenting.hands import places
 from tests.app.stories.hands import activate, panel, press
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 
 

@@ -22,6 +22,8 @@ from tests.app.presenting.hands import places, settle, stage_of, start
 from tests.app.stories.hands import panel, press
 from tests.core.traces import DATA
 
+pytestmark = pytest.mark.one_window
+
 Key = Qt.Key
 
 

@@ -23,6 +23,8 @@ from grpo_core.runs.session import SUFFIX, Manifest, read_manifest, save_session
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import panel, row_of
 
+pytestmark = pytest.mark.one_window
+
 
 def saved(driver: Driver, target: Path) -> Path:
     driver.program.session_files.save(target)
@@ -194,6 +196,7 @@ def manifest(**changes: Any) -> str:
     return json.dumps({"format": FORMAT, "format_version": VERSION, **changes})
 
 
+@pytest.mark.own_window
 def test_a_file_that_is_no_session_is_told_and_nothing_changes(driver: Driver, tmp_path: Path) -> None:
     cases: list[tuple[bytes | str, str]] = [
         (b"", "is empty"), (b"nonsense", "no session file"), ("{", "not JSON"), (manifest(step=-1), "step is -1"),

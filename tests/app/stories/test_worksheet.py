@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QTabBar, QWidget
@@ -11,6 +12,8 @@ from grpo_core.config.settings import flat
 from tests.app.conftest import Driver
 from tests.app.lessons.spoilers import texts_of
 from tests.app.stories.hands import activate, panel, press
+
+pytestmark = pytest.mark.one_window
 
 Key = Qt.Key
 

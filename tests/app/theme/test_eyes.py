@@ -12,6 +12,8 @@ from app.theme.tokens import THEMES
 from tests.app.conftest import Driver
 from tests.app.theme.test_theme import APART, EYES, TOGETHER, XYZ
 
+pytestmark = pytest.mark.one_window
+
 
 def pixels(driver: Driver) -> np.ndarray:
     """(H, W, 3) of the window, 0 to 255."""

@@ -19,6 +19,8 @@ from grpo_core.explain import Quantity
 from tests.app.conftest import Driver
 from tests.core.lm_steps import lm_run
 
+pytestmark = pytest.mark.one_window
+
 ROOM = QRect(10, 90, 1340, 660)
 
 

@@ -23,6 +23,8 @@ from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 from tests.app.panels.experiments.race.hands import GRPO
 
+pytestmark = pytest.mark.one_window
+
 
 @pytest.fixture
 def panel(driver: Driver, front: Front) -> ComparisonPanel:
