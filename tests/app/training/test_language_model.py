@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from app.training.controller import State
 from grpo_core.config import PRESETS, Settings, language_settings
@@ -19,6 +22,7 @@ from grpo_core.learners import learner
 from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.runs.run_file import RunReader
 from tests.app.training.conftest import MakeTrainer, Trainer
+from tests.conftest import OUTLIVES_A_TEST, patient
 
 SMALL = language_settings().replace(
     {"task.prompts": 2, "learner.group_size": 4, "task.held_out": 8, "model.snapshot_every": 3}
@@ -29,23 +33,45 @@ def until(trainer: Trainer, *states: State) -> None:
     trainer.qtbot.waitUntil(lambda: trainer.state in states, timeout=40_000)
 
 
-def started(make_trainer: MakeTrainer, path: Path, settings: Settings = SMALL) -> Trainer:
-    """A controller whose language model is loaded; it has a process although none was asked for."""
-    trainer = make_trainer(learners=None)
+@pytest.fixture(scope="module")
+def trainer_of_module(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[Trainer]:
+    """A controller whose process imports torch once for all tests that are not about its start or its end."""
+    trainer = Trainer(patient(QtBot(request)), learners=None)
+    trainer.setProperty(OUTLIVES_A_TEST, True)
+    yield trainer
+    assert trainer.shutdown(60)
+
+
+@pytest.fixture
+def shared(trainer_of_module: Trainer, qtbot: QtBot) -> Trainer:
+    """The controller of the module, at rest or without a run so far."""
+    trainer_of_module.qtbot = qtbot
+    trainer_of_module.failures.clear()
+    return trainer_of_module
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For run files that the module's controller still holds open after the test."""
+    return tmp_path_factory.mktemp("runs")
+
+
+def started(trainer: Trainer, path: Path, settings: Settings = SMALL) -> Trainer:
+    """``trainer`` with a loaded language model; it has a process although none was asked for."""
     trainer.begin(settings, path)
     assert trainer.state is State.PREPARING, "loading takes seconds, and the window says so"
     until(trainer, State.PAUSED, State.FAILED)
     return trainer
 
 
-def test_it_is_the_run_that_one_process_alone_would_make(make_trainer: MakeTrainer, tmp_path: Path) -> None:
-    trainer = started(make_trainer, tmp_path / "run.grpo")
+def test_it_is_the_run_that_one_process_alone_would_make(shared: Trainer, folder: Path) -> None:
+    trainer = started(shared, folder / "run.grpo")
     assert trainer.worker.devices[0].startswith("cpu")
     trainer.run(4)
     until(trainer, State.PAUSED)
     assert trainer.commit(5)
     alone = learner(SMALL)
-    with closing(RunReader.open(tmp_path / "run.grpo")) as reader:
+    with closing(RunReader.open(folder / "run.grpo")) as reader:
         for number in range(1, 5):
             expected, recorded = next(alone), reader.step(number)
             for name in ("tokens", "logp", "dist_logp", "rewards", "watched_tokens"):
@@ -56,7 +82,7 @@ def test_it_is_the_run_that_one_process_alone_would_make(make_trainer: MakeTrain
 @pytest.mark.long
 def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    trainer = started(make_trainer, path)
+    trainer = started(make_trainer(learners=None), path)
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: trainer.head >= 4)
     assert trainer.worker.pid is not None
@@ -82,7 +108,7 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
 
 def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     large = SMALL.replace({"task.prompts": 64, "learner.group_size": 64})
-    trainer = started(make_trainer, tmp_path / "run.grpo", large)
+    trainer = started(make_trainer(learners=None), tmp_path / "run.grpo", large)
     child, head = psutil.Process(trainer.worker.pid), trainer.head
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: child.cpu_percent() > 1)
@@ -91,9 +117,9 @@ def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: Ma
     assert trainer.head == head, "the update of 4,096 completions was given up"
 
 
-def test_a_question_is_answered_between_two_updates_and_kept(make_trainer: MakeTrainer, tmp_path: Path) -> None:
-    path = tmp_path / "run.grpo"
-    trainer = started(make_trainer, path)
+def test_a_question_is_answered_between_two_updates_and_kept(shared: Trainer, folder: Path) -> None:
+    path = folder / "run.grpo"
+    trainer = started(shared, path)
     trainer.run(2)
     until(trainer, State.PAUSED)
     question = Question(step=2, group=0, completion="2+12=14")
@@ -110,11 +136,9 @@ def test_a_question_is_answered_between_two_updates_and_kept(make_trainer: MakeT
     assert isinstance(kept, Answer) and kept.reward == answer.reward
 
 
-def test_another_update_is_asked_for_while_it_trains_and_the_run_does_not_notice(
-    make_trainer: MakeTrainer, tmp_path: Path
-) -> None:
-    path = tmp_path / "run.grpo"
-    trainer = started(make_trainer, path)
+def test_another_update_is_asked_for_while_it_trains_and_the_run_does_not_notice(shared: Trainer, folder: Path) -> None:
+    path = folder / "run.grpo"
+    trainer = started(shared, path)
     trainer.run(2)
     until(trainer, State.PAUSED)
     question = Replay(step=2, settings=PRESETS["Dr. GRPO"].applied_to(SMALL).replace({"learner.mu": 3}))
@@ -135,15 +159,15 @@ def test_another_update_is_asked_for_while_it_trains_and_the_run_does_not_notice
     assert isinstance(kept, Replayed) and np.array_equal(kept.arrays["logp"], answer.arrays["logp"])
 
 
-def test_what_is_not_there_is_told_and_the_window_goes_on(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+def test_what_is_not_there_is_told_and_the_window_goes_on(shared: Trainer, folder: Path) -> None:
     import torch
 
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
-    trainer = started(make_trainer, tmp_path / "a.grpo", SMALL.replace({"model.device": "cuda"}))
+    trainer = started(shared, folder / "a.grpo", SMALL.replace({"model.device": "cuda"}))
     assert trainer.state is State.FAILED
     assert "here is cpu" in trainer.failures[0].sentence
-    trainer.begin(Settings(), tmp_path / "b.grpo")
+    trainer.begin(Settings(), folder / "b.grpo")
     trainer.run(3)
     until(trainer, State.PAUSED)
     assert trainer.head == 3
