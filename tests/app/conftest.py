@@ -131,7 +131,10 @@ def driver(request: pytest.FixtureRequest, qtbot: QtBot, qapp: QApplication, tmp
         request.node.get_closest_marker("one_window") is not None
         and request.node.get_closest_marker("own_window") is None
     ):
-        yield request.getfixturevalue("shared")
+        one: Driver = request.getfixturevalue("shared")
+        one.program.window.activateWindow()  # the test before may have had a window of its own
+        qtbot.waitUntil(one.program.window.isActiveWindow)
+        yield one
         return
     made = make(qtbot, tmp_path / "home")
     yield made

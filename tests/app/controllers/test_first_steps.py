@@ -14,8 +14,6 @@ from grpo_core.bandit.tasks import landscape_rewards
 from grpo_core.config import Settings
 from tests.app.conftest import Driver
 
-pytestmark = pytest.mark.one_window
-
 
 def at_once(experience: Experience) -> Experience:
     """The same as fast as it can be computed."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -13,8 +12,6 @@ from pytestqt.qtbot import QtBot
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver, make, take_down
 from tests.app.presenting.hands import start
-
-pytestmark = pytest.mark.one_window
 
 Key = Qt.Key
 
