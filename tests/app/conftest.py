@@ -132,8 +132,9 @@ def driver(request: pytest.FixtureRequest, qtbot: QtBot, qapp: QApplication, tmp
         and request.node.get_closest_marker("own_window") is None
     ):
         one: Driver = request.getfixturevalue("shared")
-        one.program.window.activateWindow()  # the test before may have had a window of its own
-        qtbot.waitUntil(one.program.window.isActiveWindow)
+        if not one.program.window.isActiveWindow():  # the test before had a window of its own
+            one.program.window.activateWindow()
+            qtbot.waitUntil(one.program.window.isActiveWindow)
         yield one
         return
     made = make(qtbot, tmp_path / "home")
