@@ -23,8 +23,6 @@ from grpo_core.lessons import Lesson, LessonStep, as_told
 from tests.app.lessons import held
 from tests.app.lessons.hands import Pupil
 
-pytestmark = pytest.mark.one_window
-
 Key = Qt.Key
 SHIPPED = lessons(lesson_panels())[0]
 QUICK = ("one_update", "build_group", "beta_sweep")
@@ -212,7 +210,6 @@ def test_the_keys_are_the_lessons_while_it_is_given_also_before_a_class(pupil: P
     pupil.driver.settle()
 
 
-@pytest.mark.own_window
 def test_closing_the_window_in_a_lesson_remembers_the_users_run(pupil: Pupil) -> None:
     program = pupil.driver.program
     pupil.driver.run(2)
@@ -225,7 +222,6 @@ def test_closing_the_window_in_a_lesson_remembers_the_users_run(pupil: Pupil) ->
     assert list(program.paths.runs.glob("*.grpo")) == [own.path]
 
 
-@pytest.mark.own_window
 def test_broken_lessons_stand_in_the_list_and_cannot_be_opened(
     pupil: Pupil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
