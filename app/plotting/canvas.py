@@ -240,6 +240,11 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         """The labels that have room at the ends of their lines, also where these are hidden."""
         return [curve.label for curve in self.curves if curve.label]
 
+    def _label_room(self) -> float:
+        """Pixels that the labels take at the right of the plot."""
+        return max((self.words.width(label) + 12 for label in self._labels()), default=0.0)
+
     def _dress_margins(self) -> None:
-        self._margin = max((self.words.width(label) + 12 for label in self._labels()), default=0.0)
+        self._margin = self._label_room()
         self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2)
+        self.frame.layout.activate()  # or the labels would be placed by the margin there was before

@@ -102,12 +102,9 @@ class LineChart(Plot):
     def table(self) -> tuple[list[Column], Rows]:
         return self.picture.table()
 
-    def _dress_margins(self) -> None:
+    def _label_room(self) -> float:
         lead = leader_width(self.words) if self.picture.leaders else 0
-        widths = [self.words.width(line.label) + 12 + lead for line in self.picture.lines if line.label]
-        self._margin = max(widths, default=0)
-        self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2)
-        self.frame.layout.activate()  # or the labels would be placed by the margin there was before
+        return max((self.words.width(line.label) + 12 + lead for line in self.picture.lines if line.label), default=0.0)
 
     def _place_words(self) -> None:
         named = [(line, line.end) for line in self.picture.lines if line.label]

@@ -57,9 +57,11 @@ class TablePainter:
                 inner = self._paint_sample(painter, inner, model.value(place, column))
             if len(text) > MOST_SIGNS:  # to measure a long text takes longer than to paint all others
                 text = text[:MOST_SIGNS] + "…"
-            if kind not in WORDS and metrics.horizontalAdvance(text) > inner.width():
+            wide = metrics.horizontalAdvance(text)
+            if kind not in WORDS and wide > inner.width():
                 text = model.text(place, column, narrow=True)
-            if metrics.horizontalAdvance(text) > inner.width():
+                wide = metrics.horizontalAdvance(text)
+            if wide > inner.width():
                 text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
             painter.setPen(model.ink(place, column))
             painter.drawText(inner, align, text)

@@ -151,15 +151,18 @@ class TableTwin(QTableView):
         if sheet != self.horizontalHeader().styleSheet():
             self.horizontalHeader().setStyleSheet(sheet)
         self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 7 * self.factor))
-        for n in range(len(self.table.columns)):
-            self.setColumnWidth(n, self.full_width(n))
+        small, metrics = round(8 * self.factor), QFontMetrics(self.theme.font("digits", self.factor))
+        digit = self.cells.metrics.horizontalAdvance("0")
+        self._full_widths = [
+            round(max(what.chars * digit, metrics.horizontalAdvance(what.title) + small) + 2 * small * 0.7)
+            for what in self.table.columns
+        ]
+        for n, width in enumerate(self._full_widths):
+            self.setColumnWidth(n, width)
 
     def full_width(self, column: int) -> int:
         """Pixels that a column takes by its digits and its title, shown or hidden."""
-        what = self.table.columns[column]
-        small = round(8 * self.factor)
-        title = QFontMetrics(self.theme.font("digits", self.factor)).horizontalAdvance(what.title) + small
-        return round(max(what.chars * self.cells.metrics.horizontalAdvance("0"), title) + 2 * small * 0.7)
+        return self._full_widths[column]
 
     def fit_columns(self, order: Sequence[int], room: int) -> list[int]:
         """Show as many columns as ``room`` pixels hold, those first in ``order`` first, so that nothing is scrolled
@@ -174,7 +177,8 @@ class TableTwin(QTableView):
         widths = {n: self.full_width(n) if len(fitting) > 1 else min(self.full_width(n), room) for n in fitting}
         hidden = [n for n in range(len(self.table.columns)) if n not in fitting]
         for n in range(len(self.table.columns)):
-            self.setColumnHidden(n, n in hidden)
+            if self.isColumnHidden(n) != (n in hidden):
+                self.setColumnHidden(n, n in hidden)
         fitted = (room, tuple(sorted(fitting)), tuple(widths[n] for n in sorted(fitting)))
         if fitted != self._fitted:  # else the widths stay as the user has pulled them
             self._fitted = fitted

@@ -90,6 +90,17 @@ def test_each_panel_in_front_loses_nothing_and_moves_no_row(
     assert lost == {}
 
 
+def test_the_historys_labels_have_room_where_another_kind_of_run_was_opened_behind_it(driver: Driver) -> None:
+    open_run(driver, "bandit")
+    arranged(driver, 1366, 768, 2.0)
+    for name in ("training_history", "step_detail"):
+        panel(driver, name)
+        driver.settle()
+    open_run(driver, "language")
+    arranged(driver, 1366, 768, 2.0)
+    assert losses(panel(driver, "training_history")) == []
+
+
 def test_a_chip_that_has_no_room_says_less_and_is_whole(driver: Driver) -> None:
     open_run(driver, "language")
     arranged(driver, 1366, 768, 2.0)
