@@ -81,12 +81,15 @@ QUEUE = """from grpo_core.experiments.queue import planned
         tiny = language_settings().replace({"model.checkpoint": "untrained", "model.layers": 1, "model.width": 16,
             "model.heads": 2, "task.prompts": 2, "task.held_out": 4, "learner.group_size": 4})
         queue = planned(tiny, {"objective.beta": [0.0]}, range(1), 5000)
-        self.background_runs.background.start(home / "queue", queue)"""
+        self.background_runs.background.start(home / "queue", queue)
+        self.player.run_n(3)"""
+# three updates beside it: the window's own process is past its first moments too (see below)
 RACE = """from app.experiments.runner import Runner
         def raced(poll):
             yield from self.workspace.jobs.results("ensembles", [Settings()], (0, 1), 10_000_000, poll=poll)
         self.racing = Runner(self)
-        self.racing.start(raced)"""
+        self.racing.start(raced)
+        self.player.run_n(3)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,10 +130,12 @@ ACTIVITIES = {
         process="pattern_process",
     ),
     "an experiment is computed": Activity(
-        begin=RACE, ready="self.workspace.jobs._all", process="spawn_main", torch=False
+        begin=RACE, ready="self.workspace.jobs._all and self.workspace.run.head == 3", process="spawn_main", torch=False
     ),
     "runs train in the background": Activity(
-        begin=QUEUE, ready="any(one.done > 0 for one in self.background_runs.background.statuses)", process="spawn_main"
+        begin=QUEUE,
+        ready="any(one.done > 0 for one in self.background_runs.background.statuses) and self.workspace.run.head == 3",
+        process="spawn_main",
     ),
 }
 
