@@ -215,6 +215,9 @@ def language_window(program: Application, path: Path, *, explained: bool) -> Non
     if explained:
         explain_selected(program)
         settle(250)
+    for line in program.messages.lines:  # that the run began covers the history
+        program.messages.remove(line.message.key)
+    settle(100)
     program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888).save(str(path))
     print(path)
 
