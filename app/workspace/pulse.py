@@ -15,11 +15,16 @@ class Pulse:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._shown: object = None
-        self._at = -BEAT
+        self._at = self._changed = -BEAT
 
     def shown(self, now: object, *, hurries: bool) -> object:
-        """``now``, or, while the run hurries on, what it was at the last beat."""
+        """``now``, or, while the run hurries on, what it was at the last beat.
+
+        What comes after a rest longer than a beat is shown at once, also between two beats.
+        """
         moment = self._clock()
-        if not hurries or moment - self._at >= BEAT:
+        changes = now != self._shown
+        if not hurries or moment - self._at >= BEAT or (changes and moment - self._changed >= BEAT):
             self._shown, self._at = now, moment
+            self._changed = moment if changes else self._changed
         return self._shown

@@ -38,6 +38,16 @@ def test_updates_that_come_more_slowly_than_the_beat_are_shown_when_they_come() 
         assert pulse.shown(update, hurries=True) == update
 
 
+def test_looking_between_two_updates_does_not_hold_up_the_second() -> None:
+    clock = Clock()
+    pulse = Pulse(clock)
+    for update in range(5):
+        assert pulse.shown(update, hurries=True) == update
+        for _ in range(5):
+            clock.now += 0.5 * BEAT
+            assert pulse.shown(update, hurries=True) == update
+
+
 def turned(desk: Desk) -> tuple[View, View]:
     """The view before and after a slider is turned."""
     before = desk.workspace.view
