@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from app.panels.tokens.white_space import visible_text
+from app.plotting.numbers import total
 from app.plotting.table_model import Column
 from app.workspace.cursor import Stage
 from grpo_core import step_table
@@ -47,8 +48,6 @@ KEPT = (
 hold them all."""
 SUMMED = ("reward", "advantage", "gradient", "weight")
 """Columns whose sums stand below the table."""
-ROUNDING = 1e-6
-"""A sum below this share of what was added is written as 0: what is left of it is rounding."""
 SHORT = {
     "reward": "R",
     "advantage": "A",
@@ -140,9 +139,6 @@ def sums(
             column.name == "advantage" and np.array_equal(values, values[first][of], equal_nan=True)
         ):
             values = values[first]
-        values = values[np.isfinite(values)]
-        total = float(values.sum())
-        if abs(total) <= ROUNDING * float(np.abs(values).sum()):
-            total = 0.0
-        total_of[column.name] = -total if column.name == "gradient" and total else total
+        whole = total(values[np.isfinite(values)])
+        total_of[column.name] = -whole if column.name == "gradient" and whole else whole
     return total_of

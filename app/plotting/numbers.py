@@ -9,6 +9,8 @@ import math
 import numbers
 from dataclasses import dataclass
 
+import numpy as np
+
 from grpo_core.text import tr
 
 MINUS = "\u2212"
@@ -19,6 +21,8 @@ LARGEST_FIXED = 1e7
 RESIDUE = 1e-14
 """Below this a sum of numbers near one is what rounding has left of a zero."""
 NEARLY_ZERO = "≈ 0"
+ROUNDING, ROUNDING_32 = 1e-9, 1e-6
+"""A sum below this share of what was added is what rounding has left of a zero: of numbers in 64 bits, and in 32."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,15 @@ def shown(value: object, decimals: int = 3) -> str:
     if number != 0 and not 0.5 * 10**-decimals <= abs(number) < LARGEST_FIXED:
         return _minus(_exponent(number, 2))
     return _minus(f"{number:.{decimals}f}")
+
+
+def total(values: np.ndarray) -> float:
+    """The sum of ``values`` (n,), all finite; 0 where no more than rounding is left of one. Numbers that 32 bits hold
+    are taken to come from there."""
+    with np.errstate(over="ignore"):
+        share = ROUNDING_32 if np.array_equal(values, np.asarray(values, dtype=np.float32)) else ROUNDING
+    whole = float(values.sum())
+    return 0.0 if abs(whole) <= share * float(np.abs(values).sum()) else whole
 
 
 def summed(value: object, decimals: int = 3) -> str:

@@ -27,20 +27,20 @@ def key_columns(count: int) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
-    """An update's tokens, packed: first those of the P prompts, then those of its D distinct completions, N together.
+    """An update's tokens, packed: first those of the P prompts, then those of its M distinct completions, N together.
 
-    Places, "contexts", at which a distribution is wanted: C = P + Σ (L_d − 1), the prompts' ends first.
+    Places, "contexts", at which a distribution is wanted: C = P + Σ (L_m − 1), the prompts' ends first.
 
     Attributes:
         tokens, positions: (N,) what is computed.
         prompt_cells: (N_prompt,) where those tokens lie in a (P, T_prompt) table whose prompts stand right.
         prompt_table: (P T_prompt,) the token in each cell of that table; in padding any of the N.
-        completion_cells: (N − N_prompt,) where those lie in a (D, T − 1) table.
-        key_cells: (N − N_prompt,) where those lie in a (D, S) table of what a completion's tokens attend to: its
+        completion_cells: (N − N_prompt,) where those lie in a (M, T − 1) table.
+        key_cells: (N − N_prompt,) where those lie in a (M, S) table of what a completion's tokens attend to: its
             prompt, T_prompt columns; itself, T − 1; padding up to S = :func:`key_columns`.
-        key_table: (D S,) the token in each cell of that table; in padding any of the N.
+        key_table: (M S,) the token in each cell of that table; in padding any of the N.
         prompt_seen: (P, 1, 1, T_prompt) boolean, True for real tokens of that table.
-        prompt_of: (D,) the prompt of each distinct completion.
+        prompt_of: (M,) the prompt of each distinct completion.
         shape: P, T_prompt, T − 1.
         ends: (C,) index into the N tokens of each context.
         context: (B, T) the context of each token of the batch; 0 in padding.
@@ -66,7 +66,7 @@ class Layout:
     @cached_property
     def added(self) -> tuple[Tensor, Tensor]:
         """What is added to the scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's
-        tokens on [its prompt, itself, padding] (D, 1, T − 1, S)."""
+        tokens on [its prompt, itself, padding] (M, 1, T − 1, S)."""
         prompts, width, own = self.shape
         device = self.tokens.device
         past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
@@ -79,7 +79,7 @@ class Layout:
         return _added(within), _added(after).index_select(0, self.prompt_of)
 
     def over_completions(self, of_completions: Tensor) -> Tensor:
-        """The sum over each prompt's distinct completions, (D, ...) -> (P, ...)."""
+        """The sum over each prompt's distinct completions, (M, ...) -> (P, ...)."""
         total = of_completions.new_zeros(self.shape[0], *of_completions.shape[1:])
         return total.index_add_(0, self.prompt_of, of_completions)
 
@@ -94,13 +94,13 @@ def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, devi
     prompts, rows = len(prompt_tokens), len(tokens)
     prompt_of = np.arange(rows) // (rows // prompts)
     first, which = distinct_rows(np.column_stack([prompt_of, np.where(mask, tokens, -1)]))
-    prompt_of, computed = prompt_of[first], tokens[first, :-1]  # (D,), (D, T − 1)
-    inside = mask[first, 1:]  # (D, T − 1): token t is computed where token t + 1 is real
+    prompt_of, computed = prompt_of[first], tokens[first, :-1]  # (M,), (M, T − 1)
+    inside = mask[first, 1:]  # (M, T − 1): token t is computed where token t + 1 is real
     real = prompt_tokens >= 0  # (P, T_prompt)
     lengths = real.sum(axis=-1)  # (P,)
     right = np.arange(real.shape[1]) >= real.shape[1] - lengths[:, None]  # the same prompts, standing right
     prompt_count, width, own = int(lengths.sum()), real.shape[1], inside.shape[1]
-    order = np.cumsum(inside.ravel()).reshape(inside.shape) - 1  # (D, T − 1) number of each computed token
+    order = np.cumsum(inside.ravel()).reshape(inside.shape) - 1  # (M, T − 1) number of each computed token
     context = np.zeros(tokens.shape, dtype=np.int64)
     context[:, 0] = prompt_of[which]
     context[:, 1:] = np.where(inside, prompts + order, 0)[which]
@@ -135,7 +135,7 @@ def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, devi
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of ``rows`` (B, n): the places of those that equal none before them (D,), in order, and for each row the number
+    """Of ``rows`` (B, n): the places of those that equal none before them (M,), in order, and for each row the number
     of its equal among these (B,)."""
     numbers: dict[bytes, int] = {}
     first, which = list[int](), list[int]()

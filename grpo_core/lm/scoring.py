@@ -52,7 +52,8 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
 
 class _Placed(torch.autograd.Function):
     """Queries, keys and values of the packed tokens (N, 3, H, D / H) in the tables in which they attend to each other:
-    of the prompts (P, T_prompt, H, D / H) each, of the completions (., T − 1, H, D / H) and twice (., S, H, D / H).
+    of the prompts (P, T_prompt, H, D / H) each, of the M distinct completions (M, T − 1, H, D / H) and twice
+    (M, S, H, D / H).
 
     Autograd would undo this indexing by filling and copying several whole tables. But padding gets no gradient: no
     score reaches a padded key, and nobody reads what a padded query finds. So each token's gradient is read from its

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.plotting.numbers import shown
+from app.plotting.numbers import shown, total
 from app.workspace import answers
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.place_shown import fork_of
@@ -22,8 +22,6 @@ from grpo_core.text import tr
 
 SCORING = 0.75
 """Share of the stage Score in which rewards come, one answer after the other."""
-ROUNDING = 1e-6
-"""A sum below this share of what was added is 0: what is left of it is rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,11 +126,8 @@ def _normalized(view: StepView, rows: np.ndarray) -> str:
     gained = np.nan_to_num(view.advantage[rows])
     if not gained.any():
         return tr("Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing.")
-    total = float(gained.sum())
-    if abs(total) <= ROUNDING * float(np.abs(gained).sum()):
-        total = 0.0
     return tr("Normalize: rewards become advantages, from {low} to {high}; their sum is {total}.").format(
-        low=shown(float(gained.min())), high=shown(float(gained.max())), total=shown(total)
+        low=shown(float(gained.min())), high=shown(float(gained.max())), total=shown(total(gained))
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.plotting.numbers import Missing, brief, full, hover, in_bytes, plain, share, shown, signed, summed
+from app.plotting.numbers import Missing, brief, full, hover, in_bytes, plain, share, shown, signed, summed, total
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,18 @@ def test_a_sum_says_that_rounding_has_left_something_of_a_zero(value: float, tex
 )
 def test_a_narrow_cell_keeps_one_digit_of_a_number_with_an_exponent(value: object, text: str) -> None:
     assert brief(value) == text
+
+
+@pytest.mark.parametrize(
+    ("left", "kind", "expected"),
+    [(1e-10, np.float64, 0.0), (1e-7, np.float64, 1e-7), (1e-7, np.float32, 0.0), (1e-5, np.float32, 1e-5)],
+)
+def test_a_sum_is_zero_where_only_the_rounding_of_its_numbers_is_left(left: float, kind: type, expected: float) -> None:
+    added: np.ndarray = np.array([1.0, -1.0, left], dtype=kind)
+    assert total(added) == pytest.approx(expected, rel=1e-6)
+    assert total(added.astype(np.float64)) == pytest.approx(expected, rel=1e-6), "wherever they are held"
+
+
+def test_sums_of_no_numbers_and_of_huge_ones() -> None:
+    assert total(np.empty(0)) == 0.0
+    assert total(np.array([1e300, -1e290])) == 1e300 - 1e290
