@@ -95,7 +95,6 @@ class Application(QObject):
         super().__init__()
         self.paths = paths
         self._hooks = hooks
-        self._refreshed: tuple[object, ...] = ()
         self.preferences = PreferenceStore(preferences, paths.preferences, self)
         let_sliders_speak()
         self.look = Look(app, preferences.theme, preferences.scale, self)
@@ -232,10 +231,7 @@ class Application(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        stamp = self.workspace.view.stamp(calmly=True), self.player.busy
-        if stamp != self._refreshed or not self.workspace.view.hurries:  # ten times a second while a run hurries on
-            self._refreshed = stamp
-            self.actions.refresh()
+        self.actions.refresh()
         self.startup.dismiss_welcome()
         if self._hooks is not None:
             for report in self._hooks.take_reports():

@@ -66,10 +66,10 @@ LEARN = Experience(
     name=tr("Watch it learn"),
     settings={"seed": 7},
     acts=(
-        Act(updates=2, speed=2.0, text=tr(
+        Act(updates=1, speed=0.125, text=tr(
             "Eight actions are drawn, each gets its reward, and the bars of those above the mean grow."
         )),
-        Act(updates=30, speed=10.0, text=tr("Update after update the policy climbs onto action 7, which pays most.")),
+        Act(updates=31, speed=10.0, text=tr("Update after update the policy climbs onto action 7, which pays most.")),
     ),
     then=tr(
         "Drag the diamond of action 7 down to 0 and press Space: within a hundred updates the policy has left it."

@@ -22,7 +22,7 @@ from app.panels.spec import PanelSpec
 from app.plotting.export import Paper, image_of
 from app.theme import look
 from app.workspace.cursor import Cursor
-from app.workspace.film import update_film
+from app.workspace.film import SLOWEST, update_film
 from app.workspace.player import STAGED_SPEED
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
@@ -42,8 +42,9 @@ class FilmChoice(FilmLook):
     Attributes:
         spec: the panel's row of the registry; None for the one that plays the film of this kind of run.
         steps: the updates, one after the other; None for the last.
-        speed: updates a second; None for as long as the film of each takes by itself. Up to two a second their stages
-            play, above that each update is one picture.
+        speed: updates a second; None for as long as the film of each takes by itself, and one update alone for as
+            long as a person needs who has never seen it. Up to two a second their stages play, above that each update
+            is one picture.
     """
 
     spec: PanelSpec[Panel] | None = None
@@ -73,7 +74,7 @@ def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, r
     """
     made: list[Shot] = []
     for step in steps:
-        made += _shots_of(step, passes(step), speed, rate)
+        made += _shots_of(step, passes(step), speed, rate, alone=len(steps) == 1)
         if len(made) > MOST:
             raise GrpoError(
                 tr(
@@ -84,10 +85,11 @@ def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, r
     return [*made[:-1], Shot(cursor=last.cursor, milliseconds=last.milliseconds + round(1000 * AT_END))]
 
 
-def _shots_of(step: int, passes: int, speed: float | None, rate: float) -> list[Shot]:
+def _shots_of(step: int, passes: int, speed: float | None, rate: float, *, alone: bool) -> list[Shot]:
     if speed is not None and speed > STAGED_SPEED:
         return [Shot(cursor=Cursor(step=step), milliseconds=round(1000 / speed))]
-    film = update_film(step, passes, math.inf if speed is None else 1 / speed)
+    usual = SLOWEST if alone else math.inf
+    film = update_film(step, passes, usual if speed is None else 1 / speed)
     count = max(math.ceil(film.seconds * rate), 1)
     ends = [round(1000 * min((n + 1) / rate, film.seconds)) for n in range(count)]
     playing = [
@@ -139,7 +141,7 @@ def _pictures(
     spec = choice.spec or usual
     with closing(Studio(workspace)) as studio:
         workspace.move_to(planned[0].cursor.step)
-        panel = studio.panel(spec, usual_size(spec, choice.scale), fixed=choice.size is not None)
+        panel = studio.panel(spec, usual_size(spec, choice.scale), fixed=True)
         try:
             below = _fit(panel, choice, planned)
             with without_controls(panel):
@@ -152,15 +154,13 @@ def _pictures(
 
 def _fit(panel: Panel, choice: FilmChoice, planned: list[Shot]) -> int:
     """Give the panel its size; returns the height of the captions, one for all so that nothing jumps."""
-    width = choice.size[0] if choice.size else panel.width()
     ends = {planned[0].cursor.step, planned[-1].cursor.step}
     below = 0
     for step in sorted(ends):
         panel.workspace.move_to(step)
         settle(panel)
-        below = max(below, _paper(panel, choice).caption_height(width))
-    if choice.size is not None:
-        panel.resize(QSize(width, height_above_caption(choice.size, below)))
+        below = max(below, _paper(panel, choice).caption_height(choice.pixels[0]))
+    panel.resize(QSize(choice.pixels[0], height_above_caption(choice.pixels, below)))
     return below
 
 

@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--rate", metavar="X", default="20", help="pictures a second, 1 to 60 (default 20)")
     parser.add_argument("--theme", choices=THEMES, default="light")
-    parser.add_argument("--size", metavar="WxH", help="of the pictures in pixels (default what suits the panel)")
+    parser.add_argument("--size", metavar="WxH", help="of the pictures in pixels (default 1280x720)")
     parser.add_argument("--scale", default="1", metavar="X", help="of everything in it, 0.8 to 2.5 (default 1)")
     parser.add_argument("--no-caption", action="store_true", help="no line with update, settings, seed and version")
     parser.add_argument("--force", action="store_true", help="replace what exists")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SIZE = (1280, 720)
+"""Pixels of a picture at 100 %, caption included, where no size is chosen."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FilmLook:
@@ -11,7 +14,7 @@ class FilmLook:
 
     Attributes:
         rate: pictures a second, where something moves.
-        size: of a whole picture in pixels; None for what suits what is filmed.
+        size: of a whole picture in pixels; None for :data:`SIZE`, as large as everything in it.
         theme: its name.
         scale: 1 = 100 %.
         caption: whether a line below says what is seen, with seed and version.
@@ -22,3 +25,8 @@ class FilmLook:
     theme: str = "light"
     scale: float = 1.0
     caption: bool = True
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        """Width and height of a whole picture."""
+        return self.size or (round(SIZE[0] * self.scale), round(SIZE[1] * self.scale))

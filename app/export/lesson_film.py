@@ -30,8 +30,6 @@ from grpo_core.learners import NO_TORCH
 from grpo_core.lessons import Lesson, Prediction, spoken
 from grpo_core.text import tr
 
-SIZE = (1280, 720)
-"""Pixels of a picture at 100 %, caption included."""
 LEAST_SECONDS = 4.0
 """For which a question, or a step, stands at least."""
 WORDS_A_SECOND = 2.5
@@ -122,7 +120,7 @@ class LessonFilm:
             GrpoError: a step cannot be computed.
         """
         player, reveal = self.stage.player, self.stage.player.reveal
-        width, height = self._film_look.size or tuple(round(side * self._film_look.scale) for side in SIZE)
+        width, height = self._film_look.pixels
         player.open(self._lesson)
         below = self._paper().caption_height(width)
         self.stage.screen.widget.resize(QSize(width, height_above_caption((width, height), below)))

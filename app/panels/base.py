@@ -32,8 +32,6 @@ class Panel(QWidget):
     Attributes:
         id, title: its stable name and the one that people read, given by its row of the registry of panels; empty for
             a panel that is part of something else.
-        calm: its numbers are read, so that they change ten times a second at most while a run goes on.
-        alternate: while a run goes on it draws in every second frame at most, for what is new in one is a pixel wide.
         plans: it shows settings of the next update.
         films: it shows the film within a stage.
         controls_are_content: what can be operated in it is what it shows, so that pictures of it hold it.
@@ -45,8 +43,6 @@ class Panel(QWidget):
     """
 
     row_changed = Signal()
-    calm = False
-    alternate = False
     plans = True
     films = False
     controls_are_content = False
@@ -56,12 +52,11 @@ class Panel(QWidget):
         super().__init__(parent)
         self.workspace = workspace
         self._drawn: tuple[object, ...] | None = None
-        self._drew_last = False
-        """Whether it drew in the frame before."""
         self.id = self.title = ""
         self._described = 0.0
         self.row_height = 0
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAutoFillBackground(True)  # so that Qt paints neither the dock nor the window below it
         workspace.frame.connect(self.on_frame)
 
     def set_identity(self, id: str, title: str) -> None:
@@ -70,23 +65,20 @@ class Panel(QWidget):
         self.setObjectName(id)
         self.setAccessibleName(title)
 
+    @property
+    def place_drawn(self) -> object:
+        """:attr:`View.place` of what it shows; None where it has to be drawn anew."""
+        return None if self._drawn is None else self._drawn[0]
+
     def on_frame(self) -> None:
         """A frame is due: draw if something that could show has changed and anybody could see it."""
         if not self.seen:
             return
         view = self.workspace.view
-        stamp = view.stamp(calmly=self.calm, planned=self.plans, filmed=self.films)
-        drew_last, self._drew_last = self._drew_last, False
+        stamp = view.stamp(planned=self.plans, filmed=self.films)
         if stamp == self._drawn:
             return
-        if view.hurries and self._drawn is not None and stamp[1:] == self._drawn[1:]:  # only the update is another
-            if self.alternate and drew_last:
-                return
-            if self.calm:
-                if not self.workspace.turns.take(self):
-                    return
-                view = self.workspace.calm_view
-        self._drawn, self._drew_last = stamp, True
+        self._drawn = stamp
         self.draw(view)
         self._describe(view)
 

@@ -32,7 +32,7 @@ MOST_INPUTS = 60
 class ExplainPanel(Panel):
     """The number that was asked for last, and the way back through those before it."""
 
-    calm, plans = True, False
+    plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -32,9 +32,10 @@ LONGEST_AGO = 1000
 
 
 def _revealed(name: str, view: View) -> bool:
-    """Whether the stage under the cursor has come to this number: rewards come with the scores, the rest at the end."""
-    stage = view.cursor.stage
-    return stage is Stage.UPDATE or (stage >= Stage.SCORE and METRICS[name].scored)
+    """Whether the stage under the cursor has come to this number: rewards come with the scores, the rest with the last
+    pass."""
+    at_the_end = view.cursor.next_stage(max(view.step.passes, 1)) is None
+    return at_the_end or (view.cursor.stage >= Stage.SCORE and METRICS[name].scored)
 
 
 def numbers_of(view: View) -> dict[str, float]:
@@ -76,7 +77,7 @@ def _held_out(view: View) -> tuple[str, str]:
 class MetricsPanel(Panel):
     """Up to six cards of equal width, as many as find room, so that nothing jumps when digits change."""
 
-    calm, plans = True, False
+    plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

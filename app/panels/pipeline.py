@@ -34,7 +34,7 @@ CHANGE_MS = 7000
 class PipelinePanel(Panel):
     """Where in the update the eye is, and what the loss is made of there."""
 
-    calm, plans = True, False
+    plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

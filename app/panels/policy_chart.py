@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.panels.policy_data import PolicyPicture
 from app.panels.policy_film import (
+    BELOW,
     CENTRING,
     POLICY,
     REWARDS,
@@ -18,6 +19,7 @@ from app.panels.policy_film import (
     marks,
     mean_share,
     stem_heights,
+    weights,
 )
 from app.panels.policy_words import in_fewer_words, stage_sentence
 from app.plotting.axis import Scale
@@ -87,6 +89,8 @@ def policy_picture(
     lanes = [_samples(what), _policy(what, here, highest, guess), below]
     if what.rewards is not None:
         lanes.insert(0, _rewards(what, what.rewards))
+    shares = weights(what)
+    lanes = [replace(lane, weight=shares[lane.key if lane.key in shares else BELOW]) for lane in lanes]
     return LanePicture(
         names=what.names, label=tr("action"), lanes=tuple(lanes), sentence=stage_sentence(what),
         shorter=in_fewer_words(what), chosen=here, moment=what.number, marks=marks(what), table_order=ORDER,
@@ -122,7 +126,7 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
         series = REWARD.with_heights(bright, values=rewards), UNDRAWN.with_heights(dim)
     mean = None if drawn is None else drawn.mean
     return Lane(
-        key=REWARDS, title=tr("Reward R(a)"), hint=tr("drag a diamond"), invites=True, symbol="R", weight=74,
+        key=REWARDS, title=tr("Reward R(a)"), hint=tr("drag a diamond"), invites=True, symbol="R",
         picture=_bars(what, *series, reach=1.0),
         level=mean, level_share=mean_share(what.stage, what.progress),
         level_text="" if mean is None else tr("mean of the draws {mean}").format(mean=shown(mean)),
@@ -138,9 +142,7 @@ def _samples(what: PolicyPicture) -> Lane:
         counts = landed(what.draws, what.stage, what.progress)
         hint = tr("{count} draws").format(count=len(what.draws.order))
     series = DRAWN.with_heights(counts, values=counts if what.draws is not None else np.empty(0))
-    return Lane(
-        key=SAMPLES, title=tr("Samples"), hint=hint, symbol="n", weight=34, ruled=False, picture=_bars(what, series)
-    )
+    return Lane(key=SAMPLES, title=tr("Samples"), hint=hint, symbol="n", ruled=False, picture=_bars(what, series))
 
 
 def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess | None) -> Lane:
@@ -163,7 +165,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
     predicted = "" if height is None else tr("your prediction {height}").format(height=shown(height))
     return Lane(
         key=POLICY, title=tr("Policy π(a)"), hint=tr("drag your prediction") if asks else tr("on its own scale"),
-        symbol="π", weight=92, cap=1.0, noted=True, picture=picture, ghosts=what.earlier.probabilities, invites=asks,
+        symbol="π", cap=1.0, noted=True, picture=picture, ghosts=what.earlier.probabilities, invites=asks,
         level=height, level_text=predicted, level_brief=predicted, level_meaning="text", level_over=True,
         asks_level=asks,
     )  # fmt: skip
@@ -181,7 +183,7 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
         kept=(int(np.abs(what.change).argmax()),),
     )  # fmt: skip
     return Lane(
-        key=CHANGE, title=tr("Change Δπ"), hint=tr("by this update"), symbol="Δπ", weight=76, symmetric=True,
+        key=CHANGE, title=tr("Change Δπ"), hint=tr("by this update"), symbol="Δπ", symmetric=True,
         noted=True, picture=picture,
     )  # fmt: skip
 
@@ -203,7 +205,7 @@ def _advantages(what: PolicyPicture) -> Lane:
         kept=tuple(np.flatnonzero(np.isfinite(gained)).tolist()),
     )  # fmt: skip
     return Lane(
-        key=ADVANTAGE, title=tr("Advantage A"), hint=tr("of the draws"), symbol="A", weight=76, symmetric=True,
+        key=ADVANTAGE, title=tr("Advantage A"), hint=tr("of the draws"), symbol="A", symmetric=True,
         noted=True, picture=picture,
     )  # fmt: skip
 

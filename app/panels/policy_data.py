@@ -73,6 +73,7 @@ class PolicyPicture:
         stage, passed, progress: how much of it is revealed; ``passed`` is −1 where the whole update is shown.
         passes: of the update, 0 at update 0.
         clip: by how much the ratio may fall below and rise above 1 before it is clipped; None where no clip acts.
+        quick: its film is too short for the lanes to make room for a stage.
         about_mean: whether the advantage begins with the reward minus the group's mean.
         earlier: where earlier runs ended.
     """
@@ -91,6 +92,7 @@ class PolicyPicture:
     passes: int
     clip: tuple[float, float] | None
     about_mean: bool
+    quick: bool = False
     earlier: EarlierEnds = NO_EARLIER
 
     @property
@@ -110,6 +112,8 @@ def picture(
     passed: int = -1,
     progress: float = 1.0,
     earlier: EarlierEnds = NO_EARLIER,
+    *,
+    quick: bool = False,
 ) -> PolicyPicture | None:
     """The picture of ``context``; None where the policy's full distribution is not recorded.
 
@@ -120,6 +124,7 @@ def picture(
         passed: the pass at which the cursor stands, −1 for the whole update.
         progress: how far the film of the stage has played.
         earlier: where earlier runs ended.
+        quick: that film is too short for the lanes to make room for a stage.
     """
     if view.now is None or view.old is None or context >= len(view.now):
         return None
@@ -143,6 +148,7 @@ def picture(
         passes=view.passes,
         clip=(objective.clip_low, objective.clip_high) if objective.surrogate == "clip" else None,
         about_mean=objective.baseline == "group_mean",
+        quick=quick,
         earlier=earlier,
     )
 

@@ -22,6 +22,42 @@ CENTRING = 0.4
 """Share of the stage Normalize in which stems grow to the reward minus the mean; then they are stretched."""
 SAMPLES, REWARDS, POLICY = "samples", "rewards", "policy"
 """Keys of the lanes between which marks move."""
+BELOW = "below"
+"""The lane below the policy: advantages in the stage Normalize, else changes."""
+WEIGHTS = {REWARDS: 74.0, SAMPLES: 34.0, POLICY: 92.0, BELOW: 76.0}
+"""Shares of the height that the lanes have where an update is shown whole."""
+STAGE_WEIGHTS = {
+    Stage.SAMPLE: {REWARDS: 42.0, SAMPLES: 96.0, POLICY: 112.0, BELOW: 26.0},
+    Stage.SCORE: {REWARDS: 136.0, SAMPLES: 62.0, POLICY: 52.0, BELOW: 26.0},
+    Stage.NORMALIZE: {REWARDS: 84.0, SAMPLES: 26.0, POLICY: 38.0, BELOW: 128.0},
+    Stage.UPDATE: {REWARDS: 36.0, SAMPLES: 26.0, POLICY: 112.0, BELOW: 102.0},
+}
+"""The same while a stage is shown: the lanes that it is about take the room."""
+GROWING = 0.15
+"""Share of a stage's film, at its begin, in which the lanes take their heights; after the last they take it back."""
+
+
+def weights(picture: PolicyPicture) -> dict[str, float]:
+    """Share of the height that each lane has at the moment that ``picture`` shows."""
+    stage, progress = picture.stage, picture.progress
+    whole = stage is Stage.UPDATE and picture.passed < 0 and progress >= 1
+    if picture.draws is None or picture.quick or whole:
+        return WEIGHTS
+    if progress >= 1:  # a stage that stands still
+        return STAGE_WEIGHTS[stage]
+    last = stage is Stage.UPDATE and picture.passed in (-1, picture.passes - 1)
+    if last and progress > 1 - GROWING:
+        return _mixed(STAGE_WEIGHTS[stage], WEIGHTS, (progress - 1 + GROWING) / GROWING)
+    if stage is Stage.UPDATE and picture.passed > 0:
+        return STAGE_WEIGHTS[stage]
+    before = WEIGHTS if stage is Stage.SAMPLE else STAGE_WEIGHTS[Stage(stage - 1)]
+    return _mixed(before, STAGE_WEIGHTS[stage], min(progress / GROWING, 1.0))
+
+
+def _mixed(one: dict[str, float], other: dict[str, float], share: float) -> dict[str, float]:
+    """Weights on the way from ``one`` to ``other``, slow at both ends of it."""
+    eased = share * share * (3 - 2 * share)
+    return {lane: weight + eased * (other[lane] - weight) for lane, weight in one.items()}
 
 
 def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:

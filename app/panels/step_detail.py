@@ -32,7 +32,7 @@ NONE_YET = tr("One row a sample appears here with every number of the update. Pr
 class StepDetailPanel(Panel):
     """A table that follows the cursor; a cell explains itself on Return, E or a double click."""
 
-    calm, plans = True, False
+    plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QFontMetrics,
+    QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -20,7 +21,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QToolTip, Q
 
 from app.panels.base import Panel
 from app.plotting.numbers import shown
-from app.theme.labels import Label, RichLabel, plain_tip, rich_tip
+from app.theme.labels import Label, plain_tip, rich_tip
 from app.workspace.events import EVENTS, next_event
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -160,6 +161,36 @@ class TimelineTrack(QWidget):
             super().keyPressEvent(event)
 
 
+class PlaceLabel(Label):
+    """Which update is shown, of how many; the number is bold.
+
+    Painted here, since Qt paints a label with markup once more after each frame.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[str] = []
+
+    def show_place(self, text: str) -> None:
+        """Show ``text``, in which one part may stand between ``<b>`` and ``</b>``."""
+        self._parts = text.replace("</b>", "<b>").split("<b>")
+        self.setText("".join(self._parts))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self.palette().windowText().color())
+        parts = list(enumerate(self._parts))
+        left = 0.0
+        for place, part in parts if self.isLeftToRight() else reversed(parts):
+            font = self.font()
+            font.setBold(place % 2 == 1)
+            painter.setFont(font)
+            width = QFontMetricsF(font).horizontalAdvance(part)
+            room = QRectF(left, 0, width + 1, self.height())
+            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, part)
+            left += width
+
+
 class TimelinePanel(Panel):
     """Where the cursor stands among all updates, what is marked there, and the way to the next event.
 
@@ -172,7 +203,7 @@ class TimelinePanel(Panel):
         super().__init__(workspace, parent)
         self._sized: tuple[object, ...] | None = None
         """What the widths of the texts were last reckoned from."""
-        self.place = RichLabel()
+        self.place = PlaceLabel()
         self.track = TimelineTrack()
         self.track.moved.connect(workspace.move_to)
         self.track.walked.connect(self._on_walked)
@@ -194,7 +225,7 @@ class TimelinePanel(Panel):
 
     def draw(self, view: View) -> None:
         verb = VERBS[0] if view.following else VERBS[1]
-        self.place.setText(
+        self.place.show_place(
             tr("{verb} <b>{step:,}</b> of {head:,}").format(
                 verb=verb, step=view.run.label(view.cursor.step), head=view.run.label(view.head)
             )

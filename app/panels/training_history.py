@@ -47,7 +47,6 @@ class TrainingHistoryPanel(Panel):
     run_wanted = Signal(object, str)
     queue_wanted = Signal(object, object, int)
     plans = False
-    alternate = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from PySide6.QtCore import QChildEvent, QEvent, Qt, Signal, Slot
+from PySide6.QtCore import QChildEvent, QCoreApplication, QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
@@ -53,6 +53,11 @@ class MainWindow(QMainWindow):
         self.workspace = workspace
         self.may_close = False
         self._opened: tuple[str, QWidget | None] = ("", None)
+        self._flush_waits = False
+        """Qt has asked to paint a frame before all of it was drawn."""
+        self._paint = QTimer(self)
+        self._paint.setSingleShot(True)
+        self._paint.timeout.connect(self._on_paint)
         self.setWindowTitle("GRPO Lab")
         self.setAcceptDrops(True)
         self.setDockNestingEnabled(True)
@@ -72,6 +77,7 @@ class MainWindow(QMainWindow):
         self.arranged.connect(self._room.forget)
         self.messages = MessageBar(self)
         self.overlay = MessageOverlay(self, self.messages, lambda: workspace.scale)
+        workspace.frame.connect(self._on_frame)
         workspace.frame.connect(self.overlay.lift)
         self.explain_homes = ExplainHomes(
             self, workspace, self.docks[EXPLAIN.id], self.panels.of(EXPLAIN),
@@ -81,6 +87,24 @@ class MainWindow(QMainWindow):
         self.arranged.connect(self.explain_homes.close)
         self.resize(1366, 768)
         arrange(self, self.docks)
+
+    @Slot()
+    def _on_frame(self) -> None:
+        """Paint the frame in one go once it is drawn, and after input that has come meanwhile."""
+        self._paint.start(0)
+
+    def event(self, event: QEvent) -> bool:
+        """Hold back painting while a frame is drawn: the scene of each plot asks for a flush of its own, at once."""
+        if event.type() is QEvent.Type.UpdateRequest and self._paint.isActive():
+            self._flush_waits = True
+            return True
+        return super().event(event)
+
+    @Slot()
+    def _on_paint(self) -> None:
+        if self._flush_waits:
+            self._flush_waits = False
+            QCoreApplication.sendEvent(self, QEvent(QEvent.Type.UpdateRequest))
 
     def _hold(self, spec: PanelSpec[Panel], panel: Panel) -> None:
         if spec.id in self.docks:

@@ -23,8 +23,8 @@ from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 SPEEDS: tuple[tuple[str, float | None], ...] = (
-    ("1 / s", 1.0), ("2 / s", 2.0), ("5 / s", 5.0), ("10 / s", 10.0), ("30 / s", 30.0), ("60 / s", 60.0),
-    (tr("max"), None),
+    ("1 / 8 s", 0.125), ("1 / 4 s", 0.25), ("1 / s", 1.0), ("2 / s", 2.0), ("5 / s", 5.0), ("10 / s", 10.0),
+    ("30 / s", 30.0), ("60 / s", 60.0), (tr("max"), None),
 )  # fmt: skip
 LENGTHS: tuple[tuple[str, int | None], ...] = (
     (tr("50 updates"), 50), (tr("150 updates"), 150), (tr("200 updates"), 200), (tr("1,000 updates"), 1000),
@@ -62,8 +62,6 @@ class Transport(QToolBar):
         self._of_training: list[QAction] = []
         self._short: dict[QToolButton, int] = {}
         """Button that shows its icon alone -> pixels that its text would take."""
-        self._beat: object = None
-        """Where the run stood when a frame last said something of it."""
         self._fitted: tuple[object, ...] | None = None
         """What the toolbar was fitted for when a frame last did so."""
         self.dress(1.0)
@@ -294,10 +292,6 @@ class Transport(QToolBar):
         run = self._workspace.run
         if run is None:
             return
-        view = self._workspace.view
-        if view.hurries and view.calm is self._beat:  # nobody reads sixty sizes a second
-            return
-        self._beat = view.calm
         self._show_seed()
         origin = (
             tr("recorded") if is_example(run.path) or run.is_recorded else tr("saved") if run.saved else tr("autosaved")

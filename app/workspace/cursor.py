@@ -24,21 +24,23 @@ class Cursor:
         stage: how much of it is revealed.
         passed: the inner pass that is shown, counted from 0; −1 stands for the last, whatever their number.
         progress: how far the film of that stage has played, from 0 to 1; 1 where no film plays.
+        quick: that film is too short for anything to make room for the stage.
     """
 
     step: int = 0
     stage: Stage = Stage.UPDATE
     passed: int = -1
     progress: float = 1.0
+    quick: bool = False
 
     @property
     def still(self) -> Cursor:
         """This cursor with the film of its stage played to the end."""
-        return self if self.progress == 1.0 else replace(self, progress=1.0)
+        return self if self.progress == 1.0 else replace(self, progress=1.0, quick=False)
 
     def at(self, step: int) -> Cursor:
         """This cursor at another update, whose stages are all revealed."""
-        return replace(self, step=step, stage=Stage.UPDATE, passed=-1, progress=1.0)
+        return replace(self, step=step, stage=Stage.UPDATE, passed=-1, progress=1.0, quick=False)
 
     def pass_of(self, passes: int) -> int:
         """The pass shown, counted from 0, of an update that has ``passes``."""

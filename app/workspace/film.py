@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from app.workspace.cursor import Cursor, Stage
@@ -12,8 +13,14 @@ BEATS = (Stage.SAMPLE, Stage.NORMALIZE, Stage.UPDATE)
 """The stages that play where an update has less than a second."""
 WHOLE = 1.0
 """Seconds an update from which on all stages play."""
+SHORT = 1.2
+"""Seconds below which the film of a whole update is too short for lanes that grow and shrink."""
+LONGEST = 7.0
+"""Seconds that the film of an update takes at most, at the lowest speeds, and that of the first update of a tour."""
 PLAYED = 0.9
 """Share of an update's time in which its film plays; then it stands still until the next one comes."""
+SLOWEST = LONGEST / PLAYED
+"""Seconds an update from which on its film is as long as it gets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +49,11 @@ class Film:
         """How long it plays."""
         return sum(part.seconds for part in self.parts)
 
+    @property
+    def quick(self) -> bool:
+        """Whether several stages go by in less than a person can follow."""
+        return len(self.parts) > 1 and self.seconds < SHORT
+
     def at(self, seconds: float) -> Cursor:
         """Where the cursor stands after so many seconds; the end stays as it is."""
         for part in self.parts:
@@ -61,11 +73,14 @@ class Film:
 
 
 def update_film(step: int, passes: int, interval: float) -> Film:
-    """The film of a whole update that fits into ``interval`` seconds: all stages, or three beats."""
+    """The film of a whole update that fits into ``interval`` seconds: all stages, or three beats.
+
+    An infinite interval gives the usual length, the sum of :data:`SECONDS`.
+    """
     stages = tuple(Stage) if interval >= WHOLE else BEATS
     parts = [part for stage in stages for part in _parts(stage, range(passes))]
     whole = sum(part.seconds for part in parts)
-    speed = min(PLAYED * interval / whole, 1.0)
+    speed = min(PLAYED * interval, LONGEST) / whole if math.isfinite(interval) else 1.0
     return Film(
         step=step,
         parts=tuple(

@@ -76,6 +76,11 @@ class FilmClock(QObject):
         self.film = None
 
     @property
+    def whole(self) -> bool:
+        """Whether the film of a whole update plays, not that of one stage."""
+        return self.playing and self._whole
+
+    @property
     def paused(self) -> bool:
         """Whether a film stands still within an update that is still shown as it was left."""
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
@@ -119,5 +124,5 @@ class FilmClock(QObject):
         if here.step != self._workspace.cursor.step:
             self.end()
             return
-        self._workspace.show_stage(here.stage, here.passed, here.progress)
+        self._workspace.show_stage(here.stage, here.passed, here.progress, quick=self.film.quick)
         self._shown = self._workspace.cursor

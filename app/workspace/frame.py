@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 INTERVAL_MS = 1000 / 60
+"""Between two deadlines: each is one interval after the one before, so that frames are as even as the screen."""
 REST = 0.25
 """Share of a frame's processor time for which the thread rests after it: time for whatever else the window does."""
 LONGEST_REST_MS = 8.0
 """However long a frame took, input that came meanwhile is not what waits for the next one."""
-PAINTED = QEvent.Type.User
-AFTER_PAINTING = -10
-"""Priority of an event that is to come after Qt's own request to paint, which has −1."""
 
 
 class FrameTimer(QObject):
@@ -28,7 +26,7 @@ class FrameTimer(QObject):
 
     Signals:
         tick: a frame is due.
-        drawn: the frame that was due is drawn, and painted where Qt paints by events.
+        drawn: the frame that was due is drawn and painted.
     """
 
     tick = Signal()
@@ -38,13 +36,15 @@ class FrameTimer(QObject):
         super().__init__(parent)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._on_timeout)
         self.shared = False
         self._wanted = False
         self._live = False
         self._drawing = False
-        self._began = 0.0
-        self._spent = 0.0
+        self._began = self._spent = 0.0
+        self._deadline = 0.0
+        """Milliseconds on the clock of :func:`time.perf_counter` at which the frame was due, or the next one is."""
 
     @property
     def due(self) -> bool:
@@ -60,31 +60,43 @@ class FrameTimer(QObject):
     def set_live(self, live: bool) -> None:
         """Tick on and on while updates may arrive."""
         self._live = live
-        self._timer.setTimerType(Qt.TimerType.PreciseTimer if live else Qt.TimerType.CoarseTimer)
         if live:
             self.request()
 
     @Slot()
     def _on_timeout(self) -> None:
+        if self._drawing:
+            self._finish()
+            return
         if not (self._wanted or self._live):
             return
         self._wanted = False
         self._drawing = True
         self._began, self._spent = time.perf_counter(), time.thread_time()
-        QCoreApplication.postEvent(self, QEvent(PAINTED), AFTER_PAINTING)  # first: it comes even if drawing fails
-        self.tick.emit()
+        if 1000 * self._began - self._deadline > INTERVAL_MS:  # after a rest
+            self._deadline = 1000 * self._began
+        try:
+            self.tick.emit()
+        finally:
+            if self._drawing:  # not stopped meanwhile
+                self._timer.start(0)  # after whoever paints, who has started one during the tick
 
-    def customEvent(self, event: QEvent) -> None:
-        """The event that comes after painting."""
-        if self._drawing:  # not stopped meanwhile
-            self._drawing = False
-            self._timer.start(round(self.rest(1000 * (time.thread_time() - self._spent))))
+    def _finish(self) -> None:
+        self._drawing = False
+        self._timer.start(round(self.rest(1000 * (time.thread_time() - self._spent))))
         self.drawn.emit()
 
     def rest(self, spent: float) -> float:
-        """Milliseconds to wait after a frame that took ``spent`` milliseconds of processor time."""
-        took = 1000 * (time.perf_counter() - self._began)
-        return max(INTERVAL_MS - took, took if self.shared else min(REST * spent, LONGEST_REST_MS))
+        """Milliseconds to wait after a frame that took ``spent`` milliseconds of processor time.
+
+        The next deadline is an interval after the last one; a frame that was late by more than that begins anew.
+        """
+        now = 1000 * time.perf_counter()
+        took = now - 1000 * self._began
+        least = took if self.shared else min(REST * spent, LONGEST_REST_MS)
+        due = self._deadline + INTERVAL_MS
+        self._deadline = due if due >= now + least else now + least
+        return max(self._deadline - now, 0.0)
 
     def stop(self) -> None:
         """No more frames."""

@@ -22,6 +22,8 @@ from grpo_core.progress import Progress
 STAGED_SPEED = 2.0
 """At this many updates per second and below, the stages of an update play one after the other."""
 FASTEST_REPLAY = 30.0
+MOST_SHOWN = 10.0
+"""Recorded updates a second that are shown: where more are replayed, some are passed over."""
 MOVING = (State.PREPARING, State.RUNNING, State.STOPPING)
 
 
@@ -64,8 +66,9 @@ class Player(QObject):
         self.film = FilmClock(workspace, parent=self)
         self.film.changed.connect(self.changed)
         self.film.finished.connect(self._on_film_finished)
-        self._run_on = self._run_after_film = False
+        self._run_on = self._run_after_film = self._by_hand = False
         self._ordered = False
+        self._stride = 1
         self._begin: Stage | None = None
         self.prepare: Callable[[], None] = _nothing
         controller.state_changed.connect(self._on_state)
@@ -118,12 +121,16 @@ class Player(QObject):
         self.starting.emit()
         self._stop_replay()
         self._run_after_film = False
+        impatient = self.film.whole  # pressed again while the film of the last step plays
         if self._half_revealed:
             self._reveal()
-        elif self._behind:
+            if not impatient:
+                return
+        if self._behind:
             self._workspace.move_to(self._workspace.cursor.step + 1)
+            self._play_update(by_hand=True)
         else:
-            self._compute(1)
+            self._compute(1, by_hand=True)
 
     @Slot()
     def step_back(self) -> None:
@@ -211,13 +218,14 @@ class Player(QObject):
             begin, self._begin = self._begin, None
             self._show_stage(Cursor(step=self._workspace.cursor.step, stage=begin))
         elif self.mode is Mode.COMPUTING and self._workspace.following:
-            self._play_update()
+            self._play_update(by_hand=self._by_hand)
 
-    def _play_update(self) -> None:
-        """At slow speeds play the film of the update shown."""
-        if self.staged and self.speed is not None and self.speed <= STAGED_SPEED:
-            film = update_film(self._workspace.cursor.step, self._passes, 1 / self.speed)
-            self.film.play(film, whole=True)
+    def _play_update(self, *, by_hand: bool = False) -> None:
+        """Play the film of the update shown at slow speeds, and after a single step at any."""
+        slow = self.speed is not None and self.speed <= STAGED_SPEED
+        if self.staged and (slow or by_hand):
+            interval = 1 / self.speed if self.speed is not None and slow else math.inf
+            self.film.play(update_film(self._workspace.cursor.step, self._passes, interval), whole=True)
 
     def _show_stage(self, here: Cursor) -> None:
         """Reveal a stage: as a film, or at once."""
@@ -265,13 +273,13 @@ class Player(QObject):
         if cursor != Cursor(step=cursor.step):
             self._workspace.show_stage(Stage.UPDATE)
 
-    def _compute(self, updates: int | None, begin: Stage | None = None) -> None:
+    def _compute(self, updates: int | None, begin: Stage | None = None, *, by_hand: bool = False) -> None:
         try:
             self.prepare()
         except GrpoError as error:
             self._workspace.problem.emit(str(error), "error")
             return
-        self._begin = begin
+        self._begin, self._by_hand = begin, by_hand
         self._ordered = True
         self._workspace.follow()
         self._controller.set_speed(self.speed)
@@ -279,13 +287,15 @@ class Player(QObject):
         self.changed.emit()
 
     def _start_replay(self) -> None:
-        self._replay.start(round(1000 / min(self.speed or FASTEST_REPLAY, FASTEST_REPLAY)))
+        speed = min(self.speed or FASTEST_REPLAY, FASTEST_REPLAY)
+        self._stride = max(round(speed / MOST_SHOWN), 1)
+        self._replay.start(round(1000 * self._stride / speed))
         self._enter(Mode.REPLAYING)
 
     @Slot()
     def _on_replay(self) -> None:
         if self._behind:
-            self._workspace.move_to(self._workspace.cursor.step + 1)
+            self._workspace.move_to(self._workspace.cursor.step + self._stride)
             self._play_update()
             return
         run_on = self._run_on

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Slot
 from app.training.controller import Controller, Failure, State
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
+from app.workspace.throttle import Throttle
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
@@ -33,11 +34,12 @@ class Training(QObject):
         self._controller = controller
         self._player = player
         self._leaving: Counter[str] = Counter()  # files still to be closed, by run
+        self._throttle = Throttle()
         self.limit: int | None = None
         self.thin = False
         player.prepare = self.make_ready
         workspace.pull.connect(controller.worker.hold)
-        workspace.pull.connect(self.take)
+        workspace.pull.connect(self._on_pull)
         workspace.drawn.connect(controller.worker.go_on)
         workspace.drawn.connect(controller.look)
         workspace.editing.changed.connect(self._on_edited)
@@ -106,15 +108,30 @@ class Training(QObject):
         self.take()
 
     @Slot()
+    def _on_pull(self) -> None:
+        """Take in new updates at most ten times a second while the run goes on.
+
+        Nothing else changes a run that is shown, so all panels, whenever they draw, show one and the same update.
+        """
+        if self._throttle.ready or not self._workspace.running:
+            self.take()
+        self._follow_progress()
+
     def take(self) -> None:
-        """Take in the updates that have arrived since the last frame."""
+        """Take in the updates that have arrived."""
         run = self._workspace.training
-        self._workspace.progress = None
-        if run is None or self._controller.buffer is None or self._controller.buffer.run_id != run.id:
-            return
-        self._controller.group = self._workspace.watched_group
-        self._take_fresh(run)
-        self._workspace.progress = self._controller.progress
+        if run is not None and self._controller.buffer is not None and self._controller.buffer.run_id == run.id:
+            self._controller.group = self._workspace.watched_group
+            self._take_fresh(run)
+
+    def _follow_progress(self) -> None:
+        """Note how far the update in progress is."""
+        run, buffer = self._workspace.training, self._controller.buffer
+        here = run is not None and buffer is not None and buffer.run_id == run.id
+        progress = self._controller.progress if here else None
+        if progress is not self._workspace.progress:
+            self._workspace.progress = progress
+            self._workspace.request_frame()
 
     def _take_fresh(self, run: RunHandle) -> None:
         self._workspace.share_process(self._controller.worker.in_this_process)
@@ -122,6 +139,7 @@ class Training(QObject):
         self._take_thinned(run)
         if fresh is None:
             return
+        self._throttle.start()
         run.extend(fresh.scalars, fresh.head)
         for step, settings in fresh.changes:
             run.note_settings(step, settings)

@@ -32,8 +32,6 @@ class View:
         theme: the colours.
         scale: the user's scale, 1 = 100 %.
         locked, hidden: the controls that a session forbids to change, or does not show.
-        hurries: the run goes on and is followed, so that calm panels show where it stood at the last beat.
-        calm: where the run and the cursor stood at the last beat; where they stand, unless the run hurries on.
         trials: earlier runs that stand beside the run, the oldest first.
         progress: how far the run's update in progress is, with the completions being sampled; None where it is quick,
             or none is computed. It is no part of the stamp: who shows it looks at it in every frame.
@@ -53,25 +51,26 @@ class View:
     scale: float
     locked: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
-    hurries: bool = False
-    calm: object = None
     trials: tuple[Trial, ...] = ()
     progress: Progress | None = None
 
-    def stamp(self, *, calmly: bool = False, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
+    def stamp(self, *, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
         """Equal stamps look the same; comparing them is all that an unchanged frame costs. The place comes first.
 
         Args:
-            calmly: a run that hurries on is looked at ten times a second only.
             planned: whether the settings of the next update are shown.
             filmed: whether the film within a stage is shown.
         """
-        place = self.calm if calmly else (self.run.version, self.head, self.step, self.cursor.still)
         plans = (self.next_settings, self.wanted, self.locked, self.hidden) if planned else ()
         return (
-            place, self.run.id, self.following, self.selection, self.quantity, self.running, self.theme, self.scale,
-            self.trials, *plans, *((self.cursor.progress,) if filmed else ()),
+            self.place, self.run.id, self.following, self.selection, self.quantity, self.running, self.theme,
+            self.scale, self.trials, *plans, *((self.cursor.progress,) if filmed else ()),
         )  # fmt: skip
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """The run's data and the update that is shown, with as much of it as is revealed."""
+        return self.run.version, self.head, self.step, self.cursor.still
 
     @property
     def at_head(self) -> bool:

@@ -13,11 +13,9 @@ from app.workspace.editing import Editing
 from app.workspace.examination import Examination
 from app.workspace.explained import at_selection, in_pass
 from app.workspace.frame import FrameTimer
-from app.workspace.pulse import Pulse
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import StepView, StepViews
 from app.workspace.trials import Trials
-from app.workspace.turns import Turns
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
@@ -45,7 +43,6 @@ class Workspace(QObject):
         watched_group: the group whose completions are to be told while they are sampled.
         jobs: computes experiments.
         examination: looks for faults in recorded runs.
-        turns: which calm panel draws in a frame while a run hurries on.
         approach: leads the cursor to updates that take long to read; None where it goes everywhere at once.
 
     Signals:
@@ -96,9 +93,8 @@ class Workspace(QObject):
         self.approach: Approach | None = None
         self._views = StepViews()
         self._view: View | None = None
-        self._calm_view: View | None = None
-        self._pulse = Pulse()
-        self.turns = Turns()
+        self._changed = False
+        """Whether something was changed since the last frame began."""
         self._timer = FrameTimer(self)
         self._timer.tick.connect(self._on_tick)
         self._timer.drawn.connect(self.drawn)
@@ -112,23 +108,12 @@ class Workspace(QObject):
             self._view = self._build()
         return self._view
 
-    @property
-    def calm_view(self) -> View:
-        """The state at the last beat while the run hurries on, otherwise as of now: what calm panels draw."""
-        view = self.view
-        return view if self._calm_view is None or self._calm_view.run is not view.run else self._calm_view
-
     def _build(self) -> View:
         assert self.run is not None, "a window always has an active run"
         step_view = self._step_view(self.run)
         running = self.running and (self.training is None or self.training is self.run)
-        place = (self.run.version, self.run.head, step_view, self.cursor.still)
-        hurries = running and self.following and self.cursor == Cursor(step=self.cursor.step)
-        calm = self._pulse.shown(place, hurries=hurries)
-        view = View(
+        return View(
             run=self.run,
-            hurries=hurries,
-            calm=calm,
             head=self.run.head,
             step=step_view,
             cursor=self.cursor,
@@ -145,9 +130,6 @@ class Workspace(QObject):
             trials=self.trials.of(self.run, self.runs, growing=self.running),
             progress=self.progress if self.run is self.training else None,
         )
-        if calm is place:
-            self._calm_view = view
-        return view
 
     def _step_view(self, run: RunHandle) -> StepView:
         try:
@@ -219,14 +201,14 @@ class Workspace(QObject):
         """Go to the head and stay there."""
         self.move_to(self.run.head if self.run else 0)
 
-    def show_stage(self, stage: Stage, passed: int = -1, progress: float = 1.0) -> None:
+    def show_stage(self, stage: Stage, passed: int = -1, progress: float = 1.0, *, quick: bool = False) -> None:
         """Reveal the update under the cursor up to ``stage`` (and its pass), whose film has played to ``progress``.
 
-        What is explained goes there too.
+        What is explained goes there too. ``quick`` is for a film that is too short for panels to make room for a stage.
         """
         goal = None if self.approach is None else self.approach.goal
         step = self.cursor.step if goal is None else goal.step
-        cursor = Cursor(step=step, stage=stage, passed=passed, progress=progress)
+        cursor = Cursor(step=step, stage=stage, passed=passed, progress=progress, quick=quick)
         if self.run is None or self.approach is None or not self.approach.lead(self.run, cursor):
             self._reveal(cursor)
 
@@ -323,7 +305,7 @@ class Workspace(QObject):
     @Slot()
     def request_frame(self) -> None:
         """Have every visible panel drawn with the next frame."""
-        self._view = None
+        self._changed, self._view = True, None
         self._timer.request()
 
     @property
@@ -343,10 +325,10 @@ class Workspace(QObject):
 
     @Slot()
     def _on_tick(self) -> None:
+        """Draw what has changed; a tick that finds nothing new draws nothing."""
         self.pull.emit()
-        self._view = None
-        self.turns.begin_frame()
-        if self.run is not None:
+        if self.run is not None and self._changed:
+            self._changed, self._view = False, None
             self.frame.emit()
 
     def close(self) -> None:

@@ -70,7 +70,8 @@ class Driver:
 
     def _resting(self) -> bool:
         training = self.program.controller.state in (State.IDLE, State.PAUSED, State.FAILED)
-        return training and self.program.player.mode is Mode.RESTING
+        player = self.program.player
+        return training and player.mode is Mode.RESTING and not player.film.playing
 
     def open(self, path: Path) -> None:
         """Open a file as the menu does, and wait until it is open, or its refusal is said."""

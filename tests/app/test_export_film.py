@@ -12,8 +12,8 @@ from PySide6.QtGui import QColor, QImage, QImageReader, QPainter
 from app.examples import example
 from app.export.film import AT_END, shots
 from app.export.film_command import main
+from app.export.film_look import SIZE
 from app.export.webp import AnimatedWebp, chunks
-from app.panels.registry import TOKEN_INSPECTOR
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.film import update_film
 from grpo_core.config import Settings
@@ -145,7 +145,7 @@ def test_an_update_of_a_language_model_shows_its_completions(tmp_path: Path, qap
     assert main([str(example()), "--update", "1", "--rate", "3", "--no-caption", "--out", str(out)]) == 0
     frames = read(out)
     assert len(frames) > 1
-    assert {(image.width(), image.height()) for image, _ in frames} == {TOKEN_INSPECTOR.size}
+    assert {(image.width(), image.height()) for image, _ in frames} == {SIZE}
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ KEPT = ("reward", "advantage", "length", "kl", "push", "group", "truncated", "te
 class CompletionsPanel(Panel):
     """A row a completion. The one that is chosen stands below as text; another can be kept beside it."""
 
-    calm, plans = True, False
+    plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -30,7 +30,7 @@ COLUMNS = (
 class RunComparisonPanel(Panel):
     """One quantity over the trainer's steps; with a second run, the settings that differ and where the runs part."""
 
-    calm, plans = True, False
+    plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -18,15 +18,23 @@ def cards(driver: Driver) -> dict[str, MetricCard]:
 
 
 @pytest.mark.parametrize(
-    ("stage", "known"), [(Stage.SAMPLE, ()), (Stage.SCORE, ("reward_mean",)), (Stage.NORMALIZE, ("reward_mean",))]
+    ("stage", "passed", "known"),
+    [
+        (Stage.SAMPLE, -1, ()),
+        (Stage.SCORE, -1, ("reward_mean",)),
+        (Stage.NORMALIZE, -1, ("reward_mean",)),
+        (Stage.UPDATE, 0, ("reward_mean",)),
+    ],
 )
-def test_before_its_stage_a_card_keeps_the_last_value(driver: Driver, stage: Stage, known: tuple[str, ...]) -> None:
+def test_before_its_stage_a_card_keeps_the_last_value(
+    driver: Driver, stage: Stage, passed: int, known: tuple[str, ...]
+) -> None:
     driver.run(5)
     driver.program.workspace.move_to(4)
     before = {name: card.accessibleName() for name, card in cards(driver).items()}
     driver.program.workspace.move_to(5)
     now = {name: card.accessibleName() for name, card in cards(driver).items()}
-    driver.program.workspace.show_stage(stage)
+    driver.program.workspace.show_stage(stage, passed)
     for name, card in cards(driver).items():
         if name == "updates":
             continue

@@ -11,7 +11,18 @@ from pytestqt.qtbot import QtBot
 from app.panels.policy_bars import PolicyBarsPanel
 from app.panels.policy_chart import policy_picture
 from app.panels.policy_data import PolicyPicture, picture
-from app.panels.policy_film import CENTRING, landed, marks, mean_share, stem_heights
+from app.panels.policy_film import (
+    BELOW,
+    CENTRING,
+    POLICY,
+    REWARDS,
+    SAMPLES,
+    landed,
+    marks,
+    mean_share,
+    stem_heights,
+    weights,
+)
 from app.panels.policy_words import in_fewer_words, stage_sentence
 from app.panels.registry import POLICY_BARS
 from app.plotting.headline import Headline
@@ -32,14 +43,19 @@ def bars(driver: Driver) -> PolicyBarsPanel:
 
 
 def pictured(
-    stage: Stage, progress: float = 1.0, passed: int = -1, update: int = 1, settings: Settings | None = None
+    stage: Stage,
+    progress: float = 1.0,
+    passed: int = -1,
+    update: int = 1,
+    settings: Settings | None = None,
+    quick: bool = False,
 ) -> PolicyPicture:
     """The picture of an update of seed 11."""
     settings = settings or Settings(seed=11)
     origin, learner = learners.origin(settings), learners.learner(settings)
     step = [next(learner) for _ in range(update)][-1]
     view = StepView(origin, step, stage, passed if passed >= 0 else step.passes - 1)
-    found = picture(view, 0, origin.action_rewards, passed, progress)
+    found = picture(view, 0, origin.action_rewards, passed, progress, quick=quick)
     assert found is not None
     return found
 
@@ -203,6 +219,22 @@ def test_in_a_narrow_header_a_headline_of_two_sentences_is_said_in_fewer_words(q
         headline.resize(headline.fontMetrics().horizontalAdvance(long) + room, headline.sizeHint().height())
         assert [word.text for word in painted_words(headline)] == [words]
     assert headline.accessibleDescription() == long
+
+
+@pytest.mark.parametrize(
+    ("stage", "lane"),
+    [(Stage.SAMPLE, SAMPLES), (Stage.SCORE, REWARDS), (Stage.NORMALIZE, BELOW), (Stage.UPDATE, POLICY)],
+)
+def test_the_lane_that_a_stage_is_about_takes_the_room(stage: Stage, lane: str) -> None:
+    """At the size of the smallest window's chart, 250 pixels, it has 80, also while the film plays."""
+    usual = weights(pictured(Stage.UPDATE))
+    for progress in (0.3, 0.8, 1.0):
+        shares = weights(pictured(stage, progress=progress, passed=0 if stage is Stage.UPDATE else -1))
+        assert shares[lane] > usual[lane]
+        assert 250 * shares[lane] / sum(shares.values()) >= 80
+        assert sum(shares.values()) == pytest.approx(sum(usual.values())), "the lanes as a whole keep their height"
+    quick = weights(pictured(stage, progress=0.5, quick=True))
+    assert quick == usual, "in a film too short to follow no lane moves"
 
 
 def test_a_group_that_misses_the_best_action_says_so() -> None:

@@ -130,7 +130,7 @@ def test_while_another_run_trains_the_button_says_run(driver: Driver) -> None:
 
 def test_choosing_a_speed_and_a_length_in_the_toolbar(driver: Driver) -> None:
     bar, player = driver.program.transport, driver.program.player
-    for index, speed in enumerate((1.0, 2.0, 5.0, 10.0, 30.0, 60.0, None)):
+    for index, speed in enumerate((0.125, 0.25, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, None)):
         bar.speed.activated.emit(index)
         assert player.speed == speed
     bar.length.activated.emit(0)

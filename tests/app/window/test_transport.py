@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
@@ -12,9 +10,7 @@ from PySide6.QtWidgets import QMenu
 
 from app.training.controller import State
 from app.window.run_list import DESCRIPTION
-from app.workspace.pulse import BEAT, Pulse
 from tests.app.conftest import Driver
-from tests.app.workspace.test_pulse import Clock
 
 
 def test_run_and_pause_have_one_width(driver: Driver) -> None:
@@ -59,34 +55,6 @@ def test_the_run_button_shows_what_it_does(driver: Driver) -> None:
     driver.rest()
     assert pause != play
     assert picture() == play
-
-
-def test_the_size_of_the_file_is_asked_for_at_a_beat_and_not_in_every_frame_of_a_run_that_hurries_on(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Path] = []
-
-    def size(path: Path) -> str:
-        asked.append(path)
-        return "1 kB"
-
-    monkeypatch.setattr("app.window.transport._size", size)
-    driver.run(3)
-    driver.settle()
-    workspace, clock = driver.program.workspace, Clock()
-    workspace._pulse = Pulse(clock)
-    workspace.set_running(True)
-    workspace._timer.stop()
-    counts = []
-    for seconds in (BEAT, 0.0, 0.0, 1.1 * BEAT, 0.0):
-        clock.now += seconds
-        asked.clear()
-        workspace._timer.tick.emit()
-        counts.append(len(asked))
-    assert counts == [1, 0, 0, 1, 0]
-    workspace.set_running(False)
-    driver.settle()
-    assert asked, "and once more when it stops"
 
 
 def test_seeds_are_chosen_beside_run(driver: Driver) -> None:

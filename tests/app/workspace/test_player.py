@@ -79,6 +79,7 @@ def test_behind_the_head_run_replays_every_update_and_goes_live(desk: Desk, monk
     desk.run(4)
     desk.workspace.move_to(1)
     desk.player.set_length(3)
+    desk.player.set_speed(10.0)
     seen, move = [1], desk.workspace.move_to
 
     def moved(step: int) -> None:  # a busy machine may draw less than every update
@@ -92,6 +93,26 @@ def test_behind_the_head_run_replays_every_update_and_goes_live(desk: Desk, monk
     desk.rest()
     assert seen[:4] == [1, 2, 3, 4]
     assert desk.here == 7
+
+
+def test_a_fast_replay_shows_ten_updates_a_second_and_ends_at_the_head(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.run(8)
+    desk.workspace.move_to(1)
+    desk.player.set_speed(30.0)
+    moves, move = list[int](), desk.workspace.move_to
+
+    def moved(step: int) -> None:
+        moves.append(step)
+        move(step)
+
+    monkeypatch.setattr(desk.workspace, "move_to", moved)
+    desk.player.set_length(1)
+    desk.player.toggle()
+    desk.qtbot.waitUntil(lambda: desk.shown.head == 9)
+    desk.rest()
+    assert moves[:3] == [4, 7, 10] and desk.here == 9
 
 
 @pytest.mark.parametrize("press", ["toggle", "step", "step_back", "stage", "stage_back"])

@@ -1,0 +1,32 @@
+"""A throttle: how often the window takes in what a run has computed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+INTERVAL = 0.1
+"""Seconds between two updates of the window while a run is fast: nobody reads more than ten numbers a second."""
+SLACK = 0.01
+"""Seconds by which an interval may be shorter, so that a run of ten updates a second shows each of them."""
+
+
+class Throttle:
+    """Admits the first call at once, and after that one call an interval.
+
+    Args:
+        clock: seconds that never go back; a test passes its own.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last = -INTERVAL
+
+    @property
+    def ready(self) -> bool:
+        """Whether an interval has passed since the last :meth:`start`."""
+        return self._clock() - self._last >= INTERVAL - SLACK
+
+    def start(self) -> None:
+        """Begin an interval now."""
+        self._last = self._clock()

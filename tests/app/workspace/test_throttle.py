@@ -1,0 +1,86 @@
+"""How often the window takes in what a run has computed, on a clock that the test turns; and what a panel draws for."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from app.workspace.frame import FrameTimer
+from app.workspace.throttle import INTERVAL, Throttle
+from app.workspace.view import View
+from tests.app.workspace.conftest import Desk
+
+
+class Clock:
+    """A clock that stands until it is turned."""
+
+    def __init__(self) -> None:
+        self.now = 50.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_first_call_is_admitted_at_once_and_after_that_one_an_interval() -> None:
+    clock = Clock()
+    throttle = Throttle(clock)
+    admitted = []
+    for tick in range(121):
+        if throttle.ready:
+            throttle.start()
+            admitted.append(tick)
+        clock.now += 1 / 60
+    assert admitted[0] == 0 and len(admitted) == 21, "two seconds of a screen's frames: ten a second"
+
+
+def test_each_of_ten_updates_a_second_is_shown() -> None:
+    clock = Clock()
+    throttle, shown, last = Throttle(clock), list[int](), -1
+    for tick in range(600):
+        clock.now = 50 + tick / 60
+        newest = int((clock.now - 50) * 10 + 1e-9)
+        if newest > last and throttle.ready:
+            throttle.start()
+            last = newest
+            shown.append(newest)
+    assert shown == list(range(100))
+
+
+def test_updates_that_come_more_slowly_are_shown_when_they_come() -> None:
+    clock = Clock()
+    throttle = Throttle(clock)
+    for _ in range(5):
+        clock.now += 2 * INTERVAL
+        assert throttle.ready
+        throttle.start()
+        assert not throttle.ready
+
+
+def turned(desk: Desk) -> tuple[View, View]:
+    """The view before and after a slider is turned."""
+    before = desk.workspace.view
+    desk.workspace.editing.edit({"objective.beta": 0.5}, "Hold it")
+    return before, desk.workspace.view
+
+
+def test_a_slider_changes_what_shows_the_next_settings_and_nothing_else(desk: Desk) -> None:
+    before, after = turned(desk)
+    assert before.stamp() != after.stamp()
+    assert before.stamp(planned=False) == after.stamp(planned=False)
+
+
+def test_a_tick_that_finds_nothing_new_draws_nothing(desk: Desk) -> None:
+    desk.run(5)
+    workspace, frames = desk.workspace, list[object]()
+    workspace.set_running(True)
+    workspace.frame.connect(lambda: frames.append(workspace.view.place))
+    timer = workspace.findChild(FrameTimer)
+    assert timer is not None
+    counts = []
+    for move in (3, None, None, 2, None):
+        if move is not None:
+            workspace.move_to(move)
+        timer.stop()
+        timer.tick.emit()
+        counts.append(len(frames))
+    workspace.set_running(False)
+    assert counts[0] >= 1 and [b - a for a, b in pairwise(counts)] == [0, 0, 1, 0]
