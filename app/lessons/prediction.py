@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.lessons.inputs import Options
 from app.lessons.value import Value, plain
+from app.plotting.numbers import residue
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from grpo_core.lessons import SIGNS, Prediction, as_told, direction, spoken
@@ -69,9 +70,20 @@ def _input_for(prediction: Prediction) -> Options | Value:
             raise ValueError(f"{kind!r} is no kind of prediction")
 
 
+def number_text(prediction: Prediction, value: float) -> str:
+    """The number that the run computed; where only rounding is left of it, nearly zero."""
+    ends = [
+        prediction.low,
+        prediction.high,
+        *(end for choice in prediction.choices for end in (choice.low, choice.high)),
+    ]
+    scale = max((abs(end) for end in ends if math.isfinite(end)), default=1.0)
+    return plain(residue(value, scale), counts=prediction.counts)
+
+
 def result_text(prediction: Prediction, value: float) -> str:
     """What the run computed: the number with its name, and the text of the choice that holds it."""
-    number = plain(value, counts=prediction.counts)
+    number = number_text(prediction, value)
     if prediction.number:
         number = tr("{name}: {value}").format(name=prediction.number, value=number)
     choice = next((choice.text for choice in prediction.choices if in_range(choice, value)), "")
@@ -212,7 +224,7 @@ class PredictionBox(QWidget):
         for label in (self.name, self.number):
             label.setVisible(alone)
         self.name.setText(prediction.number if alone else "")
-        self.number.setText(plain(value) if alone and value is not None else "")
+        self.number.setText(number_text(prediction, value) if alone and value is not None else "")
         if alone and self._look is not None:
             theme, room = self._look[0], max(self.width() - 8, 40)
             wide = QFontMetrics(theme.font("counter", 100 / COUNTER)).horizontalAdvance(self.number.text())

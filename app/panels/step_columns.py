@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from app.panels.tokens.white_space import visible_text
-from app.plotting.numbers import total
+from app.plotting.numbers import residues, total
 from app.plotting.table_model import Column
 from app.workspace.cursor import Stage
 from grpo_core import step_table
@@ -106,7 +106,9 @@ def values_shown(
         return [None] * len(values)
     if column.name == "gradient":
         # the step goes against the gradient: what is pushed up points up
-        return [None if value is None else -value for value in values]
+        return residues([None if value is None else -value for value in values])
+    if column.name == "advantage":
+        return residues(values)
     if column.name == "clipped":
         word = tr("clip")
         return [word if value else "" for value in values]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,21 @@ class Missing:
     reason: str = ""
 
 
+class Residue(float):
+    """What rounding has left of a zero: it reads as nearly zero, and has no sign."""
+
+
+def residue(value: float, scale: float) -> float:
+    """``value`` as a :class:`Residue` where it is no more than rounding leaves of numbers as large as ``scale``."""
+    return Residue(value) if 0 < abs(value) <= ROUNDING * scale else value
+
+
+def residues(values: Sequence[float | None]) -> list[float | None]:
+    """``values``, each a difference of numbers about as large as the largest of them, by :func:`residue`."""
+    scale = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+    return [None if value is None else residue(value, scale) for value in values]
+
+
 def is_missing(value: object) -> bool:
     """Whether ``value`` stands for "not computed": None, NaN or ``Missing``."""
     if isinstance(value, (float, int, str)):  # nearly all are; to ask for any real number takes six times as long
@@ -52,6 +68,8 @@ def shown(value: object, decimals: int = 3) -> str:
             return _words(value)
         if isinstance(value, numbers.Integral):
             return _minus(f"{int(value):,}" if abs(int(value)) >= 10_000 else str(int(value)))
+    if isinstance(value, Residue):
+        return NEARLY_ZERO
     number = float(value)
     if math.isinf(number):
         return "∞" if number > 0 else MINUS + "∞"
@@ -71,8 +89,8 @@ def total(values: np.ndarray) -> float:
 
 def summed(value: object, decimals: int = 3) -> str:
     """``shown`` for a sum such as the loss: what rounding has left of a zero reads as nearly zero."""
-    residue = isinstance(value, numbers.Real) and 0 < abs(float(value)) < RESIDUE
-    return NEARLY_ZERO if residue else shown(value, decimals)
+    left = isinstance(value, numbers.Real) and 0 < abs(float(value)) < RESIDUE
+    return NEARLY_ZERO if left else shown(value, decimals)
 
 
 def brief(value: object, decimals: int = 3) -> str:
@@ -84,6 +102,8 @@ def brief(value: object, decimals: int = 3) -> str:
 def signed(value: object, decimals: int = 3) -> str:
     """``shown`` with a plus where the number is above zero: for pushes and differences."""
     text = shown(value, decimals)
+    if isinstance(value, Residue):
+        return text
     positive = isinstance(value, numbers.Real) and float(value) > 0
     return "+" + text if positive else text
 

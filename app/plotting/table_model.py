@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QColor
 
-from app.plotting.numbers import ABSENT, brief, hover, is_missing, plain, shown, signed
+from app.plotting.numbers import ABSENT, Residue, brief, hover, is_missing, plain, shown, signed
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 
@@ -140,7 +140,7 @@ class TableModel(QAbstractTableModel):
         if what.kind == "signed":
             return signed(value, what.decimals)
         if what.kind == "push" and isinstance(value, (int, float)) and not is_missing(value):
-            glyph = "▲ " if value > 0 else "▼ " if value < 0 else ""
+            glyph = "" if not value or isinstance(value, Residue) else "▲ " if value > 0 else "▼ "
             return glyph + written(value, what.decimals)
         return written(value, what.decimals)
 
@@ -224,7 +224,7 @@ class TableModel(QAbstractTableModel):
 
     def _meaning(self, place: int, column: int) -> str:
         what, value = self.columns[column], self.value(place, column)
-        if is_missing(value):
+        if is_missing(value) or isinstance(value, Residue):
             return "muted"
         if isinstance(value, Marked):
             return value.meaning

@@ -55,6 +55,18 @@ def test_columns_come_with_the_room_in_the_stated_order(language: Driver, front:
     assert "Weight" in panel.table.table.tsv(range(2)), "a copy holds every column"
 
 
+def test_an_advantage_that_rounding_has_left_of_a_zero_has_no_sign(driver: Driver) -> None:
+    """Update 9 of seed 7 draws an action whose reward is the group's mean."""
+    driver.run(9)
+    table = driver.program.window.panels.of(STEP_DETAIL).table.table
+    column = next(n for n, one in enumerate(table.columns) if one.key == "advantage")
+    cells = [(table.value(place, column), table.text(place, column)) for place in range(table.rowCount())]
+    left = [text for value, text in cells if isinstance(value, float) and 0 < abs(value) < 1e-9]
+    assert left and set(left) == {"≈ 0"}
+    place = next(place for place, (_, text) in enumerate(cells) if text == "≈ 0")
+    assert table.ink(place, column) == table.theme.ink("muted")
+
+
 def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
     driver.run(8)
     panel = driver.program.window.panels.of(STEP_DETAIL)

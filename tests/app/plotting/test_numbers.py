@@ -9,7 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.plotting.numbers import Missing, brief, full, hover, in_bytes, plain, share, shown, signed, summed, total
+from app.plotting.numbers import (
+    ABSENT,
+    Missing,
+    brief,
+    full,
+    hover,
+    in_bytes,
+    plain,
+    residue,
+    residues,
+    share,
+    shown,
+    signed,
+    summed,
+    total,
+)
 
 
 @pytest.mark.parametrize(
@@ -97,3 +112,11 @@ def test_a_sum_is_zero_where_only_the_rounding_of_its_numbers_is_left(left: floa
 def test_sums_of_no_numbers_and_of_huge_ones() -> None:
     assert total(np.empty(0)) == 0.0
     assert total(np.array([1e300, -1e290])) == 1e300 - 1e290
+
+
+def test_what_rounding_leaves_of_a_difference_is_nearly_zero_and_a_small_number_stays_one() -> None:
+    left = 0.1 + 0.2 - 0.3
+    assert [shown(value) for value in residues([1.5, left, None, 1e-8])] == ["1.500", "≈ 0", ABSENT, "1.00e−8"]
+    assert shown(residue(1e-11, scale=1e-10)) == "1.00e−11", "a true 1e-11 among numbers of its size"
+    assert plain(residue(left, scale=1.0)) == repr(left), "on copy it is there in full"
+    assert signed(residue(left, scale=1.0)) == "≈ 0"
