@@ -12,16 +12,19 @@ import os
 import statistics
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QEvent, QObject, QTimer
 
+from app.panels.base import in_window
 from app.panels.experiments.controller import ExperimentController
 from app.panels.registry import COMPARISON, KL_OVER_BETA
+from app.window.main_window import MainWindow
 from benchmarks.bench_frames import alone
 from benchmarks.bench_latency import Probe
 from benchmarks.table import measured
@@ -35,6 +38,25 @@ STEPS = 40
 """Slider steps of a round."""
 
 
+class Flushes(QObject):
+    """Counts how often a window is painted.
+
+    Attributes:
+        count: so often since it was set to 0.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__()
+        self.count = 0
+        self._window = window
+        window.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if event.type() is QEvent.Type.UpdateRequest and watched is self._window and not self._window.paints_later:
+            self.count += 1
+        return False
+
+
 class Felt:
     """One window, and what is felt of it in turns.
 
@@ -42,35 +64,54 @@ class Felt:
         window: what is measured.
         late: milliseconds, 99th percentile by which an event every 10 ms comes late in the last stretch.
         frames: frames a second of it.
-        cost: milliseconds of processor time of this process's GUI thread a frame.
-        shown: updates a second whose numbers were drawn.
+        intervals: milliseconds between two frames of it.
+        cost: milliseconds of processor time of this process's GUI thread for each frame that showed another update.
+        flushes: paintings of the window for each of these.
+        shown: how often a second the numbers changed.
+        disagreeing: frames since the beginning after which two panels showed different updates.
     """
 
     def __init__(self, folder: Path) -> None:
         self.window = Window(folder)
-        self.late = self.frames = self.cost = self.shown = 0.0
+        self.late = self.frames = self.cost = self.flushes = self.shown = 0.0
+        self.intervals: list[float] = []
+        self.disagreeing = 0
         self._probe = Probe()
-        self._count, self._heads = 0, set[int]()
-        self.window.program.workspace.frame.connect(self._on_frame)
+        self._painted = Flushes(self.window.program.window)
+        self._drawn, self._changes, self._place = list[float](), 0, object()
+        self.window.program.workspace.drawn.connect(self._on_drawn)
 
-    def _on_frame(self) -> None:
-        self._count += 1
-        self._heads.add(self.window.program.workspace.cursor.step)
+    def _on_drawn(self) -> None:
+        self._drawn.append(time.perf_counter())
+        program = self.window.program
+        place = program.workspace.view.place
+        if place == self._place:
+            return
+        self._place = place
+        self._changes += 1
+        seen = [panel for panel in program.window.panels.made.values() if in_window(panel)]
+        self.disagreeing += len({panel.place_drawn for panel in seen} - {None}) > 1
 
     def stretch(self) -> None:
         """Measure the window as things are."""
-        self._count, busy, begin = 0, time.thread_time(), time.perf_counter()
-        self._heads.clear()
+        self._drawn.clear()
+        self._changes = self._painted.count = 0
+        busy, begin = time.thread_time(), time.perf_counter()
         self._probe.begin()
         self.window.wait(round(1000 * SECONDS))
         self._probe.stop()
         took = time.perf_counter() - begin
         self.late = float(np.percentile(self._probe.late, 99))
-        self.frames, self.shown = self._count / took, len(self._heads) / took
-        self.cost = 1e3 * (time.thread_time() - busy) / max(self._count, 1)
+        self.frames, self.shown = len(self._drawn) / took, self._changes / took
+        self.intervals = (1e3 * np.diff(self._drawn)).tolist()
+        self.cost = 1e3 * (time.thread_time() - busy) / max(self._changes, 1)
+        self.flushes = self._painted.count / max(self._changes, 1)
 
-    def training(self, speed: float | None) -> float:
-        """Measure it while a new run trains; returns its updates a second."""
+    def training(self, speed: float | None, *, moving: bool = False) -> float:
+        """Measure it while a new run trains; returns its updates a second.
+
+        ``moving`` asks for each frame, as somebody does who drags.
+        """
         program = self.window.program
         program.run_manager.new_run(Settings())
         program.player.set_length(None)
@@ -78,9 +119,13 @@ class Felt:
         program.player.toggle()
         self.window.until(lambda: program.controller.head > 0)
         self.window.wait(300)
+        if moving:
+            program.workspace.drawn.connect(program.workspace.request_frame)
         head, begin = program.controller.head, time.perf_counter()
         self.stretch()
         rate = (program.controller.head - head) / (time.perf_counter() - begin)
+        if moving:
+            program.workspace.drawn.disconnect(program.workspace.request_frame)
         program.player.toggle()
         self.window.until_paused()
         return rate
@@ -134,9 +179,8 @@ def idle_and_left(felt: Felt) -> tuple[float, float]:
 
 def main() -> None:
     """Print what was measured, and note it for the table."""
-    flat, races, sweeps, idle = list[float](), list[float](), list[float](), list[float]()
-    fps, cost, shares, sliders = list[float](), list[float](), list[float](), list[float]()
-    shown: dict[float, list[float]] = {30.0: [], 60.0: []}
+    found: dict[str, list[float]] = defaultdict(list)
+    idle = found["at rest"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         felt = Felt(folder / "home")
@@ -145,32 +189,26 @@ def main() -> None:
             felt.stretch()
             idle.append(felt.late)
             rate = felt.training(None)
-            flat.append(felt.late - idle[-1])
-            fps.append(felt.frames)
-            cost.append(felt.cost)
-            shares.append(100 * rate / alone(folder / f"{number}.grpo", Settings()))
-            for speed, rates in shown.items():
+            found["late"].append(felt.late - idle[-1])
+            found["frame_cost"].append(felt.cost)
+            found["flushes"].append(felt.flushes)
+            found["rate"].append(100 * rate / alone(folder / f"{number}.grpo", Settings()))
+            felt.training(None, moving=True)
+            found["frames"].append(felt.frames)
+            found["interval"].append(float(np.percentile(felt.intervals, 95)))
+            felt.training(5.0)
+            felt.training(30.0)
+            for speed in (10.0, 60.0):
                 felt.training(speed)
-                rates.append(felt.shown)
-            sliders.append(felt.sliding())
+                found[f"shown_{speed:.0f}"].append(felt.shown)
+            found["slider_cost"].append(felt.sliding())
             felt.racing()
-            races.append(felt.late - idle[-1])
+            found["late_race"].append(felt.late - idle[-1])
             felt.sweeping()
-            sweeps.append(felt.late - idle[-1])
+            found["late_sweep"].append(felt.late - idle[-1])
         idle_cost, left = idle_and_left(felt)
-    rows = {
-        "frames": statistics.median(fps),
-        "late": statistics.median(flat),
-        "late_race": statistics.median(races),
-        "late_sweep": statistics.median(sweeps),
-        "rate": statistics.median(shares),
-        "shown_30": statistics.median(shown[30.0]),
-        "shown_60": statistics.median(shown[60.0]),
-        "frame_cost": statistics.median(cost),
-        "slider_cost": statistics.median(sliders),
-        "idle": idle_cost,
-        "left": left,
-    }
+    rows = {key: statistics.median(values) for key, values in found.items() if values is not idle}
+    rows |= {"disagreeing": float(felt.disagreeing), "idle": idle_cost, "left": left}
     print(f"an idle window: an event is late by {statistics.median(idle):.1f} ms (99th percentile)")
     for key, value in rows.items():
         print(f"  {key:<14} {value:10.2f}")

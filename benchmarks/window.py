@@ -74,6 +74,8 @@ class Window:
         else:
             panel.redraw()
         self.app.processEvents()
+        while self.program.window.paints_later:
+            self.app.processEvents()
         return 1e3 * (time.perf_counter() - begin)
 
     def close(self) -> None:

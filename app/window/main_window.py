@@ -88,6 +88,11 @@ class MainWindow(QMainWindow):
         self.resize(1366, 768)
         arrange(self, self.docks)
 
+    @property
+    def paints_later(self) -> bool:
+        """Whether a frame that has been drawn is still to be painted."""
+        return self._paint.isActive()
+
     @Slot()
     def _on_frame(self) -> None:
         """Paint the frame in one go once it is drawn, and after input that has come meanwhile."""
@@ -95,7 +100,7 @@ class MainWindow(QMainWindow):
 
     def event(self, event: QEvent) -> bool:
         """Hold back painting while a frame is drawn: the scene of each plot asks for a flush of its own, at once."""
-        if event.type() is QEvent.Type.UpdateRequest and self._paint.isActive():
+        if event.type() is QEvent.Type.UpdateRequest and self.paints_later:
             self._flush_waits = True
             return True
         return super().event(event)
