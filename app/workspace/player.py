@@ -213,11 +213,11 @@ class Player(QObject):
     # -- what follows ----------------------------------------------------------------------------------------------
 
     def on_new_head(self) -> None:
-        """An update has arrived while the cursor follows: at slow speeds play its stages."""
+        """Play the stages of an update that has arrived, at slow speeds or after a single step."""
         if self._begin is not None:
             begin, self._begin = self._begin, None
             self._show_stage(Cursor(step=self._workspace.cursor.step, stage=begin))
-        elif self.mode is Mode.COMPUTING and self._workspace.following:
+        elif self._workspace.following:  # the last one may arrive after the word that the run stands
             self._play_update(by_hand=self._by_hand)
 
     def _play_update(self, *, by_hand: bool = False) -> None:

@@ -44,6 +44,25 @@ def test_steps_behind_the_head_are_shown_and_at_the_head_computed(desk: Desk) ->
     assert (desk.here, desk.shown.head) == (4, 4)
 
 
+def test_a_step_plays_its_film_at_any_speed_and_pressed_again_goes_on(desk: Desk) -> None:
+    assert desk.player.staged and desk.player.speed is None
+    desk.player.step()
+    desk.qtbot.waitUntil(lambda: desk.player.film.whole)
+    assert (desk.here, desk.workspace.cursor.stage) == (1, Stage.SAMPLE)
+    desk.player.step()
+    desk.qtbot.waitUntil(lambda: desk.shown.head == 2 and desk.player.film.whole)
+    desk.player.staged = False
+    desk.player.step()
+    desk.rest()
+    assert desk.workspace.cursor == Cursor(step=3) and not desk.player.film.playing
+
+
+def test_the_film_of_an_update_is_as_long_as_a_slow_run_leaves_it() -> None:
+    lengths = [update_film(1, 4, interval).seconds for interval in (0.5, 1.0, 4.0, 8.0, 60.0)]
+    assert lengths == sorted(lengths) and 6 <= lengths[-1] <= 8 and lengths[-2] == lengths[-1]
+    assert update_film(1, 4, 0.5).quick and not update_film(1, 4, 4.0).quick
+
+
 def test_an_update_half_revealed_is_revealed_before_the_next(desk: Desk) -> None:
     desk.run(2)
     desk.workspace.show_stage(Stage.SCORE)
