@@ -102,7 +102,7 @@ class LessonController(QObject):
                 self._window.messages.say(sentence, Severity.INFO)
 
     def _key_target(self) -> QWidget | None:
-        """The widget of the open lesson that has the main window's keyboard; None if another widget has it."""
+        """The widget of the open lesson that has the main window's keyboard. None if another widget has it."""
         focus = self._window.focusWidget()
         return focus if self.is_open and self.panel.isAncestorOf(focus) else None
 

@@ -163,14 +163,14 @@ class TableTwin(QTableView):
             self.setColumnWidth(n, width)
 
     def set_least_texts(self, texts: Mapping[str, str]) -> None:
-        """Make room for a line below the table: each text, by its column's key, fits into its column. The widths on
+        """Make each column at least as wide as its text of a line below the table, by the column's key. The widths on
         screen change with the next :meth:`fit_columns`."""
         pad = 16 * self.factor
         wide = {key: math.ceil(self.cells.metrics.horizontalAdvance(text) + pad) for key, text in texts.items()}
         self._least_widths = [wide.get(column.key, 0) for column in self.table.columns]
 
     def full_width(self, column: int) -> int:
-        """Pixels that a column takes by its digits, its title and what stands below it, shown or hidden."""
+        """Pixels that a column takes by its digits, its title and the text below it, shown or hidden."""
         return max(self._full_widths[column], self._least_widths[column])
 
     def fit_columns(self, order: Sequence[int], room: int) -> list[int]:

@@ -184,7 +184,7 @@ class SpeakerWindow(QWidget):
         self.alone.setVisible(not several)
 
     def set_presenting(self, on: bool) -> None:
-        """Start the clock of the talk, or stop it; whoever was editing the notes has finished."""
+        """Start the clock of the talk, or stop it. Notes are edited no longer."""
         self.edit.setChecked(False)
         if on and self._begun is None:
             self.restart()
@@ -244,7 +244,7 @@ class SpeakerWindow(QWidget):
             super().keyPressEvent(event)
 
     def _pass_on(self, event: QKeyEvent) -> bool:
-        """Send ``event`` to the target; whether the target has accepted it. The event is accepted likewise."""
+        """Send ``event`` to the target, and accept it if the target does. Returns whether it did."""
         target = self.key_target()
         if target is None:
             return False

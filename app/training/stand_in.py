@@ -82,7 +82,7 @@ class StandIn:
         return [command for command in (unheard[-1:] if leaving else unheard) if not isinstance(command, given_up)]
 
     def _held_up(self, unheard: Sequence[Command]) -> list[Command]:
-        """The commands of the current run from its beginning on, where its process has not begun it; else none."""
+        """The commands of the current run, from its beginning on, if its process has not begun it. Empty otherwise."""
         begun = [n for n, c in enumerate(unheard) if isinstance(c, Begin) and c.run_id == self._state.current]
         return [c for c in unheard[begun[-1] :] if not isinstance(c, (Ask, Commit, Settle))] if begun else []
 

