@@ -14,9 +14,11 @@ from app.lessons.catalogue import lessons
 from app.panels.registry import lesson_panels
 from app.presenting.speaker import SpeakerWindow
 from app.workspace.cursor import Stage
+from app.workspace.recorded_run import RecordedRun
 from tests.app.conftest import Driver, make, take_down
 from tests.app.lessons.held import lesson_of
 from tests.app.presenting.hands import start
+from tests.core.traces import DATA
 
 Key = Qt.Key
 
@@ -64,6 +66,29 @@ def test_keys_of_a_remote_act_in_the_speaker_window_and_end_up_in_no_note(driver
     notes.setFocus()
     QTest.keyClicks(notes, "b. ")
     assert presenter.speaker.text == "b. "
+
+
+def test_a_remote_walks_through_every_stage_of_a_recorded_run_to_its_end_and_the_notes_say_so(driver: Driver) -> None:
+    """The last update stood at its first stage for ever, and the notes said that update 3 would be computed."""
+    program, workspace = driver.program, driver.program.workspace
+    program.player.staged = False
+    program.runs.open_path(DATA / "grpo")
+    driver.qtbot.waitUntil(lambda: isinstance(workspace.run, RecordedRun))
+    speaker = speaking(driver)
+    workspace.move_to(1)
+    workspace.show_stage(Stage.SAMPLE)
+    driver.settle()
+    walked = []
+    for _ in range(9):
+        walked.append(speaker.now.text())
+        assert "is computed" not in speaker.next.text()
+        press(driver, Key.Key_PageDown)
+    assert [text.split(" · ")[0] for text in walked] == ["Update 1 of 2"] * 5 + ["Update 2 of 2"] * 4
+    assert "4 Update, pass 2/2" in speaker.now.text()
+    assert speaker.next.text().startswith("This is the last update of the run")
+    assert not program.actions["present.next"].isEnabled()
+    press(driver, Key.Key_PageUp)
+    assert "4 Update, pass 1/2" in speaker.now.text()
 
 
 def speaking(driver: Driver) -> SpeakerWindow:
