@@ -31,7 +31,8 @@ test-long: $(VENV)/.test system  ## kills, fuzzing and endurance
 test-model: $(VENV)/.model  ## a real model (SmolLM2, 135 million parameters) learns sums by an adapter; minutes
 	$(BIN)/python -m tools.real_model $(ARGS)
 
-lint: $(VENV)/.lint  ## style and types
+lint: $(VENV)/.lint  ## wording, style and types
+	$(BIN)/python -m tools.wording
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy grpo_core app tools benchmarks tests

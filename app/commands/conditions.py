@@ -34,6 +34,12 @@ class Conditions:
         """There is a recorded update after the one shown, or the run can be continued."""
         return "" if self._workspace.cursor.step < self._run.head else self._run.read_only
 
+    def can_show_stage(self) -> str:
+        """The update shown has a further stage, or there is a further update to be shown or computed."""
+        view = self._workspace.view
+        further = view.cursor.step > 0 and view.cursor.next_stage(max(view.step.passes, 1)) is not None
+        return "" if further else self.can_step()
+
     def not_at_start(self) -> str:
         return "" if self._workspace.cursor.step > 0 else tr("This is the run before its first update.")
 

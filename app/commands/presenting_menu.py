@@ -56,7 +56,7 @@ def presenting_commands(targets: CommandTargets) -> list[Command]:
         Command(id="speaker", text=tr("Speaker window"), menu=PRESENTING, checked=speaker.isVisible,
                 run=lambda: speaker.setVisible(not speaker.isVisible()), tip=tr("Notes, the next step and a clock.")),
         Command(id="present.next", text=tr("Next stage"), menu=PRESENTING, run=forward,
-                shortcuts=("PgDown", "Right"), context="present", blocked=when.can_step, divided=True,
+                shortcuts=("PgDown", "Right"), context="present", blocked=when.can_show_stage, divided=True,
                 tip=tr("What the forward button of a remote sends.")),
         Command(id="present.back", text=tr("Previous stage"), menu=PRESENTING, run=back,
                 shortcuts=("PgUp", "Left"), context="present", blocked=when.not_at_start,

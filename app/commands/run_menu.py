@@ -43,7 +43,7 @@ def run_commands(targets: CommandTargets) -> list[Command]:
                 icon="step_back", blocked=when.not_at_start, repeats=True,
                 tip=tr("Look at the update before; nothing is lost.")),
         Command(id="stage", text=tr("Stage"), menu=RUN, run=player.stage, shortcuts=("Shift+.",),
-                icon="stage", blocked=when.can_step, repeats=True, divided=True,
+                icon="stage", blocked=when.can_show_stage, repeats=True, divided=True,
                 tip=tr("Reveal the next stage of the update: sample, score, normalize, update.")),
         Command(id="stage_back", text=tr("Stage back"), menu=RUN, run=player.stage_back,
                 shortcuts=("Shift+,",), icon="stage_back", blocked=when.not_at_start, repeats=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.lessons.catalogue import find_lesson
 from app.lessons.player import LessonPlayer
@@ -50,6 +50,7 @@ class LessonController(QObject):
         self.panel.use(self.player)
         self.panel.left.connect(self._on_left)
         assert self.panel.page is not None
+        speaker.key_target = self._key_target
         bars = window.panels.of(POLICY_BARS)
         self.panel.page.guess_shown.connect(self._on_guess_shown)
         bars.guessed.connect(self.panel.page.prediction.put)
@@ -99,6 +100,11 @@ class LessonController(QObject):
             else:
                 sentence = tr("The predictions are written to {target}.").format(target=target)
                 self._window.messages.say(sentence, Severity.INFO)
+
+    def _key_target(self) -> QWidget | None:
+        """The widget of the open lesson that has the main window's keyboard. None if another widget has it."""
+        focus = self._window.focusWidget()
+        return focus if self.is_open and self.panel.isAncestorOf(focus) else None
 
     @Slot()
     def _on_changed(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.first_steps import FirstSteps
+from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
 from app.controllers.presenter import Presenter
 from app.controllers.run_files import RunFiles
@@ -37,14 +38,14 @@ class Startup(QObject):
     def __init__(
         self, workspace: Workspace, run_manager: RunManager, runs: RunsController, files: RunFiles,
         lessons: LessonController, presenter: Presenter, preferences: PreferenceStore, messages: MessageBar,
-        first_steps: FirstSteps, parent: QObject | None = None,
+        first_steps: FirstSteps, layouts: LayoutsController, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._workspace, self._run_manager, self._runs = workspace, run_manager, runs
         self._files = files
         self._lessons, self._presenter = lessons, presenter
         self._preferences, self._messages = preferences, messages
-        self._first_steps = first_steps
+        self._first_steps, self._layouts = first_steps, layouts
         self._searches: list[FileTask] = []
 
     # -- what it opens -----------------------------------------------------------------------------------------------
@@ -63,6 +64,8 @@ class Startup(QObject):
             self.present(present)
         elif last and last_run and not files and exists(place_of(Path(last))):
             self.reopen(Path(last))
+        elif not files:
+            self._layouts.suit()
 
     def reopen(self, path: Path) -> None:
         """Show a run of an earlier session, paused; the new run makes room for it, if it is untouched by then.

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, QSize, Slot
 
 import grpo_core
 from app.export.dialog import PictureChoice
+from app.export.files import write
 from app.export.process import ExportProcess
 from app.export.stage import caption_of, staged, themed, without_controls
 from app.messages.message import BarAction, Message, Severity
@@ -15,7 +16,6 @@ from app.messages.message_bar import MessageBar
 from app.panels.base import Panel
 from app.plotting.export import FORMATS, Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
-from app.settings.files import reason, write_atomically
 from app.training.controller import Controller
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
@@ -152,11 +152,9 @@ class Exporter(QObject):
         """Write ``files`` and say ``written``, or which of them cannot be written."""
         for path, data in files.items():
             try:
-                write_atomically(path, data)
-            except OSError as error:
-                self._messages.say(
-                    tr("{path} cannot be written: {error}.").format(path=path, error=reason(error)), Severity.ERROR
-                )
+                write(path, data)
+            except GrpoError as error:
+                self._messages.say(str(error), Severity.ERROR)
                 return
         self._messages.say(written, Severity.INFO)
 

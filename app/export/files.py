@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.settings.files import reason, write_atomically
+from app.settings.files import reason
 from grpo_core.errors import GrpoError
+from grpo_core.regular_file import write_whole
 from grpo_core.text import tr
 
 
@@ -25,12 +26,14 @@ def refuse_existing(files: list[Path], force: bool) -> None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a whole file, or leave the old one.
+    """Write a whole file, or leave the old one. Whoever may read files that the user makes in the folder may read it:
+    settings and notes, which :func:`app.settings.files.write_atomically` writes, are the user's alone.
 
     Raises:
         GrpoError: the system refuses; the sentence says why.
     """
     try:
-        write_atomically(path, data)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data)
     except OSError as error:
         raise GrpoError(tr("{path} cannot be written: {error}.").format(path=path, error=reason(error))) from None

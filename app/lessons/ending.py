@@ -90,11 +90,13 @@ class Ending(QWidget):
 
 
 def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
-    """How many of the lesson's predictions were right, and how many were close, in a sentence."""
-    right = sum(one.right for one in placed.values())
-    close = sum(one.close for one in placed.values())
+    """A sentence on how many of the lesson's predictions were right and how many close; skipped ones do not count."""
+    made = [one for one in placed.values() if one.guess is not None]
+    right, close = sum(one.right for one in made), sum(one.close for one in made)
+    if lesson.asked and not made:
+        return tr("The end. No prediction was made.")
     if close:
-        return tr("The end. Of {count} predictions {right} were right and {close} close.").format(
-            count=lesson.asked, right=right, close=close
+        return tr("The end. Right predictions: {right} of {count}, and close: {close}.").format(
+            count=len(made), right=right, close=close
         )
-    return tr("The end. Of {count} predictions {right} were right.").format(count=lesson.asked, right=right)
+    return tr("The end. Right predictions: {right} of {count}.").format(count=len(made), right=right)

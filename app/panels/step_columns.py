@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from app.panels.tokens.white_space import visible_text
-from app.plotting.numbers import residues, total
+from app.plotting.numbers import residues, shown, total
 from app.plotting.table_model import Column
 from app.workspace.cursor import Stage
 from grpo_core import step_table
@@ -144,3 +144,15 @@ def sums(
         whole = total(values[np.isfinite(values)])
         total_of[column.name] = -whole if column.name == "gradient" and whole else whole
     return total_of
+
+
+def widest_sums(texts: Mapping[str, str], completions: int) -> dict[str, str]:
+    """The texts for which the summed columns keep room: the sums, and a reward of 1 for every completion, so that the
+    widths stay from one update to the next.
+
+    Args:
+        texts: the sums as they are shown, by the column's name.
+        completions: rows of the update.
+    """
+    usual = shown(float(completions))
+    return {**texts, "reward": max(texts.get("reward", ""), usual, key=len)}

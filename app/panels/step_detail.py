@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
-from app.panels.step_columns import KEPT, UNTIL, columns_shown, sums, table_column, values_shown
+from app.panels.step_columns import KEPT, UNTIL, columns_shown, sums, table_column, values_shown, widest_sums
 from app.panels.sum_row import SumRow
 from app.plotting import numbers
 from app.plotting.table_twin import TableTwin
@@ -119,8 +119,9 @@ class StepDetailPanel(Panel):
         shown = [values_shown(c, values[i], revealed) for i, c in zip(places, columns, strict=True)]
         self.table.set_rows(list(zip(*shown, strict=True)))
         self.table.end_with_rows()
-        self._fit_columns()
         self.sums.show_sums(sums(self._rows, columns, places, revealed))
+        self.table.set_least_texts(widest_sums(self.sums.texts, len(step.mask)))
+        self._fit_columns()
 
     def _fit_columns(self) -> None:
         """Show as many columns as have room, in the order of :data:`KEPT`, so that nothing is scrolled sideways."""

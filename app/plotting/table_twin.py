@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent
@@ -157,12 +158,20 @@ class TableTwin(QTableView):
             round(max(what.chars * digit, metrics.horizontalAdvance(what.title) + small) + 2 * small * 0.7)
             for what in self.table.columns
         ]
+        self._least_widths = [0] * len(self._full_widths)
         for n, width in enumerate(self._full_widths):
             self.setColumnWidth(n, width)
 
+    def set_least_texts(self, texts: Mapping[str, str]) -> None:
+        """Make each column at least as wide as its text of a line below the table, by the column's key. The widths on
+        screen change with the next :meth:`fit_columns`."""
+        pad = 16 * self.factor
+        wide = {key: math.ceil(self.cells.metrics.horizontalAdvance(text) + pad) for key, text in texts.items()}
+        self._least_widths = [wide.get(column.key, 0) for column in self.table.columns]
+
     def full_width(self, column: int) -> int:
-        """Pixels that a column takes by its digits and its title, shown or hidden."""
-        return self._full_widths[column]
+        """Pixels that a column takes by its digits, its title and the text below it, shown or hidden."""
+        return max(self._full_widths[column], self._least_widths[column])
 
     def fit_columns(self, order: Sequence[int], room: int) -> list[int]:
         """Show as many columns as ``room`` pixels hold, those first in ``order`` first, so that nothing is scrolled

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from PySide6.QtCore import QLocale, QSignalBlocker, Qt, QTime, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QHideEvent, QScreen, QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPlainTextEdit, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QSignalBlocker, Qt, QTime, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QScreen, QShowEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from app.presenting.notes_edit import NotesEdit
 from app.presenting.screens import described
 from app.presenting.words import sentence_next, sentence_now
 from app.theme.labels import Label
@@ -21,7 +22,7 @@ BUTTONS = ("present.back", "present.next", "present.blank")
 KEYS = (
     "present", "present.leave", "present.next", "present.back", "present.step", "present.step_back", "present.blank",
     "present.ring", "present.counter", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
-    "messages",
+    "lesson.keep", "lesson.leave", "messages",
 )  # fmt: skip
 """Commands whose keys act in the speaker's window too."""
 ALONE = tr("There is one screen, and the class sees it. Drag this window wherever you like.")
@@ -31,7 +32,10 @@ class SpeakerWindow(QWidget):
     """A plain window beside the one that the class sees.
 
     Attributes:
-        notes: what the speaker wants to say; read-only while presenting, so that a remote's keys do not end up in it.
+        notes: what the speaker wants to say; read-only until a click or the button "Edit notes", so that keys of a
+            lesson and of a remote control do not end up in it.
+        key_target: returns the widget of the main window that gets the keys for which this window has no use, such as
+            an open question; None for no widget.
         choice: the screens; the class sees the one that is chosen.
 
     Signals:
@@ -49,6 +53,7 @@ class SpeakerWindow(QWidget):
         self.setWindowTitle(tr("GRPO Lab, speaker"))
         self._begun: float | None = None
         self._lesson_is_open = False
+        self.key_target: Callable[[], QWidget | None] = lambda: None
         self.clock, self.elapsed = Label(), Label()
         self.clock.setAccessibleName(tr("Time"))
         self.elapsed.setAccessibleName(tr("Time since the start"))
@@ -61,19 +66,21 @@ class SpeakerWindow(QWidget):
         self.lesson.hide()
         for label in (self.clock, self.elapsed, self.next):
             label.setObjectName("number")
-        self.notes = QPlainTextEdit()
-        self.notes.setAccessibleName(tr("Notes"))
-        self.notes.setPlaceholderText(tr("Notes: the class does not see them, and a session keeps them."))
-        self.notes.setTabChangesFocus(True)
+        self.notes = NotesEdit()
         self.notes.textChanged.connect(self.noted)
+        self.notes.clicked.connect(self._on_notes_clicked)
+        self.notes.finished.connect(self._on_notes_finished)
         self.edit = QToolButton()
         self.edit.setText(tr("Edit notes"))
+        self.edit.setToolTip(tr("Type notes; Esc ends it, and the keys are the lesson's and the remote's again."))
         self.edit.setCheckable(True)
         self.edit.toggled.connect(self._on_edit)
         self.where = Label(tr("The class sees"))
         self.choice = QComboBox()
         self.choice.setAccessibleName(tr("The class sees"))
         self.choice.activated.connect(self._on_choice)
+        for widget in (self.reset, self.edit, self.choice):  # a click on one of them leaves the keys where they are
+            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.alone = Label(ALONE)
         self._ticks = QTimer(self)
         self._ticks.setInterval(1000)
@@ -177,10 +184,8 @@ class SpeakerWindow(QWidget):
         self.alone.setVisible(not several)
 
     def set_presenting(self, on: bool) -> None:
-        """While presenting, keys belong to the commands; notes are edited when asked for."""
-        self.edit.setVisible(on)
-        self.edit.setChecked(not on)
-        self._on_edit(not on)
+        """Start the clock of the talk, or stop it. Notes are edited no longer."""
+        self.edit.setChecked(False)
         if on and self._begun is None:
             self.restart()
         if not on:
@@ -214,7 +219,40 @@ class SpeakerWindow(QWidget):
 
     @Slot(bool)
     def _on_edit(self, on: bool) -> None:
-        self.notes.setReadOnly(not on)
+        self.notes.set_editing(on)
+        if on:
+            self.notes.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif self.focusWidget() is self.notes:
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot()
+    def _on_notes_clicked(self) -> None:
+        self.edit.setChecked(True)
+
+    @Slot()
+    def _on_notes_finished(self) -> None:
+        self.edit.setChecked(False)
+
+    def event(self, event: QEvent) -> bool:
+        """Offer a key to the target before commands that have the same key, as Qt does in the target's own window."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._pass_on(event):
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self._pass_on(event):
+            super().keyPressEvent(event)
+
+    def _pass_on(self, event: QKeyEvent) -> bool:
+        """Send ``event`` to the target, and accept it if the target does. Returns whether it did."""
+        target = self.key_target()
+        if target is None:
+            return False
+        copy = event.clone()
+        copy.ignore()
+        QCoreApplication.sendEvent(target, copy)
+        event.setAccepted(copy.isAccepted())
+        return copy.isAccepted()
 
     @Slot(int)
     def _on_choice(self, index: int) -> None:
@@ -222,7 +260,7 @@ class SpeakerWindow(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.notes.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
         self._tick()
         self._ticks.start()
         self.changed.emit()

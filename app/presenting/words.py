@@ -36,6 +36,8 @@ def sentence_next(view: View) -> str:
         if here.stage is Stage.UPDATE and here.passed > 0:
             return tr("Pass {passed} of {passes} of the same update.").format(passed=here.passed + 1, passes=passes)
         return f"{STAGE_NAMES[here.stage]}. {STAGE_HELP[here.stage]}"
+    if step >= view.head and view.run.read_only:
+        return tr("This is the last update of the run, and nothing is computed: it can only be looked at.")
     pattern = (
         tr("Update {step:,} is shown. {stage}: {help}")
         if step < view.head

@@ -15,6 +15,7 @@ from app.panels.registry import PANELS
 from app.self_test import drawn
 from app.self_test.driving import Driven, own_folder
 from app.self_test.golden import UPDATES
+from app.self_test.libraries import own_libraries
 from app.self_test.numbers import explained
 from app.self_test.pretrained import pretrained
 from app.self_test.report import CheckFailed, CheckReport
@@ -69,6 +70,8 @@ def check_window(report: CheckReport, out: Path | None) -> None:
 def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
     """What is checked as long as the window is open."""
     report.check("the worker trains as the learner does", lambda: _trained(driven))
+    if sys.platform == "linux" and this_build().kind in (SLIM, FULL):
+        report.check("every process loads this package's libraries", own_libraries)
     report.check("a saved run is read back bit for bit", lambda: _saved(driven, "self-test π.grpo"))
     report.check("numbers explain themselves", lambda: explained(_last(driven)))
     report.check("formulas are drawn", lambda: drawn.formula(_last(driven)))

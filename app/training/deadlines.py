@@ -22,11 +22,15 @@ class Deadlines:
 
     Attributes:
         ready: it has started.
-        loading: it loads torch, or reads a model from a folder: it cannot be asked anything meanwhile.
+        loading: name of what it loads, torch or a model from a folder: it cannot be asked anything meanwhile. Empty
+            for nothing.
     """
 
     def __init__(self) -> None:
-        self.ready = self.loading = False
+        self.ready, self.loading = False, ""
+        self._model = False  # what it loads is a model from a folder
+        self._loading_since = 0.0
+        self._pause_waits = False  # a pause was asked for while it loads, and nothing was said of that yet
         self._ends = False  # it was asked to end
         self._due: float | None = None
         self._given = 0.0  # the seconds it was given, of which _due is the end
@@ -43,9 +47,11 @@ class Deadlines:
 
     def sent(self, command: Command) -> None:
         """Note that ``command`` was sent to the process."""
-        if command.urgent and self._due is None:
+        if command.urgent and (self._due is None or (self._due > time.monotonic() + PATIENCE and self._model)):
             self._give(PATIENCE)
-        if isinstance(command, Pause) and self._quiet_since is None and self.ready and not self.loading:
+        if isinstance(command, Pause) and self.loading:
+            self._pause_waits = True
+        elif isinstance(command, Pause) and self._quiet_since is None and self.ready:
             self._quiet_since, self._warned = time.monotonic(), False
         if isinstance(command, Shutdown):
             self._ends = True
@@ -61,14 +67,15 @@ class Deadlines:
         self.ready = True
         self.expect(urgent)
 
-    def load(self, *, model: bool) -> None:
-        """Note that the process begins to load torch, or to read a ``model`` from a folder."""
-        self.loading = True
-        self._give(STARTED if self._ends else LOADING_MODEL if model else LOADING)
+    def load(self, name: str, *, model: bool, urgent: bool) -> None:
+        """Note that the process begins to load ``name``: torch, or a ``model`` from a folder, which a stranger may have
+        made so that it never ends; whoever is urgent does not wait for that."""
+        self.loading, self._model, self._loading_since = name, model, time.monotonic()
+        self._give(STARTED if self._ends else LOADING if not model else PATIENCE if urgent else LOADING_MODEL)
 
     def loaded(self, urgent: bool) -> None:
         """Note that the process has loaded torch or its model, and can be asked again."""
-        self.loading = False
+        self.loading, self._model, self._pause_waits = "", False, False
         self.expect(urgent)
 
     def expect(self, urgent: bool) -> None:
@@ -86,10 +93,21 @@ class Deadlines:
         return None
 
     def warning(self) -> str:
-        """A sentence, once, where the process has been quiet for long after a pause; else empty.
+        """A sentence, once, where a pause waits for what is being loaded, or the process has been quiet for long after
+        one; else empty.
 
         A pause lets the update in progress finish, but the process says at once that it has heard of it.
         """
+        if self._pause_waits:
+            self._pause_waits = False
+            return tr(
+                "“{name}” is still being loaded, for {seconds:.0f} seconds so far (at most {most:.0f}); then the run "
+                "pauses. Another run, or closing this one, ends the loading."
+            ).format(
+                name=self.loading,
+                seconds=time.monotonic() - self._loading_since,
+                most=LOADING_MODEL if self._model else LOADING,
+            )
         if self._quiet_since is None or self._warned or time.monotonic() - self._quiet_since < PATIENCE:
             return ""
         self._warned = True

@@ -119,12 +119,20 @@ class ProcessHost:
     def _end_deaf(self, process: RunProcess, seconds: float) -> None:
         process.kill()
         process.close()
-        self._on_end(
-            tr(
+        name = self._deadlines.loading
+        if not name:
+            sentence = tr(
                 "The process that trains did not answer for {seconds:.0f} seconds and was ended. Every finished "
                 "update is kept; press Run to go on in another process."
-            ).format(seconds=seconds)
-        )
+            )
+        elif self._urgent:
+            sentence = tr("“{name}” was still being loaded {seconds:.0f} seconds later, and was given up.")
+        else:
+            sentence = tr(
+                "“{name}” had not been loaded after {seconds:.0f} seconds, and was given up. Every finished update is "
+                "kept; press Run to load it again in another process."
+            )
+        self._on_end(sentence.format(name=name, seconds=seconds), gave_up_loading=bool(name))
 
     def handed_over(self) -> list[Command]:
         """What another host has to carry out instead, where no process can be had."""
@@ -181,7 +189,7 @@ class ProcessHost:
             case "ready":
                 self._deadlines.started(self._urgent)
             case "loading":
-                self._deadlines.load(model=bool(message["model"]))
+                self._deadlines.load(message["name"], model=bool(message["model"]), urgent=self._urgent)
             case "loaded":
                 self.devices = tuple(message["devices"])
                 self._deadlines.loaded(self._urgent)
@@ -227,7 +235,7 @@ class ProcessHost:
             "on in another process."
         ).format(how=how)
 
-    def _on_end(self, sentence: str) -> None:
+    def _on_end(self, sentence: str, *, gave_up_loading: bool = False) -> None:
         """The process is gone: carry out what it did not hear, as far as that is still wanted."""
         self._process = None
         unheard = [command for _, command in self._unheard]
@@ -235,8 +243,11 @@ class ProcessHost:
             self.unavailable = sentence
             return
         self._unheard.clear()
-        for command in self._stand_in.take_over(sentence, unheard):
-            self._without(command)
+        for command in self._stand_in.take_over(sentence, unheard, gave_up_loading=gave_up_loading):
+            if self._process is None:
+                self._without(command)
+            else:
+                self._send(command)
 
     def _without(self, command: Command) -> None:
         """Carry out a command while there is no process; in another one, where it takes one."""

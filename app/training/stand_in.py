@@ -50,29 +50,41 @@ class StandIn:
         self._state.tokens.discard(token)
         self._outlet.done(token)
 
-    def take_over(self, sentence: str, unheard: Sequence[Command]) -> Sequence[Command]:
+    def take_over(
+        self, sentence: str, unheard: Sequence[Command], *, gave_up_loading: bool = False
+    ) -> Sequence[Command]:
         """The process has ended, for the reason in ``sentence``: keep what it has finished, and report.
 
         Args:
             sentence: for the user.
             unheard: commands that it has not carried out; a shutdown among them ends all runs.
+            gave_up_loading: it was ended while it loaded something, so that whatever else is wanted need not wait.
 
         Returns:
-            Those that are still to be carried out: runs are not begun or moved again by themselves.
+            Those that are still to be carried out: runs are not begun or moved again by themselves, but for one that
+            the loading of another held up.
         """
         leaving = any(isinstance(command, Shutdown) for command in unheard)
+        held_up = self._held_up(unheard) if gave_up_loading and not leaving else []
         for question in [*self._state.questions]:
             self.answer(question, sentence)
         for token in [*self._state.tokens]:
             self.done(token)
         for run_id in self._state.others:
             self._close(run_id)
-        if self._state.current_begin is None:
+        if self._state.current_begin is None or held_up:
             self._outlet.tell(sentence)
         elif not leaving:  # also a run that it had not begun yet: what ended it may end the next process as well
             self._fail(sentence)
+        if held_up:
+            return held_up
         given_up = (Begin, Run, OneStep, Pause, Ask, Commit, Settle)
         return [command for command in (unheard[-1:] if leaving else unheard) if not isinstance(command, given_up)]
+
+    def _held_up(self, unheard: Sequence[Command]) -> list[Command]:
+        """The commands of the current run, from its beginning on, if its process has not begun it. Empty otherwise."""
+        begun = [n for n, c in enumerate(unheard) if isinstance(c, Begin) and c.run_id == self._state.current]
+        return [c for c in unheard[begun[-1] :] if not isinstance(c, (Ask, Commit, Settle))] if begun else []
 
     def obey(self, command: Command) -> Sequence[Command]:
         """Carry out ``command``; returns what another process has to carry out for it, in this order."""

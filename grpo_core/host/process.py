@@ -10,11 +10,12 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grpo_core.config import Settings
 from grpo_core.host.buffer import Buffer
-from grpo_core.host.commands import Command, Pause
+from grpo_core.host.commands import Begin, Command, Pause
 from grpo_core.host.language import LanguageModels
 from grpo_core.host.lifeline import live_with_parent
 from grpo_core.host.live_run import Learners
@@ -135,12 +136,20 @@ class Incoming:
             self._connection.poll(timeout)
         while self._readable():
             self._read()
-        taken = [command for _, command in self._waiting]
+        taken = [self._waiting.popleft() for _ in range(self._together())]
         if taken:
-            self._outgoing.send({"is": "taken", "serial": self._waiting[-1][0]})
-        self._waiting.clear()
-        self._urgent = False
-        return taken
+            self._outgoing.send({"is": "taken", "serial": taken[-1][0]})
+        self._urgent = any(command.urgent for _, command in self._waiting)
+        return [command for _, command in taken]
+
+    def _together(self) -> int:
+        """The number of waiting commands that are carried out together: all of them, or up to the beginning of a run
+        that a later urgent command gives up, so that no model is loaded for it."""
+        commands = [command for _, command in self._waiting]
+        for n, command in enumerate(commands, 1):
+            if isinstance(command, Begin) and any(later.urgent for later in commands[n:]):
+                return n
+        return len(commands)
 
     def interrupts(self) -> bool:
         """Whether the update in progress is to be given up; asked at every token and every pass."""
@@ -180,7 +189,7 @@ class ProcessLearners:
         if not settings.is_language:
             return learner(settings, resume=resume, cancelled=cancelled)
         if self._models is None:
-            self._outgoing.send({"is": "loading", "model": False})
+            self._outgoing.send({"is": "loading", "model": False, "name": "torch"})
             models = LanguageModels()
             self._outgoing.send({"is": "loaded", "devices": models.devices()})
             self._models = models
@@ -190,7 +199,7 @@ class ProcessLearners:
                 settings, resume=resume, earlier=earlier, cancelled=cancelled, progress=self._outgoing.progress,
                 group=self._shown_group,
             )  # fmt: skip
-        self._outgoing.send({"is": "loading", "model": True})
+        self._outgoing.send({"is": "loading", "model": True, "name": Path(settings.model.folder).name})
         loading = True
 
         def loaded() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from itertools import islice
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QImage, QImageReader, QPainter
 
 from app.examples import example
+from app.export.files import write
 from app.export.film import AT_END, shots
 from app.export.film_command import main
 from app.export.film_look import SIZE
@@ -119,6 +122,20 @@ def test_an_update_becomes_an_animated_webp_that_is_not_replaced_unasked(
     assert main(command) == 2
     assert "exists already" in capsys.readouterr().err
     assert main([*command, "--force", "--no-caption"]) == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_an_exported_file_is_readable_by_whoever_the_users_umask_allows(tmp_path: Path, umask: int, mode: int) -> None:
+    """The group that owns the folder could not read a film in it."""
+    out = tmp_path / "film.webp"
+    before = os.umask(umask)
+    try:
+        write(out, b"film")
+    finally:
+        os.umask(before)
+    assert out.read_bytes() == b"film"
+    assert stat.S_IMODE(out.stat().st_mode) == mode
 
 
 def test_several_updates_become_numbered_pictures_in_a_folder_of_their_own(

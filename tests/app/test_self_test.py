@@ -19,6 +19,7 @@ from app.__main__ import is_command, lacking
 from app.build import this_build
 from app.self_test import drawn
 from app.self_test.golden import UPDATES, compared, golden_file, golden_numbers
+from app.self_test.libraries import foreign_libraries
 from app.self_test.numbers import explained
 from app.self_test.report import CheckFailed, CheckReport
 from app.self_test.run import parquet_loads, self_test
@@ -220,3 +221,21 @@ def test_a_package_says_which_one_it_is(monkeypatch: pytest.MonkeyPatch, tmp_pat
     said = {"version": "1.2.3", "kind": "slim", "commit": "0123abc"}
     (tmp_path / "resources" / "build.json").write_text(json.dumps(said), encoding="utf-8")
     assert str(this_build()) == "GRPO Lab 1.2.3, slim, commit 0123abc"
+
+
+MAPS = """\
+55d0-55d8 r--p 00000000 fe:01 12   {package}/grpo-lab
+7f10-7f18 r-xp 00001000 fe:01 13   {package}/_internal/libz.so.1
+7f20-7f28 r-xp 00001000 fe:01 14   /usr/lib/x86_64-linux-gnu/libsqlite3.so.0.8.6
+7f30-7f38 r-xp 00001000 fe:01 15   /usr/lib/x86_64-linux-gnu/libc.so.6
+7f40-7f48 r-xp 00001000 fe:01 16   /usr/lib/x86_64-linux-gnu/libGL.so.1.7.0
+7f50-7f58 rw-p 00000000 00:00 0    [heap]
+"""
+
+
+def test_a_library_of_the_system_in_the_place_of_the_packages_own_is_noticed() -> None:
+    package = Path("/opt/a folder/grpo-lab")
+    held = ["libz.so.1", "libsqlite3.so.0", "libQt6Core.so.6"]
+    maps = MAPS.format(package=package)
+    assert foreign_libraries(maps, package, held) == ["/usr/lib/x86_64-linux-gnu/libsqlite3.so.0.8.6"]
+    assert foreign_libraries(maps, package, ["libz.so.1"]) == []

@@ -15,7 +15,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from tools.package import archive, licences, trial
+from tools.package import archive, licences, run_paths, trial
 from tools.package.stamp import KINDS, Stamp, stamp
 
 ROOT = Path(__file__).parents[2]
@@ -63,8 +63,11 @@ def build(made: Stamp) -> Path:
 
 
 def finish(made: Stamp, folder: Path) -> int:
-    """Strip, and add what is not the program: licences, first steps, entries for the desktop. Returns the licences."""
+    """Strip the libraries, and add what is not the program: licences, first steps, entries for the desktop. Returns the
+    number of licences."""
     strip(folder)
+    if sys.platform == "linux":
+        print(f"{run_paths.remove_absolute_run_paths(folder)} libraries named folders of this machine.", flush=True)
     bundle = DIST / "GRPO Lab.app"
     if sys.platform == "darwin" and bundle.exists():  # it holds all that is in the folder
         shutil.rmtree(folder)

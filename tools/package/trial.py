@@ -10,6 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tools.package import run_paths
+from tools.package.run_paths import absolute_run_path
+
 NAME = "Für Übungen – πr² 空"
 PROGRAMS = {"win32": "grpo-lab-console.exe", "darwin": "GRPO Lab.app/Contents/MacOS/grpo-lab"}
 """What is started in a package for a system, where that is not ``grpo-lab``."""
@@ -18,7 +21,11 @@ PATIENCE = 300.0
 
 
 def run(package: Path) -> int:
-    """Unpack an archive, or copy a folder, and run its self-test; returns the exit status."""
+    """Unpack an archive, or copy a folder, and run its self-test; returns the exit status.
+
+    Raises:
+        SystemExit: a library of it names a folder of the machine that made it.
+    """
     with tempfile.TemporaryDirectory(prefix="grpo-lab-trial-") as made:
         place = Path(made, NAME)
         if package.is_dir():
@@ -28,6 +35,8 @@ def run(package: Path) -> int:
         else:
             shutil.unpack_archive(package, place, filter="data" if ".tar" in package.name else None)
         inside = next(path for path in sorted(place.iterdir()))
+        if sys.platform == "linux":
+            _check_run_paths(inside)
         _write_protect(inside)
         command = [str(inside / PROGRAMS.get(sys.platform, "grpo-lab")), "--self-test"]
         bare = {"PATH": os.defpath, "HOME": "/dev/null/nowhere", "LC_ALL": "C", "TMPDIR": made}
@@ -38,6 +47,12 @@ def run(package: Path) -> int:
             return subprocess.run(command, env=bare, cwd="/", timeout=PATIENCE, check=False).returncode
         finally:
             _write_protect(inside, undo=True)
+
+
+def _check_run_paths(folder: Path) -> None:
+    wrong = [f"{path.name} ({found})" for path in run_paths.libraries(folder) if (found := absolute_run_path(path))]
+    if wrong:
+        raise SystemExit(f"Libraries of the package name folders of the machine that made it: {', '.join(wrong)}.")
 
 
 def _write_protect(folder: Path, *, undo: bool = False) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.window.layouts import LAYOUTS
 from grpo_core.config import Settings
 from grpo_core.learners import learner
 from grpo_core.runs.run_file import RunWriter
-from tests.app.conftest import Driver
+from tests.app.conftest import Driver, make, take_down
 from tests.core.runs.hostile import changed, endless_view, statements
 
 
@@ -37,3 +41,22 @@ def test_a_search_that_is_going_on_when_the_window_closes_is_given_up(driver: Dr
     driver.program.startup.offer_unfinished()
     driver.program.shutdown.close()
     driver.qtbot.waitUntil(lambda: driver.program.window.may_close)
+
+
+@pytest.mark.parametrize("layout", ["Language model", "Recorded run"])
+def test_a_start_with_a_new_run_after_another_kind_of_run_shows_it_in_its_own_layout(
+    qtbot: QtBot, tmp_path: Path, layout: str
+) -> None:
+    """The window of a recorded run was closed; ``--new`` showed the bandit in its layout."""
+    assert layout in LAYOUTS
+    before = make(qtbot, tmp_path / "home")
+    before.program.layouts.choose(layout)
+    before.settle()
+    take_down(before)
+    after = make(qtbot, tmp_path / "home", layout=layout)
+    assert after.program.layout_files.restore(after.program.window) is None
+    after.program.startup.open([], None, last_run=False)
+    after.settle()
+    assert after.program.window.docks["policy_bars"].isVisible()
+    assert after.program.preferences.current.layout == "Bandit"
+    take_down(after)

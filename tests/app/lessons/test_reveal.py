@@ -7,14 +7,17 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from app.lessons.ending import result_of
 from app.lessons.interactives.climb import Climb
 from app.lessons.morph import between_bars, between_lines
+from app.lessons.prediction import Placed
 from app.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
 from app.lessons.value import Value
 from app.plotting.axis import Scale
 from app.plotting.bar_data import BarPicture, BarSeries
 from app.plotting.line_data import Line, LinePicture
 from tests.app.lessons.hands import Pupil
+from tests.app.lessons.held import lesson_of
 
 pytestmark = pytest.mark.one_window
 
@@ -145,6 +148,22 @@ def test_a_number_is_right_close_or_wrong(pupil: Pupil, guess: float, word: str)
     assert pupil.page.prediction.result.text().startswith(word)
     assert (placed.right, placed.close) == (word == "Right.", word == "Close.")
     assert "Advantage of the right answer: 2.474" in pupil.page.prediction.result.text()
+
+
+@pytest.mark.parametrize(
+    ("placed", "sentence"),
+    [
+        ({1: Placed(None, 2.5), 2: Placed(None, 1.0)}, "The end. No prediction was made."),
+        ({}, "The end. No prediction was made."),
+        ({1: Placed(None, 2.5), 2: Placed(1.0, 1.0, right=True)}, "The end. Right predictions: 1 of 1."),
+        (
+            {1: Placed(1.0, 2.0), 2: Placed(2.0, 2.1, close=True), 3: Placed(None, 1.0)},
+            "The end. Right predictions: 0 of 2, and close: 1.",
+        ),
+    ],
+)
+def test_a_skipped_question_counts_as_no_prediction(placed: dict[int, Placed], sentence: str) -> None:
+    assert result_of(lesson_of("build_group"), placed) == sentence
 
 
 def test_the_end_of_a_lesson_leads_on_to_the_next(pupil: Pupil) -> None:

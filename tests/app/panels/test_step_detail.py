@@ -87,6 +87,34 @@ def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
     assert set(panel.sums.texts) == {"reward"}
 
 
+@pytest.mark.parametrize("width", [1366, 1920])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"learner.group_size": size} for size in (4, 8, 16, 32, 64)),
+        {"learner.group_size": 32, "task.landscape": "chain"},
+        {"learner.group_size": 32, "task.landscape": "length"},
+        {"learner.group_size": 64, "task.landscape": "linear", "task.levels": (5.0, 2.0, 0.0)},
+        {"learner.group_size": 32, "task.landscape": "custom", "task.custom": (999.5,) * 9 + (-999.5,)},
+    ],
+)
+def test_every_sum_fits_into_its_column(driver: Driver, settings: dict[str, object], width: int) -> None:
+    """The first digit of 31.800 was cut off, and 1.800 stood there."""
+    driver.program.window.resize(width, 768)
+    driver.program.workspace.editing.edit(settings, "another task")
+    driver.run(3)
+    driver.program.window.show_layout("Bandit")
+    driver.settle()
+    panel = driver.program.window.panels.of(STEP_DETAIL)
+    step = driver.program.workspace.view.step.step
+    assert step is not None and step.settings.learner.group_size == settings["learner.group_size"]
+    pad, places = 8 * panel.table.factor, panel.sums.places()
+    assert {"reward", "advantage", "gradient"} <= set(places)
+    for key, text in panel.sums.texts.items():
+        if key in places:
+            assert panel.table.cells.metrics.horizontalAdvance(text) <= places[key].width() - 2 * pad, (key, text)
+
+
 class Requests(QObject):
     """Counts how often a widget is asked to lay out what is in it."""
 

@@ -169,5 +169,29 @@ def serve_without_memory_for_a_run(connection: Connection) -> None:
         serve(connection)
 
 
+ENDLESS = "endless model"
+
+
+class Endless:
+    """The real learner; but of a run whose seed is 66, a model from a folder is read that never ends."""
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self._outgoing = outgoing
+
+    def __call__(
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+    ) -> Learner:
+        if settings.seed == 66:
+            self._outgoing.send({"is": "loading", "model": True, "name": ENDLESS})
+            while True:
+                time.sleep(0.1)
+        return learner(settings, resume=resume, cancelled=cancelled)
+
+
+def serve_endless_model(connection: Connection) -> None:
+    """A run's process with a model that does not finish loading."""
+    serve(connection, make_learners=Endless)
+
+
 def never_ready(connection: Connection) -> None:
     """A process that ends before it is ready, as where the system forbids it something."""

