@@ -37,9 +37,9 @@ def advantages(
         SettingsError: the baseline or the KL that the objective asks for is not there.
     """
     xp = array_namespace(rewards)
-    if objective.kl_in == "reward" and kl is not None:
+    if objective.kl_in_reward and kl is not None:
         rewards = rewards - numeric(objective.beta, rewards) * kl
-    elif objective.kl_in == "reward" and not is_zero(objective.beta):
+    elif objective.kl_in_reward and not is_zero(objective.beta):
         raise SettingsError("kl", None, tr("kl_in = “reward” needs the summed k1 of every completion"))
     r, scored, n = _scored(xp, rewards)
     equal = _equal(xp, r, scored)  # (..., P, 1)

@@ -102,7 +102,7 @@ def evaluate(
     surrogate = _gated(batch, algorithm.value(batch), gate)
     kl = _kl(batch, ref, exact_kl)
     token_loss = -surrogate
-    if kl is not None and objective.kl_in == "loss" and not is_zero(objective.beta):
+    if kl is not None and not objective.kl_in_reward and not is_zero(objective.beta):
         token_loss = numeric(objective.beta, kl) * kl + token_loss
     bonus = objective.entropy_bonus if entropy_coefficient is None else entropy_coefficient
     apart = None
@@ -167,7 +167,7 @@ def gradient_parts(
     batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
     weight = _weight(batch, denominator)
     push = _real(batch, SURROGATES[objective.surrogate].gradient(batch, _gated(batch, -weight, gate)))
-    if objective.kl_in != "loss" or is_zero(objective.beta):
+    if objective.kl_in_reward or is_zero(objective.beta):
         return push, None
     flow = numeric(objective.beta, batch.logp) * weight
     pull = None
@@ -228,7 +228,7 @@ def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None
     objective = batch.objective
     if objective.kl == kl_estimators.EXACT:
         if exact_kl is None:
-            if objective.kl_in == "loss" and not is_zero(objective.beta):
+            if not objective.kl_in_reward and not is_zero(objective.beta):
                 raise SettingsError(
                     "kl", objective.kl, tr("the exact KL needs the full distributions; choose k1, k2 or k3")
                 )

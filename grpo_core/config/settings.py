@@ -40,7 +40,7 @@ class Settings:
             raise SettingsError(
                 "objective.baseline", "given", tr("this baseline is the critic's; switch the critic on")
             )
-        if self.objective.credit == "process" and (self.is_language or self.bandit.landscape != "chain"):
+        if self.objective.credits_steps and (self.is_language or self.bandit.landscape != "chain"):
             raise SettingsError(
                 "objective.credit", "process", tr("this task has no rewards for steps; choose “outcome”, or the chain")
             )
