@@ -1,9 +1,11 @@
-"""The bandit's speed: one run with everything recorded, many runs at once, and the same update as a plain Python loop.
+"""The bandit's speed: one run with everything recorded, the many runs of a race or a sweep, and the same update as a
+plain Python loop.
 
     python -m benchmarks.bench_bandit
 
 The loop is written independently, with lists and ``math`` alone; it draws the same numbers and must end at the same
-logits within 1e-9. Times are medians of rounds in which the competitors take turns.
+logits within 1e-9. Many runs are computed as the window has them computed, with all that is measured of each after
+every update; the loop measures nothing. Times are medians of rounds in which the competitors take turns.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ from itertools import islice
 
 import numpy as np
 
+from app.experiments.jobs import Jobs
+from app.experiments.shared_job import shared_ensembles
 from benchmarks.table import ROWS, measured
 from grpo_core import objective
-from grpo_core.bandit.bulk import bulk_updates
-from grpo_core.bandit.simulate import updates
+from grpo_core.bandit.simulate import never, updates
 from grpo_core.bandit.streams import UPDATES, Streams
 from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import ensembles
 from grpo_core.host.loop import MOST_TOGETHER
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics_of
@@ -31,7 +35,8 @@ from grpo_core.runs.series import scalars as scalar_row
 
 ROUNDS = 7
 KEYS = {row.key for row in ROWS}
-RUNS = (64, 1024, 16384)
+SEEDS, MANY = 64, 16384
+RUNS = (SEEDS, 1024, MANY)
 Table = list[float]
 
 
@@ -119,14 +124,21 @@ def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
     )
 
 
-def report(mu: int) -> None:
+def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
+    """``UPDATES`` updates of a sweep over β with ``SEEDS`` seeds; the largest is shared by processes on all cores."""
+    points = [settings.replace({"objective.beta": beta}) for beta in np.linspace(0.01, 1, runs // SEEDS).tolist()]
+    if runs == MANY:
+        return lambda: list(shared_ensembles(jobs, points, SEEDS, UPDATES, poll=never))
+    return lambda: list(ensembles(points, range(SEEDS), UPDATES))
+
+
+def report(mu: int, jobs: Jobs) -> None:
     """Print one table."""
     settings = Settings().replace({"learner.mu": mu})
     difference = max(check_equal(settings, seed) for seed in (1, 2, 3))
     if not difference < 1e-9:
         raise SystemExit(f"the loop and the learner differ by {difference:.2g} in the logits")
     one, kept, loop = learner(settings), recorded(settings), naive_updates(settings, settings.seed)
-    batches = {runs: bulk_updates(settings, range(runs)) for runs in RUNS}
     competitors: dict[str, tuple[Callable[[], object], int]] = {
         "loop": (lambda: next(loop), 100),
         "one": (lambda: next(one), 100),
@@ -134,9 +146,9 @@ def report(mu: int) -> None:
         "loss at 1": (loss_gradient(settings, 1), 300),
         "loss at 1024": (loss_gradient(settings, 1024), 30),
     }
-    for runs, batch in batches.items():
-        competitors[f"R {runs}"] = (batch.__next__, UPDATES)  # for which random numbers are drawn at once
+    competitors |= {f"R {runs}": (many(settings, runs, jobs), 1) for runs in RUNS}
     seconds = medians(competitors)
+    seconds |= {f"R {runs}": seconds[f"R {runs}"] / UPDATES for runs in RUNS}
     print(f"G 8, A 10, mu {mu}; logits equal the plain loop's within {difference:.1e}")
     print(f"  plain Python loop              {seconds['loop'] * 1e9:12,.0f} ns a run-step        1.0x")
     faster = seconds["loop"] / seconds["one"]
@@ -158,8 +170,12 @@ def report(mu: int) -> None:
 
 def main() -> None:
     """Print the tables for one pass and for four."""
-    for mu in (1, 4):
-        report(mu)
+    jobs = Jobs(own_process=True)
+    try:
+        for mu in (1, 4):
+            report(mu, jobs)
+    finally:
+        jobs.close()
 
 
 if __name__ == "__main__":
