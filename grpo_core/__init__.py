@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from grpo_core.errors import GrpoError, SettingsError, ShapeError
     from grpo_core.objective import Terms, evaluate, gradient
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "PRESETS",
@@ -32,14 +32,15 @@ _HOMES = {
     "GrpoError": "errors", "SettingsError": "errors", "ShapeError": "errors",
     "Terms": "objective", "evaluate": "objective", "gradient": "objective",
 }  # fmt: skip
+_MODULES = ("advantages",)
 
 
 def __getattr__(name: str) -> Any:
     """A public name, imported when it is first asked for: the version alone needs no NumPy."""
     from importlib import import_module
 
-    if name == "advantages":
-        return import_module("grpo_core.advantages")
+    if name in _MODULES:
+        return import_module(f"grpo_core.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module “grpo_core” has no attribute “{name}”")
     return getattr(import_module(f"grpo_core.{_HOMES[name]}"), name)

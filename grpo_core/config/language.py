@@ -48,6 +48,7 @@ class LanguageTask:
         ),
         tr("Task"),
         choices=tuple(PROBLEMS),
+        choices_since=tuple((name, "0.2.0") for name in IN_WORDS),
         live=False,
     )
     difficulty: str = setting(
@@ -96,14 +97,15 @@ class LanguageTask:
         tr("A regular expression: an answer in words has the form where it is found in it."),
         tr("Form"),
         live=False,
+        since="0.2.0",
     )
     form_weight: float = setting(
         0.0, tr("Reward of an answer in words that has the form, right or wrong."), tr("The form pays"),
-        low=-100, high=100, usual=(0, 1),
+        low=-100, high=100, usual=(0, 1), since="0.2.0",
     )  # fmt: skip
     brevity_weight: float = setting(
         0.0, tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
-        tr("Brevity pays"), low=-100, high=100, usual=(0, 1),
+        tr("Brevity pays"), low=-100, high=100, usual=(0, 1), since="0.2.0",
     )  # fmt: skip
     accuracy_every: int = setting(
         10,
@@ -163,12 +165,14 @@ class Model:
         tr("Your own model: a folder with config.json, safetensors and tokenizer.json, or a GGUF file."),
         tr("Model folder"),
         live=False,
+        since="0.2.0",
     )
     digest: str = setting(
         "",
         tr("Says what the model's files held when the run began; it goes on only from the same."),
         tr("Digest of the folder"),
         live=False,
+        since="0.2.0",
     )
     adapter_rank: int = setting(
         8,
@@ -179,6 +183,7 @@ class Model:
         high=1024,
         usual=(0, 64),
         live=False,
+        since="0.2.0",
     )
     adapter_alpha: float = setting(
         16.0,
@@ -189,6 +194,7 @@ class Model:
         high=4096,
         usual=(1, 64),
         live=False,
+        since="0.2.0",
     )
     rows_at_once: int = setting(
         16,
@@ -197,11 +203,13 @@ class Model:
         low=1,
         high=4096,
         usual=(1, 64),
+        since="0.2.0",
     )
     checkpointing: bool = setting(
         False,
         tr("Computes activations again in the backward pass instead of keeping them: less memory, more time."),
         tr("Gradient checkpointing"),
+        since="0.2.0",
     )
     layers: int = setting(2, tr("Transformer blocks."), tr("Layers"), low=1, high=48, usual=(1, 8), live=False)
     width: int = setting(
@@ -267,6 +275,7 @@ class Model:
             "the last two of which stay; empty: none are made, and the run is learned again when it is taken up."
         ),
         tr("Folder for snapshots"),
+        since="0.2.0",
     )
 
     def __post_init__(self) -> None:
