@@ -16,16 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = (
     (
-        "errors",
-        "arrays",
-        "command_numbers",
-        "shipped",
-        "text",
-        "regular_file",
-        "token_text",
-        "progress",
-        "update_time",
-        "versions",
+        "errors", "arrays", "command_numbers", "shipped", "text", "regular_file", "token_text", "progress",
+        "update_time", "versions",
     ),
     ("config", "typeset", "expression", "formula_term", "shapes"),
     ("kl", "levels", "reductions", "baselines", "deviations"),
@@ -39,7 +31,7 @@ FLOORS = (
     ("host", "audit"),
     ("experiments",),
     ("cli", "__main__"),
-)
+)  # fmt: skip
 """Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
 
 APP_FLOORS = (
