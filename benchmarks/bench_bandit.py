@@ -1,9 +1,12 @@
-"""The bandit's speed: one run with everything recorded, many runs at once, and the same update as a plain Python loop.
+"""The bandit's speed: one run with everything recorded, the many runs of a race or a sweep, and the same update as a
+plain Python loop.
 
     python -m benchmarks.bench_bandit
 
 The loop is written independently, with lists and ``math`` alone; it draws the same numbers and must end at the same
-logits within 1e-9. Times are medians of rounds in which the competitors take turns.
+logits within 1e-9. Many runs are computed as the window has them computed, with all that is measured of each after
+every update; the loop they are held against measures exact KL and reward. Times are medians of rounds in which the
+competitors take turns.
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ from itertools import islice
 
 import numpy as np
 
+from app.experiments.jobs import Jobs
+from app.experiments.shared_job import shared_ensembles
 from benchmarks.table import ROWS, measured
 from grpo_core import objective
-from grpo_core.bandit.bulk import bulk_updates
-from grpo_core.bandit.simulate import updates
+from grpo_core.bandit.simulate import never, updates
 from grpo_core.bandit.streams import UPDATES, Streams
 from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import ensembles
 from grpo_core.host.loop import MOST_TOGETHER
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics_of
@@ -31,7 +36,8 @@ from grpo_core.runs.series import scalars as scalar_row
 
 ROUNDS = 7
 KEYS = {row.key for row in ROWS}
-RUNS = (64, 1024, 16384)
+SEEDS, MANY = 64, 16384
+RUNS = (SEEDS, 1024, MANY)
 Table = list[float]
 
 
@@ -63,6 +69,17 @@ def naive_updates(settings: Settings, seed: int) -> Iterator[Table]:
                     change[j] += slope * ((1.0 if j == a else 0.0) - prob[j])
             logits = [z - rate * g for z, g in zip(logits, change, strict=True)]
         yield logits
+
+
+def naive_measures(settings: Settings, seed: int) -> Iterator[tuple[float, float]]:
+    """Exact KL and expected reward after each update of the same loop."""
+    task = settings.bandit
+    rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
+    for logits in naive_updates(settings, seed):
+        logp = _log_softmax(logits)
+        prob = [math.exp(x) for x in logp]
+        kl = sum(p * (x + math.log(len(logits))) for p, x in zip(prob, logp, strict=True))
+        yield kl, sum(p * r for p, r in zip(prob, rewards, strict=True))
 
 
 def _log_softmax(logits: Table) -> Table:
@@ -119,26 +136,36 @@ def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
     )
 
 
-def report(mu: int) -> None:
+def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
+    """``UPDATES`` updates of a sweep over β with ``SEEDS`` seeds; the largest is shared by processes on all cores."""
+    points = [settings.replace({"objective.beta": beta}) for beta in np.linspace(0.01, 1, runs // SEEDS).tolist()]
+    if runs == MANY:
+        return lambda: list(shared_ensembles(jobs, points, SEEDS, UPDATES, poll=never))
+    return lambda: list(ensembles(points, range(SEEDS), UPDATES))
+
+
+def report(mu: int, jobs: Jobs) -> None:
     """Print one table."""
     settings = Settings().replace({"learner.mu": mu})
     difference = max(check_equal(settings, seed) for seed in (1, 2, 3))
     if not difference < 1e-9:
         raise SystemExit(f"the loop and the learner differ by {difference:.2g} in the logits")
     one, kept, loop = learner(settings), recorded(settings), naive_updates(settings, settings.seed)
-    batches = {runs: bulk_updates(settings, range(runs)) for runs in RUNS}
+    measures = naive_measures(settings, settings.seed)
     competitors: dict[str, tuple[Callable[[], object], int]] = {
         "loop": (lambda: next(loop), 100),
+        "measured loop": (lambda: next(measures), 100),
         "one": (lambda: next(one), 100),
         "kept": (lambda: next(kept), 2 * MOST_TOGETHER),
         "loss at 1": (loss_gradient(settings, 1), 300),
         "loss at 1024": (loss_gradient(settings, 1024), 30),
     }
-    for runs, batch in batches.items():
-        competitors[f"R {runs}"] = (batch.__next__, UPDATES)  # for which random numbers are drawn at once
+    competitors |= {f"R {runs}": (many(settings, runs, jobs), 1) for runs in RUNS}
     seconds = medians(competitors)
+    seconds |= {f"R {runs}": seconds[f"R {runs}"] / UPDATES for runs in RUNS}
     print(f"G 8, A 10, mu {mu}; logits equal the plain loop's within {difference:.1e}")
     print(f"  plain Python loop              {seconds['loop'] * 1e9:12,.0f} ns a run-step        1.0x")
+    print(f"  the same, measured             {seconds['measured loop'] * 1e9:12,.0f} ns a run-step")
     faster = seconds["loop"] / seconds["one"]
     print(f"  R = 1, everything recorded     {seconds['one'] * 1e9:12,.0f} ns a run-step {faster:10.1f}x", end="")
     print(f"   {1 / seconds['one']:,.0f} steps a second")
@@ -146,9 +173,10 @@ def report(mu: int) -> None:
     print(f" {seconds['loop'] / seconds['kept']:10.1f}x   {1 / seconds['kept']:,.0f} steps a second")
     for runs in RUNS:
         each = seconds[f"R {runs}"] / runs
+        faster = seconds["measured loop"] / each
         if mu == 1 and f"bulk_{runs}" in KEYS:
-            measured(f"bulk_{runs}", seconds["loop"] / each)
-        print(f"  R = {runs:<6}                     {each * 1e9:12,.0f} ns a run-step {seconds['loop'] / each:10.1f}x")
+            measured(f"bulk_{runs}", faster)
+        print(f"  R = {runs:<6}                     {each * 1e9:12,.0f} ns a run-step {faster:10.1f}x")
     if mu == 1:
         measured("recorded", 1 / seconds["kept"])
     for runs, all_of_it in ((1, seconds["one"]), (1024, seconds["R 1024"])):
@@ -158,8 +186,12 @@ def report(mu: int) -> None:
 
 def main() -> None:
     """Print the tables for one pass and for four."""
-    for mu in (1, 4):
-        report(mu)
+    jobs = Jobs(own_process=True)
+    try:
+        for mu in (1, 4):
+            report(mu, jobs)
+    finally:
+        jobs.close()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ processes on all cores; the loops use one core. Competitors take turns; times ar
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import statistics
 import subprocess
@@ -25,7 +24,7 @@ import numpy as np
 
 from app.experiments.jobs import IDLE, Jobs
 from app.experiments.shared_job import shared_ensembles
-from benchmarks.bench_bandit import naive_updates
+from benchmarks.bench_bandit import naive_measures
 from benchmarks.table import measured
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
@@ -50,24 +49,11 @@ def shared(settings: Settings, jobs: Jobs) -> list[Ensemble]:
 
 def loop(settings: Settings, seeds: int) -> list[list[tuple[float, float]]]:
     """The last KL and reward of every run of every β, one number at a time."""
-    task = settings.bandit
-    rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
     last = []
     for beta in BETAS:
         point = settings.replace({"objective.beta": beta})
-        last.append([_measured(point, seed, rewards)[-1] for seed in range(seeds)])
+        last.append([list(islice(naive_measures(point, seed), UPDATES))[-1] for seed in range(seeds)])
     return last
-
-
-def _measured(settings: Settings, seed: int, rewards: list[float]) -> list[tuple[float, float]]:
-    told = []
-    for logits in islice(naive_updates(settings, seed), UPDATES):
-        highest = max(logits)
-        total = math.log(sum(math.exp(z - highest) for z in logits)) + highest
-        prob = [math.exp(z - total) for z in logits]
-        kl = sum(p * (z - total + math.log(len(logits))) for p, z in zip(prob, logits, strict=True))
-        told.append((kl, sum(p * r for p, r in zip(prob, rewards, strict=True))))
-    return told
 
 
 def node(settings: Settings) -> dict[str, Any]:

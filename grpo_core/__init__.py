@@ -1,3 +1,46 @@
-"""GRPO Lab's core: the loss, the learners, the record. No Qt; importing it imports NumPy and array-api-compat only."""
+"""GRPO Lab's core: the loss, the learners, the record. No Qt; importing it imports NumPy and array-api-compat only.
 
-__version__ = "0.1.0"
+``__all__`` are the names to build on (docs/library.md); everything else may change with any version.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grpo_core import advantages
+    from grpo_core.config import PRESETS, Objective, Preset
+    from grpo_core.errors import GrpoError, SettingsError, ShapeError
+    from grpo_core.objective import Terms, evaluate, gradient
+
+__version__ = "0.3.0"
+
+__all__ = [
+    "PRESETS",
+    "GrpoError",
+    "Objective",
+    "Preset",
+    "SettingsError",
+    "ShapeError",
+    "Terms",
+    "__version__",
+    "advantages",
+    "evaluate",
+    "gradient",
+]
+
+_HOMES = {
+    "PRESETS": "config", "Objective": "config", "Preset": "config",
+    "GrpoError": "errors", "SettingsError": "errors", "ShapeError": "errors",
+    "Terms": "objective", "evaluate": "objective", "gradient": "objective",
+}  # fmt: skip
+_MODULES = ("advantages",)
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first asked for: the version alone needs no NumPy."""
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(f"grpo_core.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module “grpo_core” has no attribute “{name}”")
+    return getattr(import_module(f"grpo_core.{_HOMES[name]}"), name)

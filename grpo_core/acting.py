@@ -24,7 +24,7 @@ def acting_fields(objective: Objective) -> frozenset[str]:
         names |= set(deviation.knobs)
     else:
         names -= {"std"}
-    ratio_before_kl = objective.kl_importance and objective.beta != 0 and objective.kl_in == "loss"
+    ratio_before_kl = objective.kl_importance and objective.beta != 0 and not objective.kl_in_reward
     if surrogate.ratio is not Ratio.LEVEL and not ratio_before_kl:
         names -= {"level"}
     if surrogate.ratio is Ratio.NONE and not ratio_before_kl:

@@ -12,6 +12,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
+from grpo_core.shapes import check_rewards, check_steps, check_values
 from grpo_core.text import tr
 
 EQUAL = 1e-12
@@ -27,19 +28,22 @@ def advantages(
         objective: ``baseline``, ``std``, ``std_epsilon``; with ``kl_in = "reward"`` also ``beta``.
         rewards: (..., P, G). NaN (unscored, or an empty place of a ragged group) leaves every mean and std.
         baseline: for ``baseline = "given"``, broadcast to (..., P, G): a critic's value of each prompt, say.
-        kl: (..., P, G), the completion's summed k1, subtracted times beta when ``kl_in = "reward"``.
+        kl: (..., P, G), the completion's summed k1, subtracted times beta when ``kl_in = "reward"``; leading axes may
+            be missing, or 1, where runs share it.
 
     Returns:
         (..., P, G); 0 where the reward is NaN. With ``group_mean`` and ``leave_one_out``, groups whose rewards are
         equal and groups of one give exactly 0; with the other baselines a zero or undefined std divides by 1.
 
     Raises:
+        ShapeError: the baseline or the KL does not fit the rewards.
         SettingsError: the baseline or the KL that the objective asks for is not there.
     """
+    check_rewards(rewards, baseline, kl)
     xp = array_namespace(rewards)
-    if objective.kl_in == "reward" and kl is not None:
+    if objective.kl_in_reward and kl is not None:
         rewards = rewards - numeric(objective.beta, rewards) * kl
-    elif objective.kl_in == "reward" and not is_zero(objective.beta):
+    elif objective.kl_in_reward and not is_zero(objective.beta):
         raise SettingsError("kl", None, tr("kl_in = “reward” needs the summed k1 of every completion"))
     r, scored, n = _scored(xp, rewards)
     equal = _equal(xp, r, scored)  # (..., P, 1)
@@ -62,7 +66,11 @@ def step_scores(objective: Objective, step_rewards: Array) -> Array:
     Returns:
         (..., P, G, T); 0 where no step ends. With ``group_mean`` a group whose steps are all paid alike gives exactly
         0.
+
+    Raises:
+        ShapeError: there are fewer axes.
     """
+    check_steps(step_rewards)
     xp = array_namespace(step_rewards)
     shape = step_rewards.shape
     flat = xp.reshape(step_rewards, (*shape[:-2], shape[-2] * shape[-1]))
@@ -91,7 +99,11 @@ def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float)
 
     Returns:
         (..., B, T), 0 where masked.
+
+    Raises:
+        ShapeError: rewards or mask do not fit the values; their leading axes may be missing, or 1.
     """
+    check_values(rewards, values, mask)
     xp = array_namespace(rewards, values, mask)
     rewards, values = xp.where(mask, rewards, 0.0), xp.where(mask, values, 0.0)
     next_value = running = xp.zeros_like(values[..., 0])
@@ -106,7 +118,12 @@ def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float)
 
 
 def equal_rewards(rewards: Array) -> Array:
-    """Which groups carry no signal of their own. (..., P, G) -> boolean (..., P); NaN rewards do not count."""
+    """Which groups carry no signal of their own. (..., P, G) -> boolean (..., P); NaN rewards do not count.
+
+    Raises:
+        ShapeError: there is one axis, or none.
+    """
+    check_rewards(rewards)
     xp = array_namespace(rewards)
     r, scored, _ = _scored(xp, rewards)
     return _equal(xp, r, scored)[..., 0]

@@ -47,6 +47,26 @@ class SettingsError(GrpoError):
         return SettingsError(f"{outer}.{self.field}", self.value, self.allowed)
 
 
+class ShapeError(GrpoError):
+    """An array whose shape does not fit the others of its call.
+
+    Attributes:
+        argument: its name in the call.
+        shape: what it has.
+        wanted: what would be right, in words.
+    """
+
+    def __init__(self, argument: str, shape: tuple[int, ...], wanted: str) -> None:
+        self.argument = argument
+        self.shape = tuple(shape)
+        self.wanted = wanted
+        super().__init__(
+            tr("{argument} cannot have the shape {shape}: right is {wanted}.").format(
+                argument=argument, shape=self.shape, wanted=wanted
+            )
+        )
+
+
 class RunFileError(GrpoError):
     """A run file that cannot be read or written. The message names the file and the way out."""
 

@@ -94,7 +94,7 @@ class EvaluatedStep:
     @property
     def by_step(self) -> bool:
         """Whether steps are rewarded, not whole completions."""
-        return self.objective.credit == "process"
+        return self.objective.credits_steps
 
     @cached_property
     def step_scores(self) -> np.ndarray:
@@ -104,7 +104,7 @@ class EvaluatedStep:
     @property
     def kl_in_loss(self) -> bool:
         """Whether the loss holds a KL term: β is not 0 and the KL enters there, not in the rewards."""
-        return bool(self.objective.beta) and self.objective.kl_in == "loss"
+        return bool(self.objective.beta) and not self.objective.kl_in_reward
 
     @property
     def pulls_nowhere(self) -> bool:

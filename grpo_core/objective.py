@@ -24,6 +24,9 @@ T          axis −1         tokens, padded; ``mask`` says which are real, None 
 =========  ==============  ==================================================================
 
 Log-probabilities are in nats and taken at the sampling temperature.
+
+What may be broadcast, and nothing else (``shapes.py``): leading axes of any argument but ``logp`` may be missing or 1,
+so that runs share it; ``mask`` may be None; ``advantage`` may be one a completion; what is one a run may be a number.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.levels import LEVELS
 from grpo_core.reductions import REDUCTIONS
+from grpo_core.shapes import check_batch
 from grpo_core.surrogates import SURROGATES, Batch
 from grpo_core.text import tr
 
@@ -95,14 +99,19 @@ def evaluate(
             the loss. TRL's bonus is a mean over tokens whatever the loss is divided by.
 
     Raises:
+        ShapeError: an argument does not fit ``logp``.
         SettingsError: the objective asks for something that was not passed.
     """
+    check_batch(
+        logp, old_logp, advantage, mask, ref_logp, gate, denominator, exact_kl, entropy, entropy_coefficient,
+        entropy_weight,
+    )  # fmt: skip
     batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
     algorithm = SURROGATES[objective.surrogate]
     surrogate = _gated(batch, algorithm.value(batch), gate)
     kl = _kl(batch, ref, exact_kl)
     token_loss = -surrogate
-    if kl is not None and objective.kl_in == "loss" and not is_zero(objective.beta):
+    if kl is not None and not objective.kl_in_reward and not is_zero(objective.beta):
         token_loss = numeric(objective.beta, kl) * kl + token_loss
     bonus = objective.entropy_bonus if entropy_coefficient is None else entropy_coefficient
     apart = None
@@ -143,6 +152,9 @@ def gradient(
     """d loss / d logp in closed form, (..., B, T); arguments as for :func:`evaluate`.
 
     The parts of an exact KL and of the entropy that flow through the full distribution are not in it.
+
+    Raises:
+        ShapeError, SettingsError: as in :func:`evaluate`.
     """
     push, pull = gradient_parts(
         objective, logp, old_logp, advantage, mask,
@@ -163,11 +175,16 @@ def gradient_parts(
     denominator: Array | float | None = None,
     exact_kl: Array | None = None,
 ) -> tuple[Array, Array | None]:
-    """The two summands of :func:`gradient`: from the surrogate, and from the KL (None where it is not in the loss)."""
+    """The two summands of :func:`gradient`: from the surrogate, and from the KL (None where it is not in the loss).
+
+    Raises:
+        ShapeError, SettingsError: as in :func:`evaluate`.
+    """
+    check_batch(logp, old_logp, advantage, mask, ref_logp, gate, denominator, exact_kl)
     batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
     weight = _weight(batch, denominator)
     push = _real(batch, SURROGATES[objective.surrogate].gradient(batch, _gated(batch, -weight, gate)))
-    if objective.kl_in != "loss" or is_zero(objective.beta):
+    if objective.kl_in_reward or is_zero(objective.beta):
         return push, None
     flow = numeric(objective.beta, batch.logp) * weight
     pull = None
@@ -228,7 +245,7 @@ def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None
     objective = batch.objective
     if objective.kl == kl_estimators.EXACT:
         if exact_kl is None:
-            if objective.kl_in == "loss" and not is_zero(objective.beta):
+            if not objective.kl_in_reward and not is_zero(objective.beta):
                 raise SettingsError(
                     "kl", objective.kl, tr("the exact KL needs the full distributions; choose k1, k2 or k3")
                 )

@@ -37,7 +37,7 @@ def under(step: Step, objective: Objective | None) -> Step:
     if objective is None or objective == ran:
         return step
     kept = all(getattr(objective, name) == getattr(ran, name) for name in DECIDE_ADVANTAGES)
-    kept &= objective.kl_in == "loss" or objective.beta == ran.beta
+    kept &= not objective.kl_in_reward or objective.beta == ran.beta
     same_reduction = objective.reduction == ran.reduction
     return dataclasses.replace(
         step,
@@ -81,7 +81,7 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
         if step.values is None:
             raise SettingsError("objective.baseline", "given", tr("this update has no critic's values to compare with"))
         return critic_advantage(step.rewards, step.values, step.mask, step.settings.learner)
-    if objective.credit == "process":
+    if objective.credits_steps:
         return np.where(step.mask, from_here_on(scores_of_steps(step, objective)), 0.0)
     k1 = summed_log_ratio(step, objective)
     k1 = None if k1 is None else grouped(step, k1)
@@ -91,7 +91,7 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
 def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
     """Σ log π_old − log π_ref of every completion (B,), which times β is taken from its reward; None where the KL does
     not enter there, or the update has no reference."""
-    if objective.kl_in != "reward" or step.ref_logp is None:
+    if not objective.kl_in_reward or step.ref_logp is None:
         return None
     return np.asarray(np.where(step.mask, step.old_logp - step.ref_logp, 0.0).sum(axis=-1))
 
@@ -123,7 +123,7 @@ def scores_of_steps(step: Step, objective: Objective | None = None) -> np.ndarra
 
 def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
     """What is held against each other within a group, (P, n): rewards, or rewards of steps; NaN where there is none."""
-    if (objective or step.settings.objective).credit == "process":
+    if (objective or step.settings.objective).credits_steps:
         table = grouped(step, paid_for_steps(step))
         return table.reshape(*table.shape[:-2], -1)
     return grouped(step, step.rewards)

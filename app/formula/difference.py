@@ -33,7 +33,7 @@ def definitions(objective: Objective) -> dict[str, Term]:
     if SURROGATES[objective.surrogate].ratio is not Ratio.NONE:
         latex = LEVELS[objective.level].inline
         terms["r"] = Term(latex=latex, name=tr("ratio {formula}").format(formula=plain_text(latex)), glue=True)
-    if objective.beta != 0 and objective.kl_in == "loss":
+    if objective.beta != 0 and not objective.kl_in_reward:
         kind = objective.kl
         latex = rf"k_{{{kind[1:]}}}" if re.fullmatch(r"k\d", kind) else r"\mathrm{exact}"
         terms[r"\mathrm{KL}"] = Term(latex=latex, name=tr("KL estimate {kind}").format(kind=kind), glue=True)
@@ -44,7 +44,7 @@ def _advantage(o: Objective) -> Term:
     baseline, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
     if baseline.from_critic:
         return Term(latex=r"\mathrm{GAE}", name=baseline.phrase, glue=True)
-    reward = r"R - \beta\,k_{1}" if o.beta != 0 and o.kl_in == "reward" else "R"
+    reward = r"R - \beta\,k_{1}" if o.beta != 0 and o.kl_in_reward else "R"
     centred = f"{reward} - {baseline.inline}" if baseline.inline else reward
     divided = f"({centred})/{deviation.inline}" if centred != "R" else f"R/{deviation.inline}"
     name = tr("reward minus {baseline}, {division}").format(baseline=baseline.phrase, division=deviation.phrase)

@@ -25,7 +25,7 @@ def objective_terms(objective: Objective) -> tuple[Term, ...]:
 
 def _penalty(o: Objective) -> tuple[Term, ...]:
     terms: tuple[Term, ...] = ()
-    if o.beta != 0 and o.kl_in == "loss":
+    if o.beta != 0 and not o.kl_in_reward:
         kl = r"r\,\mathrm{KL}" if o.kl_importance else r"\mathrm{KL}"
         terms += (
             joint(r"\;+\;"),

@@ -167,8 +167,10 @@ def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
 
 
 def save_preferences(preferences: Preferences, path: Path) -> str | None:
-    """Write ``preferences``; a sentence when that was not possible. Never raises."""
-    text = json.dumps(dataclasses.asdict(preferences), indent=1)
+    """Write what of ``preferences`` is not as usual; a sentence when that was not possible. Never raises."""
+    usual = dataclasses.asdict(Preferences())
+    chosen = {name: value for name, value in dataclasses.asdict(preferences).items() if value != usual[name]}
+    text = json.dumps(chosen, indent=1)
     return write_or_say(path, text.encode("ascii"), tr("Preferences"))
 
 

@@ -41,7 +41,7 @@ def through_tokens(
 
 def needs_distributions(objective: Objective) -> bool:
     """Whether the loss depends on more of the policy than the sampled tokens' log-probabilities."""
-    exact = objective.kl == kl.EXACT and objective.kl_in == "loss" and not is_zero(objective.beta)
+    exact = objective.kl == kl.EXACT and not objective.kl_in_reward and not is_zero(objective.beta)
     return exact or not is_zero(objective.entropy_bonus)
 
 
@@ -70,7 +70,7 @@ def through_distributions(
         return scatter(np.broadcast_to(weight, context.shape), visited, table)
 
     result = np.zeros_like(prob)
-    if objective.kl == kl.EXACT and objective.kl_in == "loss":
+    if objective.kl == kl.EXACT and not objective.kl_in_reward:
         weight = objective.beta * terms.weight * (terms.ratio if objective.kl_importance else 1.0)
         divergence = kl.exact(dist_logp, ref_dist_logp)[..., None]
         result = result + visits(weight) * prob * (dist_logp - ref_dist_logp - divergence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,9 +43,19 @@ def stepped(
         gradient = gradient * np.minimum(1.0, optimizer.max_grad_norm / np.maximum(norm, 1e-300))
     if optimizer.weight_decay:
         parameters = parameters * (1 - optimizer.learning_rate * optimizer.weight_decay)
-    if optimizer.kind == "sgd":
-        change = optimizer.learning_rate * gradient
-        return np.subtract(parameters, change, out=change), moments
+    return STEPS[optimizer.kind](optimizer, parameters, gradient, moments)
+
+
+def _plain(
+    optimizer: Optimizer, parameters: np.ndarray, gradient: np.ndarray, moments: Moments
+) -> tuple[np.ndarray, Moments]:
+    change = optimizer.learning_rate * gradient
+    return np.subtract(parameters, change, out=change), moments
+
+
+def _adam(
+    optimizer: Optimizer, parameters: np.ndarray, gradient: np.ndarray, moments: Moments
+) -> tuple[np.ndarray, Moments]:
     b1, b2, steps = optimizer.adam_beta1, optimizer.adam_beta2, moments.steps + 1
     first = b1 * moments.first + (1 - b1) * gradient
     second = b2 * moments.second + (1 - b2) * gradient**2
@@ -52,6 +63,11 @@ def stepped(
     change = optimizer.learning_rate * mean / (np.sqrt(square) + optimizer.adam_epsilon)
     return parameters - change, Moments(first=first, second=second, steps=steps)
 
+
+STEPS: dict[str, Callable[[Optimizer, np.ndarray, np.ndarray, Moments], tuple[np.ndarray, Moments]]] = {
+    "sgd": _plain, "adam": _adam,
+}  # fmt: skip
+"""Every optimizer by its name in the settings: parameters and memory after its step."""
 
 ROUNDING = 1e-12
 """A change of the parameters that is shorter is rounding, not a direction."""

@@ -180,14 +180,14 @@ def _compared(
         if BASELINES[goal.baseline].from_critic:
             return estimate, values, critic
     grouped = (len(mask), -1, learner.group_size)
-    if goal.credit == "process":
+    if goal.credits_steps:
         if batch.step_rewards is None:
             raise SettingsError("objective.credit", "process", tr("this batch has no rewards for steps"))
         steps = batch.step_rewards.reshape(*grouped, mask.shape[-1])
         advantage = from_here_on(step_scores(goal, steps)).reshape(mask.shape)
         return runs_last(np.where(mask, advantage, 0.0)), values, critic
     k1 = None
-    if goal.kl_in == "reward":
+    if goal.kl_in_reward:
         k1 = np.where(mask, kl.estimate(kl.IN_REWARD, old_logp, ref_logp), 0.0).sum(axis=-1).reshape(grouped)
     advantage = advantages(goal, batch.rewards.reshape(grouped), kl=k1)
     return advantage.reshape(batch.rewards.shape), values, critic

@@ -14,6 +14,8 @@ LARGEST = 1e9
 
 LANDSCAPES = ("single_peak", "double_peak", "linear", "custom")
 """Tasks of one action whose rewards belong to the actions; a run can go on when these rewards become the user's own."""
+LONGER = ("length", "chain")
+"""Tasks of several tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +26,7 @@ class BanditTask:
         "single_peak",
         tr("How reward depends on the action; the length toy and the chain answer with several tokens."),
         tr("Task"),
-        choices=("single_peak", "double_peak", "linear", "custom", "length", "chain"),
+        choices=(*LANDSCAPES, *LONGER),
         live=False,
     )
     actions: int = setting(
@@ -109,7 +111,7 @@ class BanditTask:
             raise SettingsError(
                 "custom", self.custom, tr("give {actions} rewards, one an action").format(actions=self.actions)
             )
-        if self.landscape not in ("length", "chain") and self.bias and not self.bias_action <= self.actions:
+        if self.landscape in LANDSCAPES and self.bias and not self.bias_action <= self.actions:
             raise SettingsError(
                 "bias_action",
                 self.bias_action,
@@ -126,7 +128,7 @@ class BanditTask:
     @property
     def longest(self) -> int:
         """T, the longest completion in tokens."""
-        return self.max_length if self.landscape in ("length", "chain") else 1
+        return {**dict.fromkeys(LANDSCAPES, 1), **dict.fromkeys(LONGER, self.max_length)}[self.landscape]
 
 
 def _numbers(name: str, values: Any) -> tuple[float, ...]:

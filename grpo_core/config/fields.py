@@ -12,6 +12,7 @@ from typing import Any
 
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
+from grpo_core.versions import FIRST, newest
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class About:
         live: takes effect at the next update; otherwise the setting is structural and needs a new run.
         logarithmic: a slider moves over powers of ten.
         section: heading under which this setting and those declared after it stand; empty: that of the one before.
+        since: the version of the program that had it first.
+        choices_since: the same of choices that came later, (choice, version) each.
     """
 
     help: str
@@ -50,6 +53,12 @@ class About:
     live: bool = True
     logarithmic: bool = False
     section: str = ""
+    since: str = FIRST
+    choices_since: tuple[tuple[str, str], ...] = ()
+
+    def needs(self, value: Any) -> str:
+        """The least version of the program that understands ``value`` of this setting."""
+        return newest(self.since, dict(self.choices_since).get(value, FIRST) if self.choices_since else FIRST)
 
     @property
     def allowed(self) -> str:

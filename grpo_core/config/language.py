@@ -8,7 +8,31 @@ from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
-IN_WORDS = ("sums", "form", "questions")
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What sets one problem apart from the others.
+
+    Attributes:
+        in_words: its prompts are words, which only a model with a tokenizer of its own reads.
+        from_file: prompts and answers are the user's own.
+        pays_signs: every “=” of a completion is paid for.
+    """
+
+    in_words: bool = False
+    from_file: bool = False
+    pays_signs: bool = False
+
+
+PROBLEMS: dict[str, Problem] = {
+    "arithmetic": Problem(),
+    "gameable": Problem(pays_signs=True),
+    "own": Problem(from_file=True),
+    "sums": Problem(in_words=True),
+    "form": Problem(in_words=True),
+    "questions": Problem(in_words=True, from_file=True),
+}
+IN_WORDS = tuple(name for name, problem in PROBLEMS.items() if problem.in_words)
 """Problems for a model that reads any text."""
 
 
@@ -23,7 +47,8 @@ class LanguageTask:
             "for a model from a folder sums in words, an answer in a given form, or your own questions."
         ),
         tr("Task"),
-        choices=("arithmetic", "gameable", "own", *IN_WORDS),
+        choices=tuple(PROBLEMS),
+        choices_since=tuple((name, "0.2.0") for name in IN_WORDS),
         live=False,
     )
     difficulty: str = setting(
@@ -72,14 +97,15 @@ class LanguageTask:
         tr("A regular expression: an answer in words has the form where it is found in it."),
         tr("Form"),
         live=False,
+        since="0.2.0",
     )
     form_weight: float = setting(
         0.0, tr("Reward of an answer in words that has the form, right or wrong."), tr("The form pays"),
-        low=-100, high=100, usual=(0, 1),
+        low=-100, high=100, usual=(0, 1), since="0.2.0",
     )  # fmt: skip
     brevity_weight: float = setting(
         0.0, tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
-        tr("Brevity pays"), low=-100, high=100, usual=(0, 1),
+        tr("Brevity pays"), low=-100, high=100, usual=(0, 1), since="0.2.0",
     )  # fmt: skip
     accuracy_every: int = setting(
         10,
@@ -108,12 +134,12 @@ class LanguageTask:
     @property
     def from_file(self) -> bool:
         """Whether prompts and answers are the user's own."""
-        return self.problem in ("own", "questions")
+        return PROBLEMS[self.problem].from_file
 
     @property
     def in_words(self) -> bool:
         """Whether the prompts are words, which only a model with a tokenizer of its own reads."""
-        return self.problem in IN_WORDS
+        return PROBLEMS[self.problem].in_words
 
     @property
     def part_weights(self) -> tuple[float, ...]:
@@ -121,7 +147,7 @@ class LanguageTask:
         words: right answer, form, brevity."""
         if self.in_words:
             return self.answer_weight, self.form_weight, self.brevity_weight
-        return self.answer_weight, self.working_weight, self.bonus if self.problem == "gameable" else 0.0
+        return self.answer_weight, self.working_weight, self.bonus if PROBLEMS[self.problem].pays_signs else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,12 +165,14 @@ class Model:
         tr("Your own model: a folder with config.json, safetensors and tokenizer.json, or a GGUF file."),
         tr("Model folder"),
         live=False,
+        since="0.2.0",
     )
     digest: str = setting(
         "",
         tr("Says what the model's files held when the run began; it goes on only from the same."),
         tr("Digest of the folder"),
         live=False,
+        since="0.2.0",
     )
     adapter_rank: int = setting(
         8,
@@ -155,6 +183,7 @@ class Model:
         high=1024,
         usual=(0, 64),
         live=False,
+        since="0.2.0",
     )
     adapter_alpha: float = setting(
         16.0,
@@ -165,6 +194,7 @@ class Model:
         high=4096,
         usual=(1, 64),
         live=False,
+        since="0.2.0",
     )
     rows_at_once: int = setting(
         16,
@@ -173,11 +203,13 @@ class Model:
         low=1,
         high=4096,
         usual=(1, 64),
+        since="0.2.0",
     )
     checkpointing: bool = setting(
         False,
         tr("Computes activations again in the backward pass instead of keeping them: less memory, more time."),
         tr("Gradient checkpointing"),
+        since="0.2.0",
     )
     layers: int = setting(2, tr("Transformer blocks."), tr("Layers"), low=1, high=48, usual=(1, 8), live=False)
     width: int = setting(
@@ -243,6 +275,7 @@ class Model:
             "the last two of which stay; empty: none are made, and the run is learned again when it is taken up."
         ),
         tr("Folder for snapshots"),
+        since="0.2.0",
     )
 
     def __post_init__(self) -> None:
@@ -253,10 +286,15 @@ class Model:
                 self.heads,
                 tr("the heads share the width of {width}, so they must divide it").format(width=self.width),
             )
-        if self.precision == "bfloat16" and self.device != "cuda" and not self.folder:
+        if self.in_bfloat16 and self.device != "cuda" and not self.folder:
             raise SettingsError("precision", self.precision, tr("bfloat16 is offered on CUDA only; choose float32"))
-        if self.precision == "bfloat16" and self.device == "mps":
+        if self.in_bfloat16 and self.device == "mps":
             raise SettingsError("precision", self.precision, tr("bfloat16 is not offered on MPS; choose float32"))
+
+    @property
+    def in_bfloat16(self) -> bool:
+        """Whether the forward pass computes with 16 bits."""
+        return _IN_BFLOAT16[self.precision]
 
     @property
     def keeps_weights(self) -> bool:
@@ -267,3 +305,6 @@ class Model:
     def longest_text(self) -> int | None:
         """Tokens that prompt and completion may have together; None where the model's own files say it."""
         return None if self.folder else self.context
+
+
+_IN_BFLOAT16 = {"float32": False, "bfloat16": True}

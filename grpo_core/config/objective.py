@@ -224,13 +224,13 @@ class Objective:
             raise SettingsError(
                 "dual_clip", self.dual_clip, tr("only the surrogate “clip” has a dual clip; leave it empty")
             )
-        if self.credit == "process" and self.baseline in ("leave_one_out", "given"):
+        if self.credits_steps and self.baseline in ("leave_one_out", "given"):
             raise SettingsError(
                 "baseline",
                 self.baseline,
                 tr("rewards of steps are compared with the mean of the group's or the batch's steps, or with nothing"),
             )
-        if self.credit == "process" and self.kl_in == "reward":
+        if self.credits_steps and self.kl_in_reward:
             raise SettingsError(
                 "kl_in", "reward", tr("with rewards for steps the KL penalty is a term of the loss; choose “loss”")
             )
@@ -240,6 +240,16 @@ class Objective:
     def replace(self, **changes: Any) -> Objective:
         """A copy with ``changes``, checked like a new one."""
         return dataclasses.replace(self, **changes)
+
+    @property
+    def credits_steps(self) -> bool:
+        """Whether the steps of a completion are rewarded, each for itself; otherwise the completion as a whole."""
+        return _CREDITS_STEPS[self.credit]
+
+    @property
+    def kl_in_reward(self) -> bool:
+        """Whether the KL penalty is taken from the rewards; otherwise it is a term of the loss."""
+        return _KL_IN_REWARD[self.kl_in]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -260,18 +270,22 @@ class Objective:
                     "acts (GSPO uses 0.0003 and 0.0004)."
                 )
             )
-        if self.kl == "k1" and self.kl_in == "loss" and not self.kl_importance and self.beta > 0:
+        if self.kl == "k1" and not self.kl_in_reward and not self.kl_importance and self.beta > 0:
             sentences.append(
                 tr("k1 as a loss has an expected gradient of zero at the first pass: β adds noise, not a pull.")
             )
-        if self.kl_in == "reward" and self.baseline == "given" and self.beta > 0:
+        if self.kl_in_reward and self.baseline == "given" and self.beta > 0:
             sentences.append(
                 tr("A critic's advantage leaves out the KL in the reward: β has no effect. Put the KL in the loss.")
             )
-        elif self.kl_in == "reward" and self.kl != "k1" and self.beta > 0:
+        elif self.kl_in_reward and self.kl != "k1" and self.beta > 0:
             sentences.append(
                 tr("In the reward the KL penalty is always the summed k1: the estimator {kl} has no effect.").format(
                     kl=self.kl
                 )
             )
         return tuple(sentences)
+
+
+_CREDITS_STEPS = {"outcome": False, "process": True}
+_KL_IN_REWARD = {"loss": False, "reward": True}

@@ -11,18 +11,22 @@ from functools import cache
 from typing import Any
 
 from grpo_core.config.bandit_task import BanditTask
-from grpo_core.config.language import LanguageTask
-from grpo_core.config.recorded import RecordedTask
-from grpo_core.config.settings import Settings
-from grpo_core.errors import SettingsError
+from grpo_core.config.settings import KINDS, Settings
+from grpo_core.errors import SettingsError, shortened
 from grpo_core.text import tr
+from grpo_core.versions import is_newer
 
 
-def settings_from_json(text: str | bytes) -> Settings:
+def settings_from_json(text: str | bytes, version: str = "") -> Settings:
     """Settings from their JSON; a field that is missing takes its default.
 
+    Args:
+        text: what :meth:`Settings.stored` or :meth:`Settings.to_json` returned.
+        version: of the program that wrote it, or that it says it needs, where it comes from a file.
+
     Raises:
-        SettingsError: not JSON, an unknown field, or a value that is not allowed; the dotted path is named.
+        SettingsError: not JSON, an unknown field, or a value that is not allowed; the dotted path is named, and the
+            version, if that is newer than this program.
     """
     try:
         data = json.loads(text)
@@ -32,7 +36,15 @@ def settings_from_json(text: str | bytes) -> Settings:
         ) from None
     except RecursionError:
         raise SettingsError("settings", tr("text that is not JSON"), tr("it is nested too deeply")) from None
-    built: Settings = _build(Settings, data, "settings")
+    try:
+        built: Settings = _build(Settings, data, "settings")
+    except SettingsError as error:
+        if not is_newer(version):
+            raise
+        allowed = tr("{allowed}; it was made by a newer version ({version})").format(
+            allowed=error.allowed, version=shortened(version)
+        )
+        raise SettingsError(error.field, error.value, allowed) from None
     return built
 
 
@@ -67,8 +79,7 @@ def _kinds(cls: type) -> dict[str, Any]:
 
 def _task(data: Any) -> type:
     """The kind of a task, by the field that every task of that kind has; without one it is a bandit's."""
-    kinds = {"problem": LanguageTask, "source": RecordedTask}
-    return next((kind for name, kind in kinds.items() if isinstance(data, dict) and name in data), BanditTask)
+    return next((kind for kind, name in KINDS.items() if isinstance(data, dict) and name in data), BanditTask)
 
 
 def _read(value: Any, kind: Any) -> Any:

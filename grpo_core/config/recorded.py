@@ -18,18 +18,30 @@ class RecordedTask:
     The seed of such a run is unknown; ``Settings.seed`` says nothing about it.
     """
 
-    source: str = setting("", tr("The program that trained the run, with its version."), tr("Trained by"), live=False)
-    reward_names: tuple[str, ...] = setting((), tr("The reward functions."), tr("Rewards"), live=False)
-    reward_weights: tuple[float, ...] = setting(
-        (), tr("Weight of each reward function in the reward."), tr("Reward weights"), live=False
+    source: str = setting(
+        "", tr("The program that trained the run, with its version."), tr("Trained by"), live=False, since="0.2.0"
     )
-    eos_ids: tuple[int, ...] = setting((), tr("Token numbers that end a completion."), tr("End tokens"), live=False)
+    reward_names: tuple[str, ...] = setting((), tr("The reward functions."), tr("Rewards"), live=False, since="0.2.0")
+    reward_weights: tuple[float, ...] = setting(
+        (),
+        tr("Weight of each reward function in the reward."),
+        tr("Reward weights"),
+        live=False,
+        since="0.2.0",
+    )
+    eos_ids: tuple[int, ...] = setting(
+        (), tr("Token numbers that end a completion."), tr("End tokens"), live=False, since="0.2.0"
+    )
     max_tokens: int | None = setting(
         None, tr("The trainer's limit on a completion."), tr("Longest completion"), unit="tokens", low=1, high=10**9,
-        optional=True, live=False,
+        optional=True, live=False, since="0.2.0",
     )  # fmt: skip
     trainer_settings: str = setting(
-        "", tr("The trainer's own settings, as JSON."), tr("The trainer's settings"), live=False
+        "",
+        tr("The trainer's own settings, as JSON."),
+        tr("The trainer's settings"),
+        live=False,
+        since="0.2.0",
     )
 
     def __post_init__(self) -> None:

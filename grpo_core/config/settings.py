@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -17,6 +18,7 @@ from grpo_core.config.recorded import RecordedTask
 from grpo_core.config.training import Learner, Optimizer
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
+from grpo_core.versions import FIRST, newest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,7 @@ class Settings:
             raise SettingsError(
                 "objective.baseline", "given", tr("this baseline is the critic's; switch the critic on")
             )
-        if self.objective.credit == "process" and (self.is_language or self.bandit.landscape != "chain"):
+        if self.objective.credits_steps and (self.is_language or self.bandit.landscape != "chain"):
             raise SettingsError(
                 "objective.credit", "process", tr("this task has no rewards for steps; choose “outcome”, or the chain")
             )
@@ -181,6 +183,31 @@ class Settings:
         """One line of JSON with every field; :func:`grpo_core.config.settings_from_json` reads it back."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
+    def stored(self) -> str:
+        """The same as files hold it: what differs from the defaults, and what says the kind of the task.
+
+        An older program, which does not know a newer setting, reads a run that does not use it.
+        """
+        kept: dict[str, Any] = {}
+        for path, value in self._differing():
+            part, _, name = path.rpartition(".")
+            (kept.setdefault(part, {}) if part else kept)[name] = value
+        return json.dumps(kept, sort_keys=True)
+
+    @property
+    def needs(self) -> str:
+        """The least version of the program that reads :meth:`stored`."""
+        return newest(FIRST, *(described_at(path, type(self.task)).needs(value) for path, value in self._differing()))
+
+    def _differing(self) -> Iterator[tuple[str, Any]]:
+        """Dotted path and value of every setting that is not its default, and of those that say the task's kind."""
+        usual = {part: type(getattr(self, part))() for part in _names(Settings) if part != "seed"}
+        for path, value in flat(self).items():
+            part, _, name = path.rpartition(".")
+            default = getattr(usual[part], name) if part else Settings.__dataclass_fields__[name].default
+            if value != default or (part == "task" and name in KINDS.values()):
+                yield path, value
+
 
 def is_live(path: str) -> bool:
     """Whether a change at a dotted path acts at the next update; a structural one needs a new run."""
@@ -189,14 +216,15 @@ def is_live(path: str) -> bool:
     return described_at(path).live
 
 
-def described_at(path: str) -> About:
-    """The description of the setting at a dotted path.
+def described_at(path: str, task: type | None = None) -> About:
+    """The description of the setting at a dotted path; ``task``: of which kind of task, where several have it.
 
     Raises:
         KeyError: there is no such setting.
     """
     part, _, name = path.rpartition(".")
-    for owner in OWNERS[part]:
+    owners = OWNERS[part] if part != "task" or task is None else (task,)
+    for owner in owners:
         if name in dict(described(owner)):
             return about(owner, name)
     raise KeyError(path)
@@ -256,6 +284,8 @@ def _names(owner: type) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(owner))
 
 
+KINDS: dict[type, str] = {LanguageTask: "problem", RecordedTask: "source"}
+"""The setting that every task of a kind has in its JSON, and no other kind; without one it is a bandit's."""
 OWNERS: dict[str, tuple[type, ...]] = {
     "": (Settings,),
     "objective": (Objective,),

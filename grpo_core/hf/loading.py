@@ -23,6 +23,8 @@ OFFLINE = {
     "TOKENIZERS_PARALLELISM": "false",
 }  # fmt: skip
 """Nothing is ever fetched, whatever a folder asks for."""
+KINDS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+"""The numbers of weights by the name of a precision."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +80,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
     where, options = str(files.whole), dict[str, Any](local_files_only=True)
     if files.gguf:
         where, options = str(files.path.parent), {**options, "gguf_file": files.path.name}
-    kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    kind = KINDS[precision]
     try:
         with warnings.catch_warnings(), read_once() if files.gguf else contextlib.nullcontext():
             warnings.simplefilter("ignore")

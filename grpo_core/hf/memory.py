@@ -55,7 +55,7 @@ class Need:
 def need(files: ModelFiles, settings: Settings) -> Need:
     """What a run under ``settings`` needs."""
     model, task = settings.model, settings.language
-    each = 2 if model.precision == "bfloat16" and model.adapter_rank else 4
+    each = 2 if model.in_bfloat16 and model.adapter_rank else 4
     trained = files.parameters
     if model.adapter_rank:
         layers_of = targets_in(files.shapes) or ()

@@ -174,7 +174,7 @@ class FolderPolicy(FolderWeights):
         objective, temperature = settings.objective, settings.learner.temperature
         scores, norms, step = list[Measured](), list[float](), None
         old = torch.zeros(batch.tokens.shape, device=self.device)
-        if objective.beta and objective.kl_in == "reward":  # advantages follow from the whole batch's log-probabilities
+        if objective.beta and objective.kl_in_reward:  # advantages follow from the whole batch's log-probabilities
             first = self.score(batch, temperature, lambda chunk, chunks: poll(1, settings.learner.mu))
             step = draft(array_of(first.logp), None)
         for passed in range(settings.learner.mu):

@@ -94,7 +94,7 @@ def config(settings: Settings) -> dict[str, Any]:
         "weight_decay": optimizer.weight_decay,
         "max_grad_norm": 0.0 if optimizer.max_grad_norm is None else optimizer.max_grad_norm,
         "disable_dropout": True,
-        "bf16": settings.model.precision == "bfloat16",
+        "bf16": settings.model.in_bfloat16,
         "gradient_checkpointing": False,
         "seed": settings.seed,
     }
@@ -141,7 +141,7 @@ _CAN: dict[str, Callable[[Objective], bool]] = {
     "std": lambda o: o.std in SCALES,
     "std_epsilon": lambda o: o.std == "none" or o.std_epsilon == 1e-4,
     "kl": lambda o: o.beta == 0 or o.kl == "k3",
-    "kl_in": lambda o: o.beta == 0 or o.kl_in == "loss",
+    "kl_in": lambda o: o.beta == 0 or not o.kl_in_reward,
     "log_ratio_limit": lambda o: o.log_ratio_limit is None,
     "max_tokens": lambda o: o.reduction != "constant" or o.max_tokens is not None,
 }

@@ -233,7 +233,7 @@ class PolicyLearner(Generic[PolicyT]):
             raise Cancelled(tr("The run was interrupted and stands at update {step}.").format(step=self._step))
 
     def _autocast(self) -> torch.autocast:
-        wanted = self._settings.model.precision == "bfloat16"
+        wanted = self._settings.model.in_bfloat16
         return torch.autocast(self.policy.device.type, dtype=torch.bfloat16, enabled=wanted)
 
 

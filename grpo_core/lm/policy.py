@@ -131,9 +131,13 @@ class TrainedWeights:
 
     def _made(self, wanted: Optimizer) -> torch.optim.Optimizer:
         spare_the_compiler()
-        if wanted.kind == "sgd":
-            return torch.optim.SGD(self._weights, lr=wanted.learning_rate)
-        return torch.optim.AdamW(self._weights, fused=self.device.type in ("cpu", "cuda"))
+        match wanted.kind:
+            case "sgd":
+                return torch.optim.SGD(self._weights, lr=wanted.learning_rate)
+            case "adam":
+                return torch.optim.AdamW(self._weights, fused=self.device.type in ("cpu", "cuda"))
+            case unknown:
+                raise ValueError(f"there is no optimizer “{unknown}”")
 
     @property
     def optimizer_states(self) -> list[Tensor]:

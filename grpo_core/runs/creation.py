@@ -11,7 +11,7 @@ from grpo_core.record import Origin
 from grpo_core.runs import series
 from grpo_core.runs.database import APPLICATION_ID, VERSION, transaction
 from grpo_core.runs.layout import encoded
-from grpo_core.runs.meta import RunMeta, meta_rows, origin_record
+from grpo_core.runs.meta import RunMeta, meta_rows, origin_record, raise_needs
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.schema import TABLES
 
@@ -43,8 +43,9 @@ def _insert_settings(connection: sqlite3.Connection, settings: Settings, parent:
     if not rows or rows[-1][1] != settings:
         rows.append((point + 1, settings))
     connection.executemany(
-        "INSERT INTO settings(id, json) VALUES (?, ?)", [(first, changed.to_json()) for first, changed in rows]
+        "INSERT INTO settings(id, json) VALUES (?, ?)", [(first, changed.stored()) for first, changed in rows]
     )
+    raise_needs(connection, *(changed.needs for _, changed in rows))
 
 
 def _insert_snapshot(connection: sqlite3.Connection, step: int, kind: str, layout: str, record: bytes) -> None:

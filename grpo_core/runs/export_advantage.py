@@ -42,7 +42,7 @@ def advantage_lines(step: Step) -> list[str]:
     o = step.settings.objective
     if step.advantage is not None:
         return ["A = ADVANTAGE", _spread(step.advantage.ndim)]
-    if o.credit == "process":
+    if o.credits_steps:
         return _by_step(step)
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
     if compared_with.from_critic:

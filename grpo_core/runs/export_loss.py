@@ -99,7 +99,7 @@ def _token_loss(o: Objective, has_kl: bool) -> list[str]:
 
 
 def _penalised(o: Objective, has_kl: bool) -> bool:
-    return has_kl and o.kl_in == "loss" and o.beta != 0
+    return has_kl and not o.kl_in_reward and o.beta != 0
 
 
 def _gradient(o: Objective, has_kl: bool) -> list[str]:

@@ -99,7 +99,7 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
         given = step.advantage if step.advantage.ndim == 1 else step.advantage[mask]
         wrap = "np.array" if step.advantage.ndim == 1 else "by_token"
         lines += _array("ADVANTAGE", given, "as the source gave it", wrap)
-    elif objective.credit == "process" and step.step_rewards is not None:
+    elif objective.credits_steps and step.step_rewards is not None:
         help = "of the step that ends with each token; nan: none ends here"
         lines += _array("STEP_REWARD", recompute.paid_for_steps(step), help, "np.array", ".reshape(MASK.shape)")
     elif BASELINES[objective.baseline].from_critic and step.values is not None:

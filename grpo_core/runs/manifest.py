@@ -10,6 +10,7 @@ from typing import Any
 from grpo_core import __version__
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError
+from grpo_core.runs.meta import written_by
 from grpo_core.text import tr
 
 FORMAT, VERSION = "grpo-lab-session", 1
@@ -111,7 +112,9 @@ def manifest_text(manifest: Manifest) -> str:
     stored: dict[str, Any] = {name: getattr(manifest, name) for name in _PLAIN}
     stored |= {name: list(getattr(manifest, name)) for name in _LISTS}
     stored["runs"] = [{"title": run.title, "listed": run.listed} for run in manifest.runs]
-    stored["settings"] = None if manifest.settings is None else json.loads(manifest.settings.to_json())
+    stored["settings"] = None if manifest.settings is None else json.loads(manifest.settings.stored())
+    if manifest.settings is not None:
+        stored["needs"] = manifest.settings.needs
     return json.dumps({"format": FORMAT, "format_version": VERSION, **stored}, indent=1)
 
 
@@ -166,7 +169,7 @@ def _runs(stored: Mapping[str, Any]) -> tuple[SessionRun, ...]:
 
 def _settings(stored: Mapping[str, Any]) -> Settings | None:
     settings = stored.get("settings")
-    return None if settings is None else settings_from_json(json.dumps(settings))
+    return None if settings is None else settings_from_json(json.dumps(settings), written_by(stored))
 
 
 def _is_whole(value: object) -> bool:

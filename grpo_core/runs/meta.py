@@ -11,12 +11,16 @@ from typing import Any
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError, RunFileError, shortened
 from grpo_core.record import Origin
+from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.layout import packed, unpacked
 from grpo_core.runs.limits import LONGEST_META, LONGEST_TITLE, MOST_META_ROWS, MOST_UPDATES
 from grpo_core.text import tr
+from grpo_core.versions import newest
 
 _LAST_MOMENT = 32_503_680_000.0
 """The year 3000, in seconds since 1970; what no clock of a computer can show lies behind it."""
+NEEDS = "needs"
+"""Key of the least version of the program that knows every setting of the run; files of the first editions lack it."""
 _ORIGIN_ARRAYS = ("dist_logp", "ref_dist_logp", "action_rewards")
 _ORIGIN_TEXTS = ("vocabulary", "prompts", "context_names", "reward_names", "watched")
 
@@ -54,14 +58,15 @@ def meta_rows(meta: RunMeta, origin: Origin) -> dict[str, Any]:
         "id": meta.id,
         "title": meta.title,
         "created": meta.created,
-        "settings": meta.settings.to_json(),
+        "settings": meta.settings.stored(),
+        NEEDS: newest(meta.settings.needs, origin.settings.needs),
         "seed": str(meta.settings.seed),  # a seed may exceed SQLite's integers
         "parent": parent,
         "parent_step": point,
         "parent_path": meta.parent_path,
         "ended": int(meta.ended),
         "version": meta.version,
-        "origin": json.dumps({"settings": origin.settings.to_json(), **texts}),
+        "origin": json.dumps({"settings": origin.settings.stored(), **texts}),
     }
 
 
@@ -92,7 +97,7 @@ def meta_from(rows: Mapping[str, Any]) -> RunMeta:
             id=_text(rows, "id"),
             title=_title(_text(rows, "title")),
             created=_moment(rows["created"]),
-            settings=stored_settings(rows["settings"]),
+            settings=stored_settings(rows["settings"], written_by(rows)),
             parent=None if point is None else (_text(rows, "parent"), _whole(point)),
             parent_path=_text(rows, "parent_path"),
             ended=bool(rows["ended"]),
@@ -130,14 +135,28 @@ def _whole(value: object) -> int:
     return value
 
 
-def stored_settings(text: str) -> Settings:
-    """Settings from a run file.
+def written_by(rows: Mapping[str, Any]) -> str:
+    """The newest version of the program that had a hand in the run, as far as its settings are concerned."""
+    return newest(*(text for text in (rows.get("version"), rows.get(NEEDS), "") if isinstance(text, str)))
+
+
+def raise_needs(connection: sqlite3.Connection | RunConnection, *needs: str) -> None:
+    """Note the least version that reads the run, if it is newer than what the file says."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (NEEDS,)).fetchone()
+    said = row[0] if row is not None and isinstance(row[0], str) else ""
+    wanted = newest(said, *needs)
+    if wanted != said:
+        connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (NEEDS, wanted))
+
+
+def stored_settings(text: str, version: str) -> Settings:
+    """Settings from a run file that ``version`` of the program wrote.
 
     Raises:
         RunFileError: this version cannot use them.
     """
     try:
-        return settings_from_json(text)
+        return settings_from_json(text, version)
     except GrpoError as error:
         raise RunFileError(tr("The settings in the run file cannot be used: {error}").format(error=error)) from None
 
@@ -160,7 +179,7 @@ def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
         texts: dict[str, Any] = {name: tuple(stored.get(name, ())) for name in _ORIGIN_TEXTS}
         if not all(isinstance(text, str) for values in texts.values() for text in values):
             raise TypeError("what should be texts are none")
-        settings = stored_settings(stored["settings"])
+        settings = stored_settings(stored["settings"], written_by(rows))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunFileError(
             tr("The run's start cannot be read ({error}); the file is damaged.").format(error=shortened(repr(error)))

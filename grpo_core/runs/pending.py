@@ -10,6 +10,7 @@ from grpo_core.record import Step
 from grpo_core.runs import series
 from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.layout import encoded
+from grpo_core.runs.meta import raise_needs
 
 
 class PendingUpdates:
@@ -33,6 +34,7 @@ class PendingUpdates:
         self._scalars: list[tuple[int, bytes]] = []
         self._new_layouts: list[tuple[int, str]] = []
         self._new_settings: list[tuple[int, str]] = []
+        self._needs = set[str]()
 
     def __bool__(self) -> bool:
         """Whether any update waits."""
@@ -57,12 +59,14 @@ class PendingUpdates:
         """Write every waiting row, within the caller's transaction."""
         sql.executemany("INSERT INTO layout(id, fields) VALUES (?, ?)", self._new_layouts)
         sql.executemany("INSERT OR REPLACE INTO settings(id, json) VALUES (?, ?)", self._new_settings)
+        if self._needs:
+            raise_needs(sql, *self._needs)
         sql.executemany("INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)", self._steps)
         sql.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", self._scalars)
 
     def clear(self) -> None:
         """Forget the rows, once the transaction that stored them has succeeded."""
-        for waiting in (self._new_layouts, self._new_settings, self._steps, self._scalars):
+        for waiting in (self._new_layouts, self._new_settings, self._steps, self._scalars, self._needs):
             waiting.clear()
 
     def _layout_id(self, layout: str) -> int:
@@ -76,6 +80,7 @@ class PendingUpdates:
         if step.settings is not self._settings and step.settings != self._settings:
             self._settings_id = step.step
             self.changes += 1
-            self._new_settings.append((step.step, step.settings.to_json()))
+            self._new_settings.append((step.step, step.settings.stored()))
+            self._needs.add(step.settings.needs)
         self._settings = step.settings
         return self._settings_id

@@ -31,7 +31,7 @@ from grpo_core.runs.limits import (
     MOST_SERIES,
     MOST_UPDATES,
 )  # fmt: skip
-from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings
+from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings, written_by
 from grpo_core.runs.series_chunks import read_series
 from grpo_core.text import tr
 
@@ -305,7 +305,8 @@ class RunReader:
         if number in self._settings:
             return self._settings[number]
         settings = stored_settings(
-            self._text("SELECT json FROM settings WHERE id = ? AND length(json) <= ?", number, LONGEST_SETTINGS)
+            self._text("SELECT json FROM settings WHERE id = ? AND length(json) <= ?", number, LONGEST_SETTINGS),
+            written_by(self._rows),
         )
         if number <= self.last:  # before its first update a row may still be replaced
             self._settings[number] = settings

@@ -20,6 +20,8 @@ from grpo_core.config.fields import described
 from grpo_core.errors import SettingsError
 from tests.core.runs.conftest import largest_file
 
+EDITIONS = sorted((Path(__file__).parents[2] / "data" / "editions").glob("*/preferences.json"))
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -31,6 +33,16 @@ def test_what_is_saved_is_loaded(file: Path) -> None:
     wanted = wanted.with_recent(Path("/a/b.grpo")).replace(last_run="/a/b.grpo", layout="Mine")
     assert save_preferences(wanted, file) is None
     assert load_preferences(file) == (wanted, ())
+
+
+@pytest.mark.parametrize("written", EDITIONS, ids=lambda path: path.parent.name)
+def test_preferences_of_every_edition_load_without_a_word(written: Path) -> None:
+    assert load_preferences(written) == (Preferences(theme="dark", scale=1.5), ())
+
+
+def test_a_file_holds_what_was_chosen_and_nothing_else(file: Path) -> None:
+    assert save_preferences(Preferences(theme="dark"), file) is None
+    assert json.loads(file.read_text()) == {"theme": "dark"}
 
 
 def test_a_missing_file_is_the_first_start_and_says_nothing(file: Path) -> None:

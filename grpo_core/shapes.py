@@ -1,0 +1,170 @@
+"""Whether the arrays of a call fit together: a wrong shape is refused by name, instead of being broadcast to something.
+
+What fits is decided once for each combination of shapes, so that an update pays for a look into a table.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from grpo_core.arrays import Array
+from grpo_core.errors import ShapeError
+from grpo_core.text import tr
+
+Shape = tuple[int, ...]
+
+
+def check_batch(
+    logp: Array,
+    old_logp: Array,
+    advantage: Array,
+    mask: Array | None,
+    ref_logp: Array | None = None,
+    gate: Array | None = None,
+    denominator: Array | float | None = None,
+    exact_kl: Array | None = None,
+    entropy: Array | None = None,
+    entropy_coefficient: Array | float | None = None,
+    entropy_weight: Array | None = None,
+) -> None:
+    """Hold the arguments of the loss against the shape (..., B, T) of ``logp``.
+
+    Raises:
+        ShapeError: naming the first that does not fit.
+    """
+    frame = logp.shape
+    if (
+        advantage.shape == frame[:-1] != ()
+        and old_logp.shape == frame
+        and (mask is None or mask.shape == frame)
+        and (ref_logp is None or ref_logp.shape == frame)
+        and gate is denominator is exact_kl is entropy is entropy_coefficient is entropy_weight is None
+    ):
+        return  # what a bandit's update asks thousands of times a second
+    _batch(
+        frame,
+        old_logp.shape,
+        advantage.shape,
+        None if mask is None else mask.shape,
+        None if ref_logp is None else ref_logp.shape,
+        None if gate is None else gate.shape,
+        None if exact_kl is None else exact_kl.shape,
+        None if entropy is None else entropy.shape,
+        None if entropy_weight is None else entropy_weight.shape,
+        None if denominator is None else _shape(denominator),
+        None if entropy_coefficient is None else _shape(entropy_coefficient),
+    )
+
+
+def check_rewards(rewards: Array, baseline: Array | None = None, kl: Array | None = None) -> None:
+    """Hold the arguments of the advantages against the shape (..., P, G) of ``rewards``.
+
+    Raises:
+        ShapeError: naming the first that does not fit.
+    """
+    if baseline is kl is None and len(rewards.shape) > 1:
+        return
+    _rewards(rewards.shape, None if baseline is None else _shape(baseline), None if kl is None else kl.shape)
+
+
+def check_steps(step_rewards: Array) -> None:
+    """Hold rewards of steps against (..., P, G, T).
+
+    Raises:
+        ShapeError: there are fewer axes.
+    """
+    if len(step_rewards.shape) < 3:
+        raise ShapeError("step_rewards", step_rewards.shape, tr("(..., P, G, T), one a token"))
+
+
+def check_values(rewards: Array, values: Array, mask: Array) -> None:
+    """Hold the arguments of the generalised advantage estimation against the shape (..., B, T) of ``values``.
+
+    Raises:
+        ShapeError: naming the first that does not fit.
+    """
+    _values(values.shape, rewards.shape, mask.shape)
+
+
+@lru_cache(maxsize=1024)
+def _batch(
+    logp: Shape,
+    old_logp: Shape,
+    advantage: Shape,
+    mask: Shape | None,
+    ref_logp: Shape | None,
+    gate: Shape | None,
+    exact_kl: Shape | None,
+    entropy: Shape | None,
+    entropy_weight: Shape | None,
+    denominator: Shape | None,
+    entropy_coefficient: Shape | None,
+) -> None:
+    _deep_enough("logp", logp, tr("(..., B, T), one a token"))
+    of_tokens = {
+        "old_logp": old_logp, "mask": mask, "ref_logp": ref_logp, "gate": gate, "exact_kl": exact_kl,
+        "entropy": entropy, "entropy_weight": entropy_weight,
+    }  # fmt: skip
+    for name, shape in of_tokens.items():
+        _like(name, shape, logp)
+    each = advantage if len(advantage) == len(logp) else (*advantage, logp[-1])
+    if not advantage or not _fits(each, logp):
+        wanted = tr("{rows}, one a completion, or {tokens}, one a token, as logp is").format(
+            rows=_written(logp[:-1]), tokens=_written(logp)
+        )
+        raise ShapeError("advantage", advantage, wanted)
+    for name, shape in {"denominator": denominator, "entropy_coefficient": entropy_coefficient}.items():
+        if shape and (shape[-2:] != (1, 1) or not _leads(shape[:-2], logp[:-2])):
+            wanted = tr("a number, or {runs}, one a run").format(runs=_written((*logp[:-2], 1, 1)))
+            raise ShapeError(name, shape, wanted)
+
+
+@lru_cache(maxsize=1024)
+def _rewards(rewards: Shape, baseline: Shape | None, kl: Shape | None) -> None:
+    _deep_enough("rewards", rewards, tr("(..., P, G), one a completion of each prompt"))
+    _like("kl", kl, rewards)
+    if baseline and not _leads(baseline, rewards):
+        wanted = tr("a number, or {rewards} with 1 for any axis that it is the same along").format(
+            rewards=_written(rewards)
+        )
+        raise ShapeError("baseline", baseline, wanted)
+
+
+@lru_cache(maxsize=1024)
+def _values(values: Shape, rewards: Shape, mask: Shape) -> None:
+    _deep_enough("values", values, tr("(..., B, T), one a token"))
+    _like("rewards", rewards, values)
+    _like("mask", mask, values)
+
+
+def _deep_enough(name: str, shape: Shape, wanted: str) -> None:
+    if len(shape) < 2:
+        raise ShapeError(name, shape, wanted)
+
+
+def _like(name: str, shape: Shape | None, frame: Shape) -> None:
+    if shape is None or _fits(shape, frame):
+        return
+    wanted = tr("{shape}; leading axes may be missing, or 1").format(shape=_written(frame))
+    raise ShapeError(name, shape, wanted)
+
+
+def _fits(shape: Shape, frame: Shape) -> bool:
+    """Whether ``shape`` has the last two axes of ``frame``, and leading ones that are broadcast to its."""
+    return shape[-2:] == frame[-2:] and _leads(shape[:-2], frame[:-2])
+
+
+def _leads(shape: Shape, frame: Shape) -> bool:
+    """Whether ``shape`` is broadcast to ``frame``."""
+    short = len(frame) - len(shape)
+    return short >= 0 and all(size in (1, wanted) for size, wanted in zip(shape, frame[short:], strict=True))
+
+
+def _shape(x: Any) -> Shape:
+    """The shape of an array; of a number ()."""
+    return getattr(x, "shape", ())
+
+
+def _written(shape: Shape) -> str:
+    return str(tuple(shape))

@@ -1,0 +1,27 @@
+"""Versions of the program as files name them: which is the newer, and whether one is newer than this program."""
+
+from __future__ import annotations
+
+import re
+
+from grpo_core import __version__
+
+FIRST = "0.1.0"
+"""The first edition, whose files do not say which version reads them."""
+_NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """What a version is compared by; nothing for a text that is none, which is older than any."""
+    found = _NUMBERS.match(version)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def newest(*versions: str) -> str:
+    """The newest of ``versions``."""
+    return max(versions, key=numbers)
+
+
+def is_newer(version: str) -> bool:
+    """Whether ``version`` is newer than this program."""
+    return numbers(version) > numbers(__version__)
