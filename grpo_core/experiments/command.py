@@ -7,7 +7,7 @@ import contextlib
 import csv
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -18,7 +18,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
 from grpo_core.experiments.queue_command import SEEDS, UPDATES, run_queue
-from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, SIX, race
+from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.regular_file import opened_regular
@@ -56,10 +56,13 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     if options.local_peak:
         settings = settings.replace(LOCAL_PEAK)
     names = options.algorithm or SIX
+    fairness, own_mu = options.fairness, options.own_mu
     lanes = race(
-        settings, names, seeds=range(options.seeds), updates=options.updates, fairness=options.fairness, poll=poll
-    )
-    _report(lanes, _remarks, options, len(names))
+        settings, names, seeds=range(options.seeds), updates=options.updates, fairness=fairness, own_mu=own_mu,
+        poll=poll,
+    )  # fmt: skip
+    beside = differing({name: entered(settings, name, fairness, own_mu=own_mu) for name in names})
+    _report(lanes, _remarks, options, len(names), beside)
     return 0
 
 
@@ -76,6 +79,10 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     two = add("race", "let algorithms race over the same seeds", run_race)
     two.add_argument("--algorithm", action="append", metavar="NAME", help="a preset; may be repeated (default six)")
     two.add_argument("--fairness", choices=FAIRNESS, default="updates", help="what is equal for all")
+    two.add_argument(
+        "--own-mu", action="store_true",
+        help=f"as many passes over a batch as each source makes (default learner.mu={MU} for all)",
+    )  # fmt: skip
     two.add_argument("--local-peak", action="store_true", help="two peaks, and a start that leans to the lower one")
     for parser in (one, two):
         parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
@@ -95,7 +102,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         raise SettingsError(
             "--seeds times --updates", options.seeds * options.updates, f"it may be {MOST_UPDATES:,} at the most"
         )
-    return settings_from(None, options.set, Settings().replace({"learner.mu": 1}))
+    return settings_from(None, options.set, Settings().replace({"learner.mu": MU}))
 
 
 def _remarks(lane: Ensemble) -> str:
@@ -122,8 +129,12 @@ def _report(
     remarks: Callable[[Ensemble], str],
     options: argparse.Namespace,
     count: int,
+    beside: Mapping[str, str] | None = None,
 ) -> None:
-    """Print a line for each ensemble as it comes, and write its curves and its median run."""
+    """Print a line for each ensemble as it comes, and write its curves and its median run.
+
+    ``beside``: what is said after the name of each.
+    """
     from tqdm import tqdm
 
     out, folder = options.out, None if options.runs is None else Path(options.runs)
@@ -136,7 +147,8 @@ def _report(
         for name, runs in tqdm(results, total=count, unit="setting", file=sys.stderr, disable=None, leave=False):
             middle, low, high = (x[-1] for x in band(runs.measures["reward"]))
             kl, best = (float(np.median(runs.measures[measure][-1])) for measure in ("kl", "best_prob"))
-            line = f"{middle:7.3f} ({low:.3f} to {high:.3f})   {kl:.3f}   {best:.3f}   {name}"
+            terms = "" if beside is None else beside[name]
+            line = f"{middle:7.3f} ({low:.3f} to {high:.3f})   {kl:.3f}   {best:.3f}   {name}  {terms}".rstrip()
             print(f"{line}  {remarks(runs)}".rstrip(), flush=True)
             if writer is not None:
                 writer.writerows(_rows(name, runs))

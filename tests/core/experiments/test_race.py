@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.race import LOCAL_PEAK, SIX, race
+from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered, race
 from grpo_core.learners import learner
 
 BASE = Settings().replace({"learner.mu": 1, "objective.beta": 0.0})
@@ -21,6 +23,32 @@ def test_six_algorithms_race_over_the_same_seeds() -> None:
         assert lane.samples.tolist() == list(range(0, 21 * 8, 8))
         assert lane.signal_to_noise.shape == (20,)
         assert 0 <= lane.stuck <= 1 and lane.wrong_way.shape == (20,)
+
+
+def test_all_make_as_many_passes_unless_each_is_asked_for_its_own() -> None:
+    four = Settings().replace({"learner.mu": 4})
+    assert {entered(four, name).learner.mu for name in SIX} == {4}
+    own = {name: entered(four, name, own_mu=True).learner.mu for name in SIX}
+    assert own["GRPO (DeepSeekMath)"] == own["REINFORCE"] == 1 and own["PPO-clip"] == own["RLOO"] == 4
+
+
+@pytest.mark.parametrize("mu", [1, 4])
+def test_with_one_mu_for_all_grpo_leads_from_the_first_update_on(mu: int) -> None:
+    lanes = dict(race(Settings().replace({"learner.mu": mu}), updates=20))
+    middle = {name: np.median(lane.measures["reward"], axis=-1) for name, lane in lanes.items()}
+    others = np.max([course for name, course in middle.items() if name != "GRPO (DeepSeekMath)"], axis=0)
+    assert (middle["GRPO (DeepSeekMath)"][1:] > others[1:]).all()
+
+
+def test_what_differs_besides_the_objective_is_told_of_each() -> None:
+    def told(**choices: Any) -> dict[str, str]:
+        return differing({name: entered(Settings().replace({"learner.mu": 4}), name, **choices) for name in SIX})
+
+    assert told()["GRPO (DeepSeekMath)"] == "β 0.04" and told()["PPO-clip"] == "β 0, critic"
+    assert told(own_mu=True)["REINFORCE"] == "β 0, μ 1"
+    assert told(fairness="samples")["REINFORCE"] == "β 0, G 1"
+    alike = {name: entered(BASE, name) for name in ("GRPO (DeepSeekMath)", "Dr. GRPO")}
+    assert set(differing(alike).values()) == {""}
 
 
 def test_at_equal_step_length_group_mean_and_grpo_coincide_on_one_prompt() -> None:

@@ -10,7 +10,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 COLUMNS = (
-    Column("name", tr("Algorithm"), chars=25, kind="line"),
+    Column("name", tr("Algorithm"), chars=34, kind="line", help=tr("Beside a name: what else differs between them")),
     Column("reward", tr("Reward"), chars=7, help=tr("Expected reward after the last update, median of the seeds")),
     Column("low", "25 %", chars=7, help=tr("A quarter of the seeds end with less reward than this")),
     Column("high", "75 %", chars=7, help=tr("A quarter of the seeds end with more reward than this")),
@@ -76,7 +76,10 @@ class RaceResults:
 
     def rows(self) -> list[list[object]]:
         """The summary, one row an algorithm; see :data:`COLUMNS`."""
-        return [[Marked(name, *look(name)), *digest.numbers] for name, digest in self.digests.items()]
+        beside = self.plan.differing()
+        return [
+            [Marked(name, *look(name), beside=beside[name]), *digest.numbers] for name, digest in self.digests.items()
+        ]
 
     def ranked(self) -> list[tuple[str, float]]:
         """Names and median final rewards, the best first."""

@@ -47,8 +47,8 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
         return controller.problem
     if results.plan != wanted and not settling:
         return of_change(results.plan, wanted)
-    outcome = of_same(results) or of_rest(results)
-    return " ".join(part for part in (results.note, remark, outcome, FAIR[results.plan.fairness][1], BANDS) if part)
+    outcome = (of_same(results), of_rest(results), FAIR[results.plan.fairness][1], BANDS)
+    return " ".join(part for part in (results.note, remark, *outcome) if part)
 
 
 def of_same(results: RaceResults) -> str:
