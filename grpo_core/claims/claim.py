@@ -23,6 +23,11 @@ class Claim(ABC, Generic[Data]):
         """The claim as a clause or a sentence, through ``tr``, made from its fields alone."""
 
 
+def sentence(*claims: Claim[Data]) -> str:
+    """Claims as one sentence; empty without any."""
+    return "; ".join(claim.words() for claim in claims) + "." if claims else ""
+
+
 def agrees(claimed: float, computed: float) -> bool:
     """Whether two numbers are the same but for rounding; infinities agree with themselves, NaN with nothing."""
     if math.isinf(claimed) or math.isinf(computed):

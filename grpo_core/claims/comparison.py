@@ -12,6 +12,10 @@ from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import Difference, compared, counted
 from grpo_core.text import tr
 
+NAMED = 3
+"""Names that stand one by one in a sentence; of more it is said how many."""
+FINISH = 0.9
+"""Of those that end level it is asked who is first past this share of the way from the start to the best."""
 LAST, CLIMBING = 0.1, 0.01
 """Who still climbs: over the last tenth of the updates the mean has risen by more than this."""
 
@@ -24,13 +28,16 @@ class Trained:
         courses: name -> (U + 1, S), a quantity of which more is better; not finite where a seed has diverged.
         stuck: name -> (S,) boolean, whether a seed ends with another likeliest action than the best.
         floor: the least that the quantity can be; what a seed that diverged counts as.
-        equal_updates: whether update u of one compares with update u of another.
     """
 
     courses: Mapping[str, np.ndarray]
     stuck: Mapping[str, np.ndarray]
     floor: float
-    equal_updates: bool = True
+
+    @property
+    def equal_updates(self) -> bool:
+        """Whether all have as many updates, so that update u of one compares with update u of another."""
+        return len({len(course) for course in self.courses.values()}) == 1
 
     def course(self, name: str) -> np.ndarray:
         """The mean over the seeds after each update, (U + 1,), a seed that diverged counting as the floor."""
@@ -89,10 +96,11 @@ class Lead(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Level(Claim[Trained]):
-    """The seeds do not tell who of ``names`` is ahead; the first has the highest mean, ``best``, and leads the second
-    by ``by`` with the interval ``low`` to ``high``."""
+    """The seeds do not tell who of ``names`` is ahead, and of ``behind`` others they tell that they are not; the first
+    has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``."""
 
     names: tuple[str, ...]
+    behind: int
     best: float
     by: float
     low: float
@@ -102,7 +110,8 @@ class Level(Claim[Trained]):
         ranked = data.ranked()
         (leader, best), found = ranked[0], data.against(ranked[0][0])
         level = (leader, *(name for name, _ in ranked[1:] if found[name].level))
-        if self.names != level or len(level) < 2 or not agrees(self.best, best):
+        behind = len(ranked) - len(level)
+        if (self.names, self.behind) != (level, behind) or len(level) < 2 or not agrees(self.best, best):
             return False
         here = found[level[1]]
         told = zip((self.by, self.low, self.high), (here.by, here.low, here.high), strict=True)
@@ -110,7 +119,11 @@ class Level(Claim[Trained]):
 
     def words(self) -> str:
         by, low, high, best = written(self.by, self.low, self.high, self.best)
-        if len(self.names) > 2:
+        if len(self.names) > NAMED:
+            return tr("{count} of {all} end level at {best}, {first} highest").format(
+                count=len(self.names), all=len(self.names) + self.behind, best=best, first=self.names[0]
+            )
+        if len(self.names) > 2 or not (self.low or self.by or self.high):
             return tr("{names} end level at {best}").format(names=joined(self.names), best=best)
         return tr("{names} end level at {best}, {by} [{low}, {high}] apart").format(
             names=joined(self.names), best=best, by=by, low=low, high=high
@@ -133,7 +146,7 @@ class Failed(Claim[Trained]):
         return (stuck, diverged, sum(map(len, lost.values()))) == (self.stuck, self.diverged, self.of)
 
     def words(self) -> str:
-        told = tr("{stuck} of {of} stuck").format(stuck=self.stuck, of=self.of)
+        told = tr("{stuck} of {of} seeds stuck").format(stuck=self.stuck, of=self.of)
         return tr("{stuck}, {diverged} diverged").format(stuck=told, diverged=self.diverged) if self.diverged else told
 
 
@@ -148,7 +161,7 @@ class Since(Claim[Trained]):
         return data.equal_updates and self.update == led_since(data, self.leader)
 
     def words(self) -> str:
-        return tr("ahead from update {update} on").format(update=self.update)
+        return tr("it is ahead from update {update} on").format(update=self.update)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +177,9 @@ class Sooner(Claim[Trained]):
     high: float
 
     def check(self, data: Trained) -> bool:
-        found = sooner(data, self.names, self.line)
-        if not data.equal_updates or found is None:
+        line = finish_line(data, data.ranked()[0][0])
+        found = sooner(data, self.names, line) if data.equal_updates and agrees(self.line, line) else None
+        if found is None:
             return False
         names, updates, here = found
         told = zip((self.updates, self.by, self.low, self.high), (updates, here.by, here.low, here.high), strict=True)
@@ -189,14 +203,19 @@ class Climbs(Claim[Trained]):
     low: float
     high: float
 
+    @property
+    def holds(self) -> bool:
+        """Whether the rise is one that counts, and that the seeds tell from none."""
+        return self.low > 0 and self.by > CLIMBING
+
     def check(self, data: Trained) -> bool:
         here = climbed(data, self.name)
         told = zip((self.by, self.low, self.high), (here.by, here.low, here.high), strict=True)
-        return all(agrees(*pair) for pair in told) and self.low > 0 and self.by > CLIMBING
+        return all(agrees(*pair) for pair in told) and self.holds
 
     def words(self) -> str:
         (by,) = written(self.by)
-        return tr("{name} (+{by})").format(name=self.name, by=by)
+        return tr("{name} still climbs (by {by} in the last tenth)").format(name=self.name, by=by)
 
 
 def led_since(data: Trained, leader: str) -> int | None:
@@ -207,14 +226,22 @@ def led_since(data: Trained, leader: str) -> int | None:
     return since if since < len(others) else None
 
 
+def finish_line(data: Trained, leader: str) -> float:
+    """What it is asked who is past first: :data:`FINISH` of the way from where all start to the leader's last mean."""
+    course = data.course(leader)
+    return float(course[0] + FINISH * (course[-1] - course[0]))
+
+
 def sooner(data: Trained, names: tuple[str, ...], line: float) -> tuple[tuple[str, ...], float, Difference] | None:
     """``names`` by their median arrival past ``line``, that of the first, and its lead; None where none is first."""
     arrivals = {name: data.arrivals(name, line) for name in names}
     middle = {name: float(np.quantile(arrived, 0.5, method="lower")) for name, arrived in arrivals.items()}
     order = tuple(sorted(names, key=lambda name: middle[name]))
     first, *rest = order
+    if not rest or not np.isfinite(middle[first]):
+        return None
     found = compared(-arrivals[first], {name: -arrivals[name] for name in rest}, median=True)
-    if not rest or not np.isfinite(middle[first]) or any(here.low <= 0 for here in found.values()):
+    if any(here.low <= 0 for here in found.values()):
         return None
     return order, middle[first], found[rest[0]]
 

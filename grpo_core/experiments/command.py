@@ -14,11 +14,15 @@ from typing import TextIO
 import numpy as np
 
 from grpo_core.assignments import settings_from
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.comparison import Trained
+from grpo_core.claims.numbers import written
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
+from grpo_core.experiments.outcome import details, outcome, trained
 from grpo_core.experiments.queue_command import SEEDS, UPDATES, run_queue
-from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race
+from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.regular_file import opened_regular
@@ -106,8 +110,9 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 
 def _remarks(lane: Ensemble) -> str:
+    diverged = f"{100 * lane.diverged.mean():.0f} % diverged, " if lane.diverged.any() else ""
     return (
-        f"{lane.samples[-1]:,} samples, μ {lane.settings.learner.mu}, {100 * lane.stuck:.0f} % stuck, "
+        f"{lane.samples[-1]:,} samples, μ {lane.settings.learner.mu}, {100 * lane.stuck:.0f} % stuck, {diverged}"
         f"{100 * lane.wrong_way.mean():.0f} % of steps the wrong way"
     )
 
@@ -137,25 +142,45 @@ def _report(
     """
     from tqdm import tqdm
 
+    came: dict[str, Ensemble] = {}
     out, folder = options.out, None if options.runs is None else Path(options.runs)
     with contextlib.ExitStack() as stack:
         writer = None
         if out is not None:
             writer = csv.writer(stack.enter_context(_table(Path(out))))
             writer.writerow(COLUMNS)
-        print("reward after the last update (middle half of the seeds)   KL      best action")
+        print("mean    median of the reward (middle half of the seeds)    KL      best action")
         for name, runs in tqdm(results, total=count, unit="setting", file=sys.stderr, disable=None, leave=False):
-            middle, low, high = (x[-1] for x in band(runs.measures["reward"]))
-            kl, best = (float(np.median(runs.measures[measure][-1])) for measure in ("kl", "best_prob"))
+            came[name] = runs
+            last = runs.counted("reward")[-1]
+            middle, low, high = band(last)
+            kl, best = (float(np.median(runs.counted(measure)[-1])) for measure in ("kl", "best_prob"))
             terms = "" if beside is None else beside[name]
-            line = f"{middle:7.3f} ({low:.3f} to {high:.3f})   {kl:.3f}   {best:.3f}   {name}  {terms}".rstrip()
-            print(f"{line}  {remarks(runs)}".rstrip(), flush=True)
+            line = f"{last.mean():.3f}   {middle:7.3f} ({low:.3f} to {high:.3f})   {kl:.3f}   {best:.3f}"
+            print(f"{line}   {f'{name}  {terms}'.rstrip()}  {remarks(runs)}".rstrip(), flush=True)
             if writer is not None:
                 writer.writerows(_rows(name, runs))
             if folder is not None:
                 _write_median(folder, name, runs)
     if out is not None:
         print(f"{out} holds every curve.", file=sys.stderr)
+    _print_outcome(trained({spoken(name): runs for name, runs in came.items()}))
+
+
+def _print_outcome(data: Trained) -> None:
+    """Print what came of all, and the leader against each other."""
+    if len(data.courses) < 2:
+        return
+    (leader, _), *others = data.ranked()
+    print(sentence(*outcome(data)))
+    found = data.against(leader)
+    print(f"{leader} against each other, mean paired difference over the seeds [95 % interval, Holm]:")
+    for name, _ in others:
+        by, low, high = written(found[name].by, found[name].low, found[name].high)
+        print(f"{by} [{low}, {high}]{'  level' if found[name].level else ''}   {name}")
+    rest = sentence(*details(data))
+    if rest:
+        print(rest)
 
 
 @contextlib.contextmanager
@@ -190,6 +215,6 @@ def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
 
 
 def _rows(name: str, runs: Ensemble) -> Iterator[tuple[object, ...]]:
-    for measure, values in runs.measures.items():
-        for update, limits in enumerate(zip(*band(values), strict=True)):
+    for measure in runs.measures:
+        for update, limits in enumerate(zip(*band(runs.counted(measure)), strict=True)):
             yield name, update, measure, *(repr(float(limit)) for limit in limits)

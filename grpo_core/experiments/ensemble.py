@@ -63,13 +63,40 @@ class Ensemble:
         return np.arange(len(self.measures["reward"])) * each
 
     @property
+    def floor(self) -> float:
+        """The least expected reward that any policy has."""
+        rewards = _rewarded(self.settings).action_rewards
+        assert rewards is not None
+        return float(rewards.min(axis=-1).mean())
+
+    @property
+    def diverged(self) -> np.ndarray:
+        """Which seeds end with numbers that are not finite, (S,)."""
+        return np.asarray(~np.isfinite(self.measures["reward"][-1]))
+
+    def counted(self, measure: str) -> np.ndarray:
+        """A measure, (U + 1, S), in which each seed that diverged counts as the worst there is, if there is one.
+
+        That is the least reward, a best action that is never taken, and an infinite KL: none is dropped.
+        """
+        worst = {"reward": self.floor, "best_prob": 0.0, "kl": math.inf}
+        values = self.measures[measure]
+        return np.where(np.isnan(values), worst[measure], values) if measure in worst else values
+
+    @property
     def stuck(self) -> float:
-        """Share of the seeds that end with another action than the best as their likeliest, in any context."""
+        """Share of the seeds in :attr:`stuck_seeds`."""
+        return float(self.stuck_seeds.mean())
+
+    @property
+    def stuck_seeds(self) -> np.ndarray:
+        """Which seeds end with another action than the best as their likeliest, in any context, (S,); none that
+        diverged."""
         rewards = _rewarded(self.settings).action_rewards
         assert rewards is not None
         best = rewards >= rewards.max(axis=-1, keepdims=True)  # (C, A)
         chosen = np.take_along_axis(best[None], self.policy.argmax(axis=-1)[..., None], axis=-1)
-        return float((~chosen).any(axis=(1, 2)).mean())
+        return np.asarray((~chosen).any(axis=(1, 2)) & ~self.diverged)
 
     @property
     def wrong_way(self) -> np.ndarray:

@@ -55,7 +55,14 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
 
 
 def raced(
-    settings: Settings, names: Sequence[str], seeds: int, updates: int, fairness: str, own_mu: bool, *, poll: Poll
+    settings: Settings,
+    names: Sequence[str],
+    seeds: int,
+    updates: int,
+    fairness: str,
+    own_mu: bool = False,
+    *,
+    poll: Poll,
 ) -> Iterator[Digest]:
     """A race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and what a picture shows of it.
 

@@ -26,6 +26,8 @@ LOCAL_PEAK: dict[str, Any] = {
 """The double peak with a start that leans towards the lower one: from a uniform start hardly anybody gets stuck."""
 
 
+SPOKEN = {"GRPO (DeepSeekMath)": "GRPO"}
+"""What an algorithm is called in a sentence, where that is not its name."""
 TERMS = {"objective.beta": "β {:g}", "learner.mu": "μ {:g}", "learner.group_size": "G {:g}"}
 """Numbers that may differ between the algorithms of a race, and how they are written beside a name."""
 EXTRAS = {"learner.critic": tr("critic"), "learner.resample_dead": tr("redraws dead groups")}
@@ -57,6 +59,11 @@ def entered(
     if fairness == "samples" and name in ALONE:
         own = own.replace({"learner.group_size": 1})
     return own.replace({"optimizer.step_length": step_length}) if fairness == "step_length" else own
+
+
+def spoken(name: str) -> str:
+    """What the algorithm ``name`` is called in a sentence."""
+    return SPOKEN.get(name, name)
 
 
 def differing(entries: Mapping[str, Settings]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.panels.experiments.race.controller import RaceController
-from app.panels.experiments.race.looks import short, spoken
+from app.panels.experiments.race.looks import short
 from app.panels.experiments.race.picture import race_picture
 from app.panels.experiments.race.plan import RacePlan, base_of
 from app.panels.experiments.race.results import RaceResults
@@ -24,6 +24,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.race import spoken
 from grpo_core.lessons import Offer
 from grpo_core.text import tr
 

@@ -12,7 +12,6 @@ from app.panels.experiments.race.arrangement import RaceArrangement, Split
 from app.panels.experiments.race.choices import RaceChoices
 from app.panels.experiments.race.controller import RaceController
 from app.panels.experiments.race.headline import headline
-from app.panels.experiments.race.looks import spoken
 from app.panels.experiments.race.picture import race_picture
 from app.panels.experiments.race.plan import RacePlan, base_of, remark_on
 from app.panels.experiments.race.run_row import RunRow
@@ -24,6 +23,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.race import spoken
 from grpo_core.text import tr
 
 SETTLE_MS = 150

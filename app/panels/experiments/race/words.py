@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from app.panels.experiments.race.choices import FAIR
 from app.panels.experiments.race.controller import RaceController
-from app.panels.experiments.race.looks import spoken
+from app.panels.experiments.race.headline import rest
 from app.panels.experiments.race.plan import RacePlan
 from app.panels.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.race import spoken
 from grpo_core.text import tr
 
 BANDS = tr("Bands hold the middle half of the seeds.")
@@ -47,7 +46,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
         return controller.problem
     if results.plan != wanted and not settling:
         return of_change(results.plan, wanted)
-    outcome = (of_same(results), of_rest(results), FAIR[results.plan.fairness][1], BANDS)
+    outcome = (of_same(results), of_rest(results), rest(results), FAIR[results.plan.fairness][1], BANDS)
     return " ".join(part for part in (results.note, remark, *outcome) if part)
 
 
@@ -109,11 +108,11 @@ def summary(results: RaceResults) -> str:
     best = [f"{name} {shown(reward)}" for name, reward in results.ranked()]
     if not best:
         return tr("No algorithm has come in yet.")
-    lost = [name for name, runs in results.lanes.items() if not np.isfinite(runs.measures["reward"][-1]).all()]
+    lost = [name for name, runs in results.lanes.items() if runs.diverged.any()]
     sentences = [
-        tr(
-            "Race over {seeds} seeds and {updates:,} updates; median of the final reward, the best first: {best}."
-        ).format(seeds=plan.seeds, updates=plan.updates, best=", ".join(best)),
+        tr("Race over {seeds} seeds and {updates:,} updates; mean of the final reward, the best first: {best}.").format(
+            seeds=plan.seeds, updates=plan.updates, best=", ".join(best)
+        ),
         of_same(results),
         tr("{lost} became non-finite.").format(lost=joined(lost)) if lost else "",
         results.note,
