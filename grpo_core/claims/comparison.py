@@ -9,7 +9,7 @@ import numpy as np
 
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import written
-from grpo_core.claims.paired import Difference, compared, counted
+from grpo_core.claims.paired import Difference, changed, compared, counted
 from grpo_core.text import tr
 
 NAMED = 3
@@ -209,7 +209,7 @@ class Climbs(Claim[Trained]):
         return self.low > 0 and self.by > CLIMBING
 
     def check(self, data: Trained) -> bool:
-        here = climbed(data, self.name)
+        here = climbed(data)[self.name]
         told = zip((self.by, self.low, self.high), (here.by, here.low, here.high), strict=True)
         return all(agrees(*pair) for pair in told) and self.holds
 
@@ -246,11 +246,13 @@ def sooner(data: Trained, names: tuple[str, ...], line: float) -> tuple[tuple[st
     return order, middle[first], found[rest[0]]
 
 
-def climbed(data: Trained, name: str) -> Difference:
-    """By how much the seeds have risen over the last tenth of the updates."""
-    values = counted(data.courses[name], data.floor)
-    before = values[-1 - max(round(LAST * (len(values) - 1)), 1)]
-    return compared(values[-1], {name: before})[name]
+def climbed(data: Trained) -> dict[str, Difference]:
+    """By how much the seeds of each have risen over the last tenth of the updates."""
+    pairs = {}
+    for name, course in data.courses.items():
+        before = course[-1 - max(round(LAST * (len(course) - 1)), 1)]
+        pairs[name] = data.last(name), counted(before, data.floor)
+    return changed(pairs)
 
 
 def joined(names: tuple[str, ...]) -> str:

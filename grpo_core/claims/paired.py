@@ -67,8 +67,21 @@ def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bo
     Raises:
         ValueError: there is no seed, or a mean is asked of values that are not finite.
     """
-    apart = {name: differences(leader, values) for name, values in others.items()}
-    if not len(leader) or not (median or all(np.isfinite(values).all() for values in apart.values())):
+    return _found({name: differences(leader, values) for name, values in others.items()}, median=median, holm=True)
+
+
+def changed(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]], *, median: bool = False) -> dict[str, Difference]:
+    """By how much the first of each pair (S,), (S,) is above the second, each with an interval of its own.
+
+    Raises:
+        ValueError: there is no seed, or a mean is asked of values that are not finite.
+    """
+    return _found({name: differences(*pair) for name, pair in pairs.items()}, median=median, holm=False)
+
+
+def _found(apart: Mapping[str, np.ndarray], *, median: bool, holm: bool) -> dict[str, Difference]:
+    """The statistic of each of the differences (S,), with its interval."""
+    if not all(len(values) and (median or np.isfinite(values).all()) for values in apart.values()):
         raise ValueError("A comparison needs seeds, and a mean needs finite values: see counted().")
     drawn = {name: np.sort(again) for name, again in zip(apart, _resampled([*apart.values()], median), strict=True)}
     chance = {name: float(min((again <= 0).mean(), (again >= 0).mean())) for name, again in drawn.items()}
@@ -76,14 +89,14 @@ def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bo
     alpha, held = ALPHA, False
     for name in sorted(drawn, key=lambda name: chance[name]):  # Holm: the clearest one first, equally clear ones alike
         clearer = sum(other < chance[name] for other in chance.values())
-        alpha = alpha if held else ALPHA / (len(drawn) - clearer)
+        alpha = alpha if held or not holm else ALPHA / (len(drawn) - clearer)
         low, high = _limits(drawn[name], alpha)
-        if len(leader) < FEWEST and np.any(apart[name] != 0):
+        if len(apart[name]) < FEWEST and np.any(apart[name] != 0):
             low, high = -np.inf, np.inf
         by = float(_middle(apart[name]) if median else apart[name].mean())
         result[name] = Difference(by=by, low=low, high=high, confidence=1 - alpha)
         held = held or result[name].level
-    return {name: result[name] for name in others}
+    return {name: result[name] for name in apart}
 
 
 def _limits(drawn: np.ndarray, alpha: float) -> tuple[float, float]:

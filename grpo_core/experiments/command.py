@@ -20,7 +20,7 @@ from grpo_core.claims.numbers import written
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
-from grpo_core.experiments.outcome import details, outcome, trained
+from grpo_core.experiments.outcome import details, of_sweep, outcome, swept, trained
 from grpo_core.experiments.queue_command import SEEDS, UPDATES, run_queue
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, tilt_measures
@@ -50,7 +50,16 @@ def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     points = grid(settings, axes)
     names = [", ".join(f"{path}={_shown(point.get(path))}" for path in axes) for point in points]
     measured = ensembles(points, range(options.seeds), options.updates, poll=poll)
-    _report(zip(names, measured, strict=True), _optimum, options, len(points))
+    came = _report(zip(names, measured, strict=True), _optimum, options, len(points))
+    if len(came) > 1:
+        grid_of = np.array(names).reshape([len(values) for values in axes.values()])
+        rows = np.moveaxis(grid_of, 0, -1).reshape(-1, len(grid_of)).tolist()
+        data = swept(came, rows)
+        in_order = all(isinstance(value, (int, float)) for value in next(iter(axes.values())))
+        path = next(iter(axes))
+        for claims in of_sweep(data, in_order=in_order, smoothness=path != "objective.beta"):
+            print(sentence(*claims))
+        _print_differences(data)
     return 0
 
 
@@ -66,7 +75,11 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         poll=poll,
     )  # fmt: skip
     beside = differing({name: entered(settings, name, fairness, own_mu=own_mu) for name in names})
-    _report(lanes, _remarks, options, len(names), beside)
+    data = trained({spoken(name): runs for name, runs in _report(lanes, _remarks, options, len(names), beside).items()})
+    if len(data.courses) > 1:
+        print(sentence(*outcome(data)))
+        _print_differences(data)
+        print(sentence(*details(data)))
     return 0
 
 
@@ -135,10 +148,10 @@ def _report(
     options: argparse.Namespace,
     count: int,
     beside: Mapping[str, str] | None = None,
-) -> None:
+) -> dict[str, Ensemble]:
     """Print a line for each ensemble as it comes, and write its curves and its median run.
 
-    ``beside``: what is said after the name of each.
+    ``beside``: what is said after the name of each. Gives back what came, by name.
     """
     from tqdm import tqdm
 
@@ -164,23 +177,17 @@ def _report(
                 _write_median(folder, name, runs)
     if out is not None:
         print(f"{out} holds every curve.", file=sys.stderr)
-    _print_outcome(trained({spoken(name): runs for name, runs in came.items()}))
+    return came
 
 
-def _print_outcome(data: Trained) -> None:
-    """Print what came of all, and the leader against each other."""
-    if len(data.courses) < 2:
-        return
+def _print_differences(data: Trained) -> None:
+    """Print the leader against each other."""
     (leader, _), *others = data.ranked()
-    print(sentence(*outcome(data)))
     found = data.against(leader)
     print(f"{leader} against each other, mean paired difference over the seeds [95 % interval, Holm]:")
     for name, _ in others:
         by, low, high = written(found[name].by, found[name].low, found[name].high)
         print(f"{by} [{low}, {high}]{'  level' if found[name].level else ''}   {name}")
-    rest = sentence(*details(data))
-    if rest:
-        print(rest)
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ class Ensemble:
 
     def median(self, measure: str = "reward") -> int:
         """The place of the seed whose last value is the (lower) median of all."""
-        last = self.measures[measure][-1]
+        last = self.counted(measure)[-1]
         return int(np.argsort(last, kind="stable")[(len(last) - 1) // 2])
 
     @property
@@ -215,6 +215,8 @@ def _side_by_side(
 
 
 def band(values: np.ndarray, share: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Median over the last axis, and the limits between which the middle ``share`` of the runs lies."""
-    low, middle, high = np.quantile(values, [(1 - share) / 2, 0.5, (1 + share) / 2], axis=-1)
+    """Median over the last axis, and the limits between which the middle ``share`` of the runs lies; NaN for one that
+    falls between two infinities."""
+    with np.errstate(invalid="ignore"):
+        low, middle, high = np.quantile(values, [(1 - share) / 2, 0.5, (1 + share) / 2], axis=-1)
     return middle, low, high

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.comparison import (
@@ -17,6 +17,20 @@ from grpo_core.claims.comparison import (
     finish_line,
     led_since,
     sooner,
+)
+from grpo_core.claims.sweep import (
+    Between,
+    Highest,
+    Lowest,
+    Moves,
+    Smoothest,
+    StillClimbing,
+    Swept,
+    climbing,
+    lowest,
+    median,
+    moved,
+    smoothest,
 )
 from grpo_core.experiments.ensemble import Ensemble
 
@@ -55,8 +69,8 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
     """What is said where there is more room: who still climbs."""
-    found = {name: climbed(data, name) for name, _ in data.ranked()}
-    claims = (Climbs(name=name, by=here.by, low=here.low, high=here.high) for name, here in found.items())
+    found = climbed(data)
+    claims = (Climbs(name=name, by=found[name].by, low=found[name].low, high=found[name].high) for name in found)
     return tuple(claim for claim in claims if claim.holds)
 
 
@@ -77,3 +91,49 @@ def _first(data: Trained, level: tuple[str, ...]) -> tuple[Claim[Trained], ...]:
         return ()
     names, updates, ahead = found
     return (Sooner(names=names, line=line, updates=updates, by=ahead.by, low=ahead.low, high=ahead.high),)
+
+
+def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
+    """The raw arrays of a sweep, by the names of its places; of its ``rows`` the one with the best is spoken of."""
+    data = trained(runs)
+    best = data.ranked()[0][0]
+    (row,) = (row for row in rows if best in row)
+    return Swept(
+        courses=data.courses, stuck=data.stuck, floor=data.floor,
+        kl={name: runs[name].measures["kl"] for name in row},
+    )  # fmt: skip
+
+
+def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple[Claim[Swept], ...]]:
+    """What came of a sweep of two places or more, sentence by sentence.
+
+    Args:
+        in_order: the places of the row are numbers, so that there is a way from left to right.
+        smoothness: also say where training went most smoothly.
+    """
+    (leader, best), *_ = data.ranked()
+    names, least = lowest(data)
+    told = tuple(claim for claim in outcome(data) if not isinstance(claim, (Since, Sooner)))
+    first, *others = told
+    if isinstance(first, Lead):
+        first = Highest(leader=leader, other=first.other, by=first.by, low=first.low, high=first.high, best=best)
+    lost = data.diverged(names[0])
+    last = Lowest(names=names, least=least, diverged=int(lost.sum()), of=len(lost))
+    yield (first, *((last,) if leader not in names else ()), *others)
+    if len(data.kl) > 1:
+        yield (_of_kl(data, in_order=in_order),)
+        found = smoothest(data) if smoothness else None
+        if found is not None:
+            smooth, rough, least, most, more = found
+            yield (Smoothest(best=smooth, worst=rough, least=least, most=most, low=more.low, high=more.high),)
+    still = climbing(data)
+    if still:
+        yield (StillClimbing(names=still, all=len(data.kl), updates=len(data.courses[leader]) - 1),)
+
+
+def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
+    if in_order:
+        first, last, change = moved(data)
+        return Moves(first=first, last=last, low=change.low, high=change.high)
+    middle = [median(data.last_kl(name)) for name in data.kl]
+    return Between(least=min(middle), most=max(middle))
