@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.comparison import (
     Climbs,
@@ -18,6 +20,7 @@ from grpo_core.claims.comparison import (
     led_since,
     sooner,
 )
+from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated, wrong
 from grpo_core.claims.sweep import (
     Between,
     Highest,
@@ -137,3 +140,26 @@ def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
         return Moves(first=first, last=last, low=change.low, high=change.high)
     middle = [median(data.last_kl(name)) for name in data.kl]
     return Between(least=min(middle), most=max(middle))
+
+
+def of_repeats(data: Repeated, own: int | None) -> tuple[Claim[Repeated], ...]:
+    """What is said of repeats that have made an update or more.
+
+    ``own``: the first update after which the run that is repeated was past one half; None for none, or as long as
+    updates are to come.
+    """
+    past = np.sort(data.passed)
+    there, count = int(np.isfinite(past).sum()), len(past)
+    middle = max(there - 1, 0)
+    passed = Passed(
+        count=count, there=there, updates=len(data.max_prob),
+        first=float(past[0]), middle=float(past[middle // 2]), last=float(past[middle]),
+    )  # fmt: skip
+    last, missed = data.last, wrong(data)
+    reward = LastReward(
+        updates=len(data.reward), median=float(np.median(last)), mean=float(last.mean()), low=float(last.min()),
+        high=float(last.max()), diverged=int((~np.isfinite(data.reward[-1])).sum()), of=count,
+    )  # fmt: skip
+    later = (Later(own=own, before=int((past < own).sum()), of=count),) if own is not None and there else ()
+    ends = () if missed is None else (OnWrong(wrong=missed, of=count, updates=len(data.max_prob)),)
+    return (passed, *later, *ends, reward)
