@@ -67,7 +67,7 @@ class RepeatResults:
     @property
     def past_half(self) -> np.ndarray:
         """The first update after which each repeat's largest probability is past one half, (S,); infinite for none."""
-        return self._repeated.passed if self.count else np.empty(0)
+        return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:
         """How many repeats there are, and in what they differ from a run under ``here``."""
@@ -84,14 +84,13 @@ class RepeatResults:
         """
         if not self.count:
             return ""
-        told = of_repeats(self._repeated, own if self.complete else None)
+        told = of_repeats(self._repeated(own if self.complete else None))
         return " ".join([*(sentence(claim) for claim in told), *([self.note] if self.note else [])])
 
-    @property
-    def _repeated(self) -> Repeated:
+    def _repeated(self, own: int | None = None) -> Repeated:
         return Repeated(
             max_prob=self.series["max_prob"], reward=self.series["reward_mean"], likeliest=self._likeliest,
-            rewards=task(self.settings.bandit).action_rewards,
+            rewards=task(self.settings.bandit).action_rewards, own=own,
         )  # fmt: skip
 
 

@@ -56,6 +56,12 @@ class Trained:
         others = {name: self.last(name) for name in self.courses if name != leader}
         return compared(self.last(leader), others)
 
+    def in_front(self) -> tuple[str, ...]:
+        """The leader, and those that the seeds do not tell from it, the best first."""
+        (leader, _), *others = self.ranked()
+        found = self.against(leader)
+        return (leader, *(name for name, _ in others if found[name].level))
+
     def diverged(self, name: str) -> np.ndarray:
         """Which seeds have diverged, (S,)."""
         return np.asarray(~np.isfinite(self.courses[name][-1]))
@@ -108,8 +114,9 @@ class Level(Claim[Trained]):
 
     def check(self, data: Trained) -> bool:
         ranked = data.ranked()
-        (leader, best), found = ranked[0], data.against(ranked[0][0])
-        level = (leader, *(name for name, _ in ranked[1:] if found[name].level))
+        (leader, best), *_ = ranked
+        found = data.against(leader)
+        level = data.in_front()
         behind = len(ranked) - len(level)
         if (self.names, self.behind) != (level, behind) or len(level) < 2 or not agrees(self.best, best):
             return False
@@ -132,7 +139,10 @@ class Level(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Failed(Claim[Trained]):
-    """So many of all seeds of ``names`` together are stuck on another action than the best, and so many diverged."""
+    """So many seeds of those in front, ``names``, are stuck on another action than the best, and so many diverged.
+
+    In front are the leader and those that the seeds do not tell from it; their seeds are counted together.
+    """
 
     names: tuple[str, ...]
     stuck: int
@@ -140,6 +150,8 @@ class Failed(Claim[Trained]):
     of: int
 
     def check(self, data: Trained) -> bool:
+        if self.names != data.in_front():
+            return False
         lost = {name: data.diverged(name) for name in self.names}
         stuck = sum(int((data.stuck[name] & ~lost[name]).sum()) for name in self.names)
         diverged = sum(int(lost[name].sum()) for name in self.names)
@@ -177,13 +189,13 @@ class Sooner(Claim[Trained]):
     high: float
 
     def check(self, data: Trained) -> bool:
-        line = finish_line(data, data.ranked()[0][0])
-        found = sooner(data, self.names, line) if data.equal_updates and agrees(self.line, line) else None
+        found = sooner(data)
         if found is None:
             return False
-        names, updates, here = found
-        told = zip((self.updates, self.by, self.low, self.high), (updates, here.by, here.low, here.high), strict=True)
-        return self.names == names and all(agrees(*pair) for pair in told)
+        names, line, updates, here = found
+        told = (self.line, self.updates, self.by, self.low, self.high)
+        same = zip(told, (line, updates, here.by, here.low, here.high), strict=True)
+        return self.names == names and all(agrees(*pair) for pair in same)
 
     def words(self) -> str:
         (line,) = written(self.line)
@@ -226,24 +238,26 @@ def led_since(data: Trained, leader: str) -> int | None:
     return since if since < len(others) else None
 
 
-def finish_line(data: Trained, leader: str) -> float:
-    """What it is asked who is past first: :data:`FINISH` of the way from where all start to the leader's last mean."""
-    course = data.course(leader)
-    return float(course[0] + FINISH * (course[-1] - course[0]))
+def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | None:
+    """Of those in front, by their median arrival past a line: names, the line, the first one's arrival and its lead.
 
-
-def sooner(data: Trained, names: tuple[str, ...], line: float) -> tuple[tuple[str, ...], float, Difference] | None:
-    """``names`` by their median arrival past ``line``, that of the first, and its lead; None where none is first."""
+    The line lies at :data:`FINISH` of the way from where the leader starts to its last mean. None where nobody is in
+    front beside the leader, where it has hardly risen, where updates do not compare, and where nobody is first.
+    """
+    names = data.in_front()
+    course = data.course(names[0])
+    if len(names) < 2 or not data.equal_updates or course[-1] - course[0] <= CLIMBING:
+        return None
+    line = float(course[0] + FINISH * (course[-1] - course[0]))
     arrivals = {name: data.arrivals(name, line) for name in names}
     middle = {name: float(np.quantile(arrived, 0.5, method="lower")) for name, arrived in arrivals.items()}
-    order = tuple(sorted(names, key=lambda name: middle[name]))
-    first, *rest = order
-    if not rest or not np.isfinite(middle[first]):
+    first, *rest = sorted(names, key=lambda name: middle[name])
+    if not np.isfinite(middle[first]):
         return None
     found = compared(-arrivals[first], {name: -arrivals[name] for name in rest}, median=True)
     if any(here.low <= 0 for here in found.values()):
         return None
-    return order, middle[first], found[rest[0]]
+    return (first, *rest), line, middle[first], found[rest[0]]
 
 
 def climbed(data: Trained) -> dict[str, Difference]:

@@ -23,12 +23,14 @@ class Repeated:
         reward: (n, S), the mean reward of each update's batch; not finite where a repeat diverged.
         likeliest: (S, C), the likeliest action of each prompt after the last update.
         rewards: (C, A), what each action pays; None where actions have no reward of their own.
+        own: the first update after which the run that is repeated was past one half; None for none, or unknown.
     """
 
     max_prob: np.ndarray
     reward: np.ndarray
     likeliest: np.ndarray
     rewards: np.ndarray | None
+    own: int | None = None
 
     @property
     def passed(self) -> np.ndarray:
@@ -86,7 +88,7 @@ class Later(Claim[Repeated]):
 
     def check(self, data: Repeated) -> bool:
         past = data.passed
-        return (self.before, self.of) == (int((past < self.own).sum()), len(past))
+        return (self.own, self.before, self.of) == (data.own, int((past < self.own).sum()), len(past))
 
     def words(self) -> str:
         return tr("This run passed it at update {own}, later than {before} of them").format(

@@ -16,7 +16,6 @@ from grpo_core.claims.comparison import (
     Sooner,
     Trained,
     climbed,
-    finish_line,
     led_since,
     sooner,
 )
@@ -54,7 +53,7 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
     ranked = data.ranked()
     (leader, best), (second, _) = ranked[:2]
     found = data.against(leader)
-    level = (leader, *(name for name, _ in ranked[1:] if found[name].level))
+    level = data.in_front()
     if len(level) == 1:
         ahead = found[second]
         since = led_since(data, leader) if data.equal_updates else None
@@ -67,7 +66,12 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
     told = Level(
         names=level, behind=len(ranked) - len(level), best=best, by=near.by, low=near.low, high=near.high
     )  # fmt: skip
-    return (told, *_first(data, level), failed(data, level))
+    there = sooner(data)
+    if there is None:
+        return (told, failed(data, level))
+    names, line, updates, lead = there
+    quick = Sooner(names=names, line=line, updates=updates, by=lead.by, low=lead.low, high=lead.high)
+    return (told, quick, failed(data, level))
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
@@ -84,16 +88,6 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
         names=tuple(names), diverged=sum(int(own.sum()) for own in lost), of=sum(map(len, lost)),
         stuck=sum(int((data.stuck[name] & ~own).sum()) for name, own in zip(names, lost, strict=True)),
     )  # fmt: skip
-
-
-def _first(data: Trained, level: tuple[str, ...]) -> tuple[Claim[Trained], ...]:
-    """Who of those that end level was there first, if the seeds tell."""
-    line = finish_line(data, level[0])
-    found = sooner(data, level, line) if data.equal_updates else None
-    if found is None:
-        return ()
-    names, updates, ahead = found
-    return (Sooner(names=names, line=line, updates=updates, by=ahead.by, low=ahead.low, high=ahead.high),)
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
@@ -142,13 +136,9 @@ def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
     return Between(least=min(middle), most=max(middle))
 
 
-def of_repeats(data: Repeated, own: int | None) -> tuple[Claim[Repeated], ...]:
-    """What is said of repeats that have made an update or more.
-
-    ``own``: the first update after which the run that is repeated was past one half; None for none, or as long as
-    updates are to come.
-    """
-    past = np.sort(data.passed)
+def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:
+    """What is said of repeats that have made an update or more."""
+    past, own = np.sort(data.passed), data.own
     there, count = int(np.isfinite(past).sum()), len(past)
     middle = max(there - 1, 0)
     passed = Passed(
