@@ -37,12 +37,20 @@ from grpo_core.claims.sweep import (
 from grpo_core.experiments.ensemble import Ensemble
 
 
-def trained(runs: Mapping[str, Ensemble]) -> Trained:
-    """The raw arrays of ``runs``, by the names that sentences give them: their expected rewards, and who is stuck."""
+def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
+    """The raw arrays of ``runs``, by the names that sentences give them: their rewards, and who is stuck.
+
+    ``measure``: "reward", or "best_prob", the probability of the best action, instead.
+
+    Raises:
+        ValueError: another measure, of which more is not better.
+    """
+    if measure not in ("reward", "best_prob"):
+        raise ValueError(f"runs are not compared by {measure}")
     return Trained(
-        courses={name: own.measures["reward"] for name, own in runs.items()},
+        courses={name: own.measures[measure] for name, own in runs.items()},
         stuck={name: own.stuck_seeds for name, own in runs.items()},
-        floor=min(own.floor for own in runs.values()),
+        floor=min(own.floor for own in runs.values()) if measure == "reward" else 0.0,
     )
 
 

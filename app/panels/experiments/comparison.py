@@ -212,9 +212,11 @@ class ComparisonPanel(Panel):
         self.headline.setText(result)
         self.headline.setVisible(bool(result))
         self.says.setVisible(self._spacious or not result)
-        self.headline.setToolTip(plain_tip(self.says.text()))
         self.says.setText(
             words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self._settle.isActive())
+        )
+        self.headline.setToolTip(
+            plain_tip("\n".join((*words.of_differences(results), self.says.text()))) if result and results else ""
         )
         self.twin.set_summary(self.summary(view))
         self.standing.set_summary(self.summary(view))

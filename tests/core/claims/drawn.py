@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.bandit.tasks import task
-from grpo_core.claims.claim import Claim
+from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.comparison import Climbs, Failed, Lead, Level, Since, Sooner, Trained
 from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated
 from grpo_core.claims.sweep import Between, Highest, Lowest, Moves, Smoothest, StillClimbing, Swept
@@ -24,7 +24,7 @@ KINDS: tuple[type[Claim[Any]], ...] = (
     Lead, Level, Failed, Since, Sooner, Climbs, Highest, Lowest, Moves, Between, Smoothest, StillClimbing, Passed,
     Later, OnWrong, LastReward,
 )  # fmt: skip
-SHAKEN = 0.5
+SHAKEN = 0.6
 """Share of the draws whose runs are changed afterwards: seeds diverge, runs coincide, courses are made level."""
 Said = tuple[Any, tuple[Claim[Any], ...]]
 
@@ -89,7 +89,7 @@ def _shaken(runs: dict[str, Ensemble], chance: np.random.Generator) -> dict[str,
         return runs
     changed = {name: dataclasses.replace(own, measures=_copied(own)) for name, own in runs.items()}
     first, *others = changed
-    kind = chance.integers(3)
+    kind = chance.integers(4)
     if kind == 0:
         for name in changed:
             lost = chance.random(len(changed[name].seeds)) < 0.15
@@ -126,7 +126,7 @@ def _other(value: Any, data: Any, chance: np.random.Generator) -> Iterator[Any]:
             yield from (-value, 0.0)
         case float():
             yield value + float(chance.choice([-1, 1])) * max(1e-6, abs(value) * float(chance.uniform(0.001, 0.5)))
-            if value:
+            if not agrees(value, -value):
                 yield -value
         case str():
             yield from _others((value,), data)
@@ -140,7 +140,9 @@ def _other(value: Any, data: Any, chance: np.random.Generator) -> Iterator[Any]:
 
 
 def _others(names: tuple[str, ...], data: Trained) -> Iterator[str]:
-    """Names whose runs are others than those of the first of ``names``."""
+    """Names whose runs are others than those of the first of ``names``: of equal ones the same is true."""
+    first = data.courses[names[0]]
     for name, course in data.courses.items():
-        if name not in names and not np.array_equal(course, data.courses[names[0]], equal_nan=True):
+        same = course.shape == first.shape and np.allclose(course, first, rtol=0, atol=1e-7, equal_nan=True)
+        if name not in names and not same:
             yield name

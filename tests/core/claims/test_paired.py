@@ -25,6 +25,16 @@ def test_the_interval_holds_what_it_should_in_nineteen_of_twenty_draws() -> None
     assert 0.92 <= inside / 400 <= 0.97
 
 
+@pytest.mark.parametrize("median", [False, True])
+def test_the_limits_are_the_percentiles_of_two_thousand_resamples_counted_one_by_one(median: bool) -> None:
+    ahead, behind = SEEDS.normal(size=32) + 0.3, SEEDS.normal(size=32)
+    places = np.random.default_rng(0).integers(32, size=(2000, 32))
+    middle = (lambda drawn: sorted(drawn)[15]) if median else (lambda drawn: sum(drawn) / 32)
+    drawn = sorted(middle([float(ahead[n] - behind[n]) for n in row]) for row in places)
+    (found,) = compared(ahead, {"other": behind}, median=median).values()
+    assert (found.low, found.high) == pytest.approx((drawn[50], drawn[1949]), abs=1e-12)
+
+
 def test_of_many_that_are_level_hardly_ever_is_one_called_behind() -> None:
     wrong = 0
     for _ in range(200):

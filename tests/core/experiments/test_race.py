@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grpo_core.claims.comparison import Lead, Trained
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered, race
+from grpo_core.experiments.outcome import outcome, trained
+from grpo_core.experiments.race import LOCAL_PEAK, MU, SIX, differing, entered, race
 from grpo_core.learners import learner
 
 BASE = Settings().replace({"learner.mu": 1, "objective.beta": 0.0})
@@ -38,6 +40,27 @@ def test_with_one_mu_for_all_grpo_leads_from_the_first_update_on(mu: int) -> Non
     middle = {name: np.median(lane.measures["reward"], axis=-1) for name, lane in lanes.items()}
     others = np.max([course for name, course in middle.items() if name != "GRPO (DeepSeekMath)"], axis=0)
     assert (middle["GRPO (DeepSeekMath)"][1:] > others[1:]).all()
+
+
+def test_the_leader_of_the_first_race_is_the_same_over_eight_sets_of_seeds() -> None:
+    leaders = set()
+    for first in range(0, 8 * 16, 16):
+        lanes = dict(race(Settings().replace({"learner.mu": MU}), seeds=range(first, first + 16), updates=60))
+        lead, *_ = outcome(trained(lanes))
+        assert isinstance(lead, Lead)
+        leaders.add(lead.leader)
+    assert leaders == {"GRPO (DeepSeekMath)"}
+
+
+def test_on_two_peaks_the_one_whose_median_is_higher_does_not_lead_where_its_seeds_get_stuck() -> None:
+    sure, stuck = np.full(64, 0.983), np.where(np.arange(64) % 3 == 0, 0.7, 0.992)
+    data = Trained(
+        courses={"sure": np.stack([np.zeros(64), sure]), "quick": np.stack([np.zeros(64), stuck])},
+        stuck={"sure": np.zeros(64, dtype=bool), "quick": stuck < 0.9}, floor=0.0,
+    )  # fmt: skip
+    assert np.median(stuck) > np.median(sure)
+    lead, *_ = outcome(data)
+    assert isinstance(lead, Lead) and lead.leader == "sure" and lead.low > 0.05
 
 
 def test_what_differs_besides_the_objective_is_told_of_each() -> None:

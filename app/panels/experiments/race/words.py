@@ -10,6 +10,7 @@ from app.panels.experiments.race.headline import rest
 from app.panels.experiments.race.plan import RacePlan
 from app.panels.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
+from grpo_core.claims.numbers import written
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
@@ -74,6 +75,18 @@ def of_rest(results: RaceResults) -> str:
             names = [name for name, value in of_lanes.items() if value == highest]
             sentences.append(pattern.format(highest=highest, names=joined(names)))
     return " ".join(sentences)
+
+
+def of_differences(results: RaceResults) -> list[str]:
+    """By how much the leader of a race that is complete is ahead of each other, a line each."""
+    leader = spoken(results.ranked()[0][0])
+    lines = []
+    for name, gap in results.behind.items():
+        by, low, high = written(gap.by, gap.low, gap.high)
+        pattern = tr("{leader} and {name}: level, {by} [{low}, {high}]") if gap.level else tr(
+            "{leader} leads {name} by {by} [{low}, {high}]")  # fmt: skip
+        lines.append(pattern.format(leader=leader, name=name, by=by, low=low, high=high))
+    return lines
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:

@@ -14,6 +14,7 @@ from app.panels.experiments.race.plan import RacePlan, base_of
 from app.panels.experiments.race.results import RaceResults
 from grpo_core.bandit.simulate import never
 from grpo_core.claims.numbers import written
+from grpo_core.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.race import SIX, spoken
 from tests.app.panels.experiments.race.hands import ALIKE, BASELINE, GRPO, raced
@@ -54,6 +55,18 @@ def test_who_is_level_is_said_and_who_still_climbs_stands_where_there_is_more_ro
     climbing = {name for name, course in means.items() if course[-1] - course[-4] > 0.01}
     assert climbing
     assert all(f"{spoken(name)} still climbs" in rest(short) for name in climbing)
+
+
+def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, options in (("updates", []), ("samples", ["--fairness", "samples"])):
+        results = raced(names=SIX, seeds=16, updates=50, fairness=name)
+        asked = ["race", "--seeds", "16", "--updates", "50", "--set", "objective.beta=0", *options]
+        assert main(asked) == 0
+        printed = capsys.readouterr().out
+        assert headline(results) in printed and rest(results) in printed
+        for other, gap in results.behind.items():
+            numbers = written(gap.by, gap.low, gap.high)
+            assert f"{numbers[0]} [{numbers[1]}, {numbers[2]}]{'  level' if gap.level else ''}   {other}" in printed
 
 
 def test_with_too_few_seeds_nobody_leads() -> None:

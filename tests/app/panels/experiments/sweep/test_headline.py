@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 from app.panels.experiments.sweep.headline import headline
 from app.panels.experiments.sweep.plan import BETA, Sweep, Swept
 from app.panels.experiments.sweep.results import SweepResults
+from grpo_core.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import ensembles
 
@@ -66,3 +68,13 @@ def test_a_lead_stands_with_its_interval_and_places_that_are_level_have_none() -
     )
     results.done[1, 0].measures["reward"][:] = results.done[0, 0].measures["reward"]
     assert headline(results).startswith("β 0 and β 0.1 end level at 0.")
+
+
+def test_the_command_line_says_of_a_sweep_what_the_window_says_to_the_digit(capsys: pytest.CaptureFixture[str]) -> None:
+    base = Settings().replace({"learner.mu": 1})
+    results = SweepResults(Sweep(base=base, over=FEW, seeds=16, updates=30))
+    for runs in ensembles(results.sweep.points(), range(16), 30):
+        results.take(runs)
+    assert main(["sweep", "--over", "objective.beta=0,0.1,0.4,1", "--seeds", "16", "--updates", "30"]) == 0
+    printed = capsys.readouterr().out.replace("objective.beta=", "β ").replace("\n", " ")
+    assert headline(results) in printed
