@@ -9,7 +9,7 @@ import numpy as np
 
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import written
-from grpo_core.claims.paired import Difference, changed, compared, counted
+from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted
 from grpo_core.text import tr
 
 NAMED = 3
@@ -126,6 +126,10 @@ class Level(Claim[Trained]):
 
     def words(self) -> str:
         by, low, high, best = written(self.by, self.low, self.high, self.best)
+        if np.isinf(self.low):
+            return tr("Fewer than {fewest} seeds do not tell who leads; highest is {first}, at {best}").format(
+                fewest=FEWEST, first=self.names[0], best=best
+            )
         if len(self.names) > NAMED:
             return tr("{count} of {all} end level at {best}, {first} highest").format(
                 count=len(self.names), all=len(self.names) + self.behind, best=best, first=self.names[0]

@@ -79,7 +79,8 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     if len(data.courses) > 1:
         print(sentence(*outcome(data)))
         _print_differences(data)
-        print(sentence(*details(data)))
+        for claim in details(data):
+            print(sentence(claim))
     return 0
 
 
@@ -123,19 +124,24 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 
 def _remarks(lane: Ensemble) -> str:
-    diverged = f"{100 * lane.diverged.mean():.0f} % diverged, " if lane.diverged.any() else ""
     return (
-        f"{lane.samples[-1]:,} samples, μ {lane.settings.learner.mu}, {100 * lane.stuck:.0f} % stuck, {diverged}"
+        f"{lane.samples[-1]:,} samples, μ {lane.settings.learner.mu}, {_failed(lane)}, "
         f"{100 * lane.wrong_way.mean():.0f} % of steps the wrong way"
     )
 
 
 def _optimum(point: Ensemble) -> str:
-    """What theory says of the place, where it says something."""
+    """Who failed at the place, and what theory says of it, where it says something."""
+    lost = _failed(point)
     if not has_optimum(point.settings):
-        return ""
+        return lost
     best = tilt_measures(point.settings, point.settings.objective.beta)
-    return f"KL of the exponential tilt {best['kl']:.3f}"
+    return f"{lost}, KL of the exponential tilt {best['kl']:.3f}"
+
+
+def _failed(runs: Ensemble) -> str:
+    diverged = f", {100 * runs.diverged.mean():.0f} % diverged" if runs.diverged.any() else ""
+    return f"{100 * runs.stuck:.0f} % stuck{diverged}"
 
 
 def _shown(value: object) -> str:
@@ -162,7 +168,7 @@ def _report(
         if out is not None:
             writer = csv.writer(stack.enter_context(_table(Path(out))))
             writer.writerow(COLUMNS)
-        print("mean    median of the reward (middle half of the seeds)    KL      best action")
+        print("reward after the last update: mean, median (middle half of the seeds)   KL      best action")
         for name, runs in tqdm(results, total=count, unit="setting", file=sys.stderr, disable=None, leave=False):
             came[name] = runs
             last = runs.counted("reward")[-1]
