@@ -10,9 +10,12 @@ from PySide6.QtCore import QObject
 from app.experiments.jobs import Jobs
 from app.experiments.runner import Poll
 from app.panels.experiments.controller import ExperimentController
-from app.plotting.numbers import shown
-from app.workspace.trials import HALF, differences
+from app.workspace.trials import differences
+from grpo_core.bandit.tasks import task
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.repeats import Repeated
 from grpo_core.config import Settings
+from grpo_core.experiments.outcome import of_repeats
 from grpo_core.experiments.repeats import SERIES, Repeats
 from grpo_core.text import tr
 
@@ -43,7 +46,7 @@ class RepeatResults:
         last = part.first - 1 + len(part.series[SERIES[0]])
         for name in SERIES:
             self._rows[name][part.first - 1 : last] = part.series[name]
-        self.count = last
+        self.count, self._likeliest = last, part.likeliest
         self._series = {name: rows[:last] for name, rows in self._rows.items()}
 
     @property
@@ -64,9 +67,7 @@ class RepeatResults:
     @property
     def past_half(self) -> np.ndarray:
         """The first update after which each repeat's largest probability is past one half, (S,); infinite for none."""
-        above = self._rows["max_prob"][: self.count] > HALF
-        first = above.argmax(axis=0) + 1.0 if self.count else np.empty(0)
-        return np.where(above.any(axis=0), first, np.inf)
+        return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:
         """How many repeats there are, and in what they differ from a run under ``here``."""
@@ -83,37 +84,13 @@ class RepeatResults:
         """
         if not self.count:
             return ""
-        parts = [self._of_half(), self._of_reward()]
-        past = self.past_half
-        if own is not None and self.complete and np.isfinite(past).any():
-            parts.insert(1, tr("This run passed it at update {own}, later than {before} of them.").format(
-                own=own, before=int((past < own).sum())
-            ))  # fmt: skip
-        return " ".join([*parts, self.note] if self.note else parts)
+        told = of_repeats(self._repeated(own if self.complete else None))
+        return " ".join([*(sentence(claim) for claim in told), *([self.note] if self.note else [])])
 
-    def _of_half(self) -> str:
-        """When the largest probability passes one half."""
-        past = np.sort(self.past_half)
-        there = int(np.isfinite(past).sum())
-        facts = {"count": len(past), "there": there, "updates": self.count}
-        if not there:
-            return tr("None of {count} repeats passes π = 0.5 within {updates:,} updates.").format(**facts)
-        facts |= {"first": int(past[0]), "last": int(past[there - 1]), "middle": int(past[(there - 1) // 2])}
-        if there < len(past):
-            return tr(
-                "{there} of {count} repeats pass π = 0.5 within {updates:,} updates: median of these {middle}, range "
-                "{first} to {last}."
-            ).format(**facts)
-        return tr("All {count} repeats pass π = 0.5: median update {middle}, range {first} to {last}.").format(**facts)
-
-    def _of_reward(self) -> str:
-        """Where the mean reward is after the last update."""
-        last = self._rows["reward_mean"][self.count - 1]
-        if not np.isfinite(last).all():
-            return tr("At least one repeat diverged: its rewards are no numbers.")
-        return tr("Mean reward at update {updates:,}: median {middle}, range {low} to {high}.").format(
-            updates=self.count, middle=shown(float(np.median(last))), low=shown(float(last.min())),
-            high=shown(float(last.max())),
+    def _repeated(self, own: int | None = None) -> Repeated:
+        return Repeated(
+            max_prob=self.series["max_prob"], reward=self.series["reward_mean"], likeliest=self._likeliest,
+            rewards=task(self.settings.bandit).action_rewards, own=own,
         )  # fmt: skip
 
 

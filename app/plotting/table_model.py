@@ -31,14 +31,16 @@ class Marked(str):
     Attributes:
         meaning: its colour, by the theme's name.
         line: the kind of line that stands for it in a plot; in a column of kind "line" a sample stands before the text.
+        beside: what is shown after the text and is no part of it.
     """
 
     meaning: str
     line: Qt.PenStyle | None
+    beside: str
 
-    def __new__(cls, text: str, meaning: str, line: Qt.PenStyle | None = None) -> Marked:
+    def __new__(cls, text: str, meaning: str, line: Qt.PenStyle | None = None, *, beside: str = "") -> Marked:
         made = super().__new__(cls, text)
-        made.meaning, made.line = meaning, line
+        made.meaning, made.line, made.beside = meaning, line, beside
         return made
 
 
@@ -136,7 +138,8 @@ class TableModel(QAbstractTableModel):
         """What stands in a cell; in a ``narrow`` one numbers with an exponent are brief."""
         value, what, written = self.value(place, column), self.columns[column], brief if narrow else shown
         if what.kind in WORDS:
-            return "" if is_missing(value) else str(value)
+            beside = f"  {value.beside}" if isinstance(value, Marked) and value.beside else ""
+            return "" if is_missing(value) else f"{value}{beside}"
         if what.kind == "signed":
             return signed(value, what.decimals)
         if what.kind == "push" and isinstance(value, (int, float)) and not is_missing(value):

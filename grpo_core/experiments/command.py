@@ -7,18 +7,22 @@ import contextlib
 import csv
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
 from grpo_core.assignments import settings_from
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.comparison import Trained
+from grpo_core.claims.numbers import written
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
+from grpo_core.experiments.outcome import details, of_sweep, outcome, swept, trained
 from grpo_core.experiments.queue_command import SEEDS, UPDATES, run_queue
-from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, SIX, race
+from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.regular_file import opened_regular
@@ -46,7 +50,16 @@ def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     points = grid(settings, axes)
     names = [", ".join(f"{path}={_shown(point.get(path))}" for path in axes) for point in points]
     measured = ensembles(points, range(options.seeds), options.updates, poll=poll)
-    _report(zip(names, measured, strict=True), _optimum, options, len(points))
+    came = _report(zip(names, measured, strict=True), _optimum, options, len(points))
+    if len(came) > 1:
+        grid_of = np.array(names).reshape([len(values) for values in axes.values()])
+        rows = np.moveaxis(grid_of, 0, -1).reshape(-1, len(grid_of)).tolist()
+        data = swept(came, rows)
+        in_order = all(isinstance(value, (int, float)) for value in next(iter(axes.values())))
+        path = next(iter(axes))
+        for claims in of_sweep(data, in_order=in_order, smoothness=path != "objective.beta"):
+            print(sentence(*claims))
+        _print_differences(data)
     return 0
 
 
@@ -56,10 +69,18 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     if options.local_peak:
         settings = settings.replace(LOCAL_PEAK)
     names = options.algorithm or SIX
+    fairness, own_mu = options.fairness, options.own_mu
     lanes = race(
-        settings, names, seeds=range(options.seeds), updates=options.updates, fairness=options.fairness, poll=poll
-    )
-    _report(lanes, _remarks, options, len(names))
+        settings, names, seeds=range(options.seeds), updates=options.updates, fairness=fairness, own_mu=own_mu,
+        poll=poll,
+    )  # fmt: skip
+    beside = differing({name: entered(settings, name, fairness, own_mu=own_mu) for name in names})
+    data = trained({spoken(name): runs for name, runs in _report(lanes, _remarks, options, len(names), beside).items()})
+    if len(data.courses) > 1:
+        print(sentence(*outcome(data)))
+        _print_differences(data)
+        for claim in details(data):
+            print(sentence(claim))
     return 0
 
 
@@ -76,6 +97,10 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     two = add("race", "let algorithms race over the same seeds", run_race)
     two.add_argument("--algorithm", action="append", metavar="NAME", help="a preset; may be repeated (default six)")
     two.add_argument("--fairness", choices=FAIRNESS, default="updates", help="what is equal for all")
+    two.add_argument(
+        "--own-mu", action="store_true",
+        help=f"as many passes over a batch as each source makes (default learner.mu={MU} for all)",
+    )  # fmt: skip
     two.add_argument("--local-peak", action="store_true", help="two peaks, and a start that leans to the lower one")
     for parser in (one, two):
         parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
@@ -95,22 +120,28 @@ def _settings(options: argparse.Namespace) -> Settings:
         raise SettingsError(
             "--seeds times --updates", options.seeds * options.updates, f"it may be {MOST_UPDATES:,} at the most"
         )
-    return settings_from(None, options.set, Settings().replace({"learner.mu": 1}))
+    return settings_from(None, options.set, Settings().replace({"learner.mu": MU}))
 
 
 def _remarks(lane: Ensemble) -> str:
     return (
-        f"{lane.samples[-1]:,} samples, μ {lane.settings.learner.mu}, {100 * lane.stuck:.0f} % stuck, "
+        f"{lane.samples[-1]:,} samples, μ {lane.settings.learner.mu}, {_failed(lane)}, "
         f"{100 * lane.wrong_way.mean():.0f} % of steps the wrong way"
     )
 
 
 def _optimum(point: Ensemble) -> str:
-    """What theory says of the place, where it says something."""
+    """Who failed at the place, and what theory says of it, where it says something."""
+    lost = _failed(point)
     if not has_optimum(point.settings):
-        return ""
+        return lost
     best = tilt_measures(point.settings, point.settings.objective.beta)
-    return f"KL of the exponential tilt {best['kl']:.3f}"
+    return f"{lost}, KL of the exponential tilt {best['kl']:.3f}"
+
+
+def _failed(runs: Ensemble) -> str:
+    diverged = f", {100 * runs.diverged.mean():.0f} % diverged" if runs.diverged.any() else ""
+    return f"{100 * runs.stuck:.0f} % stuck{diverged}"
 
 
 def _shown(value: object) -> str:
@@ -122,28 +153,47 @@ def _report(
     remarks: Callable[[Ensemble], str],
     options: argparse.Namespace,
     count: int,
-) -> None:
-    """Print a line for each ensemble as it comes, and write its curves and its median run."""
+    beside: Mapping[str, str] | None = None,
+) -> dict[str, Ensemble]:
+    """Print a line for each ensemble as it comes, and write its curves and its median run.
+
+    ``beside``: what is said after the name of each. Gives back what came, by name.
+    """
     from tqdm import tqdm
 
+    came: dict[str, Ensemble] = {}
     out, folder = options.out, None if options.runs is None else Path(options.runs)
     with contextlib.ExitStack() as stack:
         writer = None
         if out is not None:
             writer = csv.writer(stack.enter_context(_table(Path(out))))
             writer.writerow(COLUMNS)
-        print("reward after the last update (middle half of the seeds)   KL      best action")
+        print("reward after the last update: mean, median (middle half of the seeds)   KL      best action")
         for name, runs in tqdm(results, total=count, unit="setting", file=sys.stderr, disable=None, leave=False):
-            middle, low, high = (x[-1] for x in band(runs.measures["reward"]))
-            kl, best = (float(np.median(runs.measures[measure][-1])) for measure in ("kl", "best_prob"))
-            line = f"{middle:7.3f} ({low:.3f} to {high:.3f})   {kl:.3f}   {best:.3f}   {name}"
-            print(f"{line}  {remarks(runs)}".rstrip(), flush=True)
+            came[name] = runs
+            last = runs.counted("reward")[-1]
+            middle, low, high = band(last)
+            kl, best = (float(np.median(runs.counted(measure)[-1])) for measure in ("kl", "best_prob"))
+            terms = "" if beside is None else beside[name]
+            line = f"{last.mean():.3f}   {middle:7.3f} ({low:.3f} to {high:.3f})   {kl:.3f}   {best:.3f}"
+            print(f"{line}   {f'{name}  {terms}'.rstrip()}  {remarks(runs)}".rstrip(), flush=True)
             if writer is not None:
                 writer.writerows(_rows(name, runs))
             if folder is not None:
                 _write_median(folder, name, runs)
     if out is not None:
         print(f"{out} holds every curve.", file=sys.stderr)
+    return came
+
+
+def _print_differences(data: Trained) -> None:
+    """Print the leader against each other."""
+    (leader, _), *others = data.ranked()
+    found = data.against(leader)
+    print(f"{leader} against each other, mean paired difference over the seeds [95 % interval, Holm]:")
+    for name, _ in others:
+        by, low, high = written(found[name].by, found[name].low, found[name].high)
+        print(f"{by} [{low}, {high}]{'  level' if found[name].level else ''}   {name}")
 
 
 @contextlib.contextmanager
@@ -178,6 +228,6 @@ def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
 
 
 def _rows(name: str, runs: Ensemble) -> Iterator[tuple[object, ...]]:
-    for measure, values in runs.measures.items():
-        for update, limits in enumerate(zip(*band(values), strict=True)):
+    for measure in runs.measures:
+        for update, limits in enumerate(zip(*band(runs.counted(measure)), strict=True)):
             yield name, update, measure, *(repr(float(limit)) for limit in limits)

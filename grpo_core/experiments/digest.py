@@ -82,7 +82,7 @@ def course(runs: Ensemble, measure: str) -> Course:
         KeyError: there is no such measure.
     """
     if measure not in OVER_SEEDS:
-        middle, low, high = band(runs.measures[measure])
+        middle, low, high = band(runs.counted(measure))
         return Course(first=0.0, spacing=1.0, middle=middle, low=low, high=high)
     share = runs.wrong_way if measure == "wrong_way" else runs.signal_to_noise
     return Course(first=1.0, spacing=1.0, middle=np.where(np.isfinite(share), share, np.nan))
@@ -104,10 +104,12 @@ def same(one: Ensemble, other: Ensemble) -> bool:
 
 
 def _numbers(runs: Ensemble) -> tuple[float | int, ...]:
-    reward, low, high = (float(limit) for limit in band(runs.measures["reward"][-1]))
-    best, kl = (float(np.median(runs.measures[name][-1])) for name in ("best_prob", "kl"))
+    last = runs.counted("reward")[-1]
+    reward, low, high = (float(limit) for limit in band(last))
+    best, kl = (float(np.median(runs.counted(name)[-1])) for name in ("best_prob", "kl"))
     settings, updates = runs.settings, len(runs.measures["reward"]) - 1
     return (
-        reward, low, high, best, kl, runs.stuck, float(runs.wrong_way.mean()), float(runs.signal_to_noise[0]),
+        float(last.mean()), reward, runs.stuck, float(runs.diverged.mean()), low, high, best, kl,
+        float(runs.wrong_way.mean()), float(runs.signal_to_noise[0]),
         settings.learner.mu, settings.learner.group_size, updates, int(runs.samples[-1]),
     )  # fmt: skip

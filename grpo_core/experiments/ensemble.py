@@ -53,7 +53,7 @@ class Ensemble:
 
     def median(self, measure: str = "reward") -> int:
         """The place of the seed whose last value is the (lower) median of all."""
-        last = self.measures[measure][-1]
+        last = self.counted(measure)[-1]
         return int(np.argsort(last, kind="stable")[(len(last) - 1) // 2])
 
     @property
@@ -63,13 +63,40 @@ class Ensemble:
         return np.arange(len(self.measures["reward"])) * each
 
     @property
+    def floor(self) -> float:
+        """The least expected reward that any policy has."""
+        rewards = _rewarded(self.settings).action_rewards
+        assert rewards is not None
+        return float(rewards.min(axis=-1).mean())
+
+    @property
+    def diverged(self) -> np.ndarray:
+        """Which seeds end with numbers that are not finite, (S,)."""
+        return np.asarray(~np.isfinite(self.measures["reward"][-1]))
+
+    def counted(self, measure: str) -> np.ndarray:
+        """A measure, (U + 1, S), in which each seed that diverged counts as the worst there is, if there is one.
+
+        That is the least reward, a best action that is never taken, and an infinite KL: none is dropped.
+        """
+        worst = {"reward": self.floor, "best_prob": 0.0, "kl": math.inf}
+        values = self.measures[measure]
+        return np.where(np.isnan(values), worst[measure], values) if measure in worst else values
+
+    @property
     def stuck(self) -> float:
-        """Share of the seeds that end with another action than the best as their likeliest, in any context."""
+        """Share of the seeds in :attr:`stuck_seeds`."""
+        return float(self.stuck_seeds.mean())
+
+    @property
+    def stuck_seeds(self) -> np.ndarray:
+        """Which seeds end with another action than the best as their likeliest, in any context, (S,); none that
+        diverged."""
         rewards = _rewarded(self.settings).action_rewards
         assert rewards is not None
         best = rewards >= rewards.max(axis=-1, keepdims=True)  # (C, A)
         chosen = np.take_along_axis(best[None], self.policy.argmax(axis=-1)[..., None], axis=-1)
-        return float((~chosen).any(axis=(1, 2)).mean())
+        return np.asarray((~chosen).any(axis=(1, 2)) & ~self.diverged)
 
     @property
     def wrong_way(self) -> np.ndarray:
@@ -188,6 +215,8 @@ def _side_by_side(
 
 
 def band(values: np.ndarray, share: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Median over the last axis, and the limits between which the middle ``share`` of the runs lies."""
-    low, middle, high = np.quantile(values, [(1 - share) / 2, 0.5, (1 + share) / 2], axis=-1)
+    """Median over the last axis, and the limits between which the middle ``share`` of the runs lies; NaN for one that
+    falls between two infinities."""
+    with np.errstate(invalid="ignore"):
+        low, middle, high = np.quantile(values, [(1 - share) / 2, 0.5, (1 + share) / 2], axis=-1)
     return middle, low, high

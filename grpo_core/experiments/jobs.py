@@ -55,14 +55,23 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
 
 
 def raced(
-    settings: Settings, names: Sequence[str], seeds: int, updates: int, fairness: str, *, poll: Poll
+    settings: Settings,
+    names: Sequence[str],
+    seeds: int,
+    updates: int,
+    fairness: str,
+    own_mu: bool = False,
+    *,
+    poll: Poll,
 ) -> Iterator[Digest]:
     """A race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and what a picture shows of it.
 
     Raises:
         SettingsError: the race cannot be; before anything is computed.
     """
-    return digested(race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness, poll=poll))
+    return digested(
+        race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness, own_mu=own_mu, poll=poll)
+    )
 
 
 def lengths_tried(settings: Settings, *, poll: Poll) -> Iterator[lengths.Lengths]:

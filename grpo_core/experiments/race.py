@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from grpo_core.bandit.simulate import never
@@ -16,6 +16,8 @@ SIX = ("REINFORCE", "REINFORCE + baseline", "RLOO", "GRPO (DeepSeekMath)", "Dr. 
 """Algorithms that race unless others are named."""
 ALONE = ("REINFORCE", "REINFORCE + running mean")
 """Algorithms that need no group: at equal samples they update after every single one."""
+MU = 1
+"""Passes over each batch, of every algorithm alike, unless a race is asked for with others."""
 STEP_LENGTH = 0.3
 """Euclidean length of an update of the logits in a race of equal step length."""
 LOCAL_PEAK: dict[str, Any] = {
@@ -24,8 +26,21 @@ LOCAL_PEAK: dict[str, Any] = {
 """The double peak with a start that leans towards the lower one: from a uniform start hardly anybody gets stuck."""
 
 
-def entered(settings: Settings, name: str, fairness: str = "updates", step_length: float = STEP_LENGTH) -> Settings:
+SPOKEN = {"GRPO (DeepSeekMath)": "GRPO"}
+"""What an algorithm is called in a sentence, where that is not its name."""
+TERMS = {"objective.beta": "β {:g}", "learner.mu": "μ {:g}", "learner.group_size": "G {:g}"}
+"""Numbers that may differ between the algorithms of a race, and how they are written beside a name."""
+EXTRAS = {"learner.critic": tr("critic"), "learner.resample_dead": tr("redraws dead groups")}
+"""What one algorithm of a race may do and another not, and how it is written beside a name."""
+
+
+def entered(
+    settings: Settings, name: str, fairness: str = "updates", *, own_mu: bool = False, step_length: float = STEP_LENGTH
+) -> Settings:
     """What the preset ``name`` runs under in a race: its own objective, under the β of ``settings`` if it has a KL.
+
+    ``own_mu``: where the preset's source fixes the number of passes it is that one; else all make as many as
+    ``settings`` say, because more passes over a batch are more steps.
 
     Raises:
         SettingsError: a preset or a kind of fairness that does not exist.
@@ -37,11 +52,34 @@ def entered(settings: Settings, name: str, fairness: str = "updates", step_lengt
     if name not in PRESETS:
         raise SettingsError("preset", name, tr("there is no such preset"))
     own = PRESETS[name].applied_to(settings)
+    if not own_mu:
+        own = own.replace({"learner.mu": settings.learner.mu})
     if own.objective.beta:
         own = own.replace({"objective.beta": settings.objective.beta})
     if fairness == "samples" and name in ALONE:
         own = own.replace({"learner.group_size": 1})
     return own.replace({"optimizer.step_length": step_length}) if fairness == "step_length" else own
+
+
+def spoken(name: str) -> str:
+    """What the algorithm ``name`` is called in a sentence."""
+    return SPOKEN.get(name, name)
+
+
+def differing(entries: Mapping[str, Settings]) -> dict[str, str]:
+    """What besides the objective differs between the algorithms of a race, in a few signs for each, such as "β 0.04".
+
+    ``entries``: name -> what it runs under. Empty texts where nothing differs.
+    """
+    apart = [path for path in (*TERMS, *EXTRAS) if len({own.get(path) for own in entries.values()}) > 1]
+    return {
+        name: ", ".join(
+            TERMS[path].format(own.get(path)) if path in TERMS else EXTRAS[path]
+            for path in apart
+            if path in TERMS or own.get(path)
+        )
+        for name, own in entries.items()
+    }
 
 
 def race(
@@ -51,27 +89,30 @@ def race(
     seeds: Sequence[int] = tuple(range(64)),
     updates: int = 200,
     fairness: str = "updates",
+    own_mu: bool = False,
     step_length: float = STEP_LENGTH,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[str, Ensemble]]:
     """All algorithms over the same seeds, with common random numbers: each one's name and runs, one after the other.
 
     Args:
-        settings: task, group size, learning rate, passes, and β for those that have a KL in their loss; each preset
-            puts the rest of its objective on top.
+        settings: task, group size, learning rate, passes μ of all, and β for those that have a KL in their loss; each
+            preset puts the rest of its objective on top.
         names: of :data:`PRESETS`.
         seeds: (S,).
         updates: of each algorithm; at equal samples, of the one that draws most an update.
         fairness: "updates": one batch of the same size each; "samples": each at its own group size (REINFORCE 1), and
             as many updates as make the same number of completions; "step_length": every update of the logits has
             ``step_length``, and one of zero stays zero.
+        own_mu: each preset makes as many passes over a batch as its source does, where that fixes them.
+        step_length: of every update at equal step length.
         poll: called before each pass; what it raises ends the race, and what has been yielded stays.
 
     Raises:
         SettingsError: a preset or a kind of fairness that does not exist, or a task of several decisions; before
             anything is computed.
     """
-    points = {name: entered(settings, name, fairness, step_length) for name in names}
+    points = {name: entered(settings, name, fairness, own_mu=own_mu, step_length=step_length) for name in names}
     widest = max((point.learner.group_size for point in points.values()), default=1)
     lanes = []
     for name, own in points.items():

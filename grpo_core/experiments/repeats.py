@@ -29,10 +29,12 @@ class Repeats:
     Attributes:
         first: number of the first of these updates, from 1.
         series: each of :data:`SERIES`, (n, S).
+        likeliest: the likeliest action in each context after the last of them, (S, C).
     """
 
     first: int
     series: dict[str, np.ndarray]
+    likeliest: np.ndarray
 
 
 def repeated(
@@ -70,7 +72,8 @@ def _repeated(settings: Settings, seeds: Sequence[int], count: int, poll: Callab
             after = policy.log_probs(done.state.logits, settings.learner.temperature)
             rows.append(_measured(after, done.ref_dist_logp, done.batch, len(seeds)))
             if len(rows) == part or number == count:
-                yield Repeats(first=first, series={name: np.stack([row[name] for row in rows]) for name in SERIES})
+                series = {name: np.stack([row[name] for row in rows]) for name in SERIES}
+                yield Repeats(first=first, series=series, likeliest=after.argmax(axis=-1)[: len(seeds)])
                 rows, first = [], number + 1
             if number == count:
                 return

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.panels.experiments.race.controller import RaceController
-from app.panels.experiments.race.looks import short, spoken
+from app.panels.experiments.race.looks import short
 from app.panels.experiments.race.picture import race_picture
 from app.panels.experiments.race.plan import RacePlan, base_of
 from app.panels.experiments.race.results import RaceResults
@@ -22,8 +22,12 @@ from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.comparison import Sooner
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.outcome import outcome, trained
+from grpo_core.experiments.race import spoken
 from grpo_core.lessons import Offer
 from grpo_core.text import tr
 
@@ -123,6 +127,9 @@ class FairRace(Interactive):
         ends = [f"{short(name)} {shown(_best(runs), 2)}" for name, runs in results.lanes.items()]
         alike = [" and ".join(spoken(name) for name in group) for group in results.coinciding()]
         sentences = [tr("On average at the end: {ends}.").format(ends=", ".join(ends))]
+        if results.complete:
+            data = trained({short(name): runs for name, runs in results.lanes.items()}, "best_prob")
+            sentences.append(sentence(*(claim for claim in outcome(data) if not isinstance(claim, Sooner))))
         if alike:
             sentences.append(tr("The same runs: {alike}.").format(alike="; ".join(alike)))
         return " ".join(sentences)
@@ -164,5 +171,5 @@ class FairRace(Interactive):
 
 
 def _best(runs: Ensemble) -> float:
-    """Probability of the best action after the last update, mean over the seeds."""
-    return float(np.mean(runs.measures["best_prob"][-1]))
+    """Probability of the best action after the last update, mean over the seeds; 0 for one that diverged."""
+    return float(np.mean(runs.counted("best_prob")[-1]))

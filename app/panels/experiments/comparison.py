@@ -12,7 +12,6 @@ from app.panels.experiments.race.arrangement import RaceArrangement, Split
 from app.panels.experiments.race.choices import RaceChoices
 from app.panels.experiments.race.controller import RaceController
 from app.panels.experiments.race.headline import headline
-from app.panels.experiments.race.looks import spoken
 from app.panels.experiments.race.picture import race_picture
 from app.panels.experiments.race.plan import RacePlan, base_of, remark_on
 from app.panels.experiments.race.run_row import RunRow
@@ -24,6 +23,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.race import spoken
 from grpo_core.text import tr
 
 SETTLE_MS = 150
@@ -212,9 +212,11 @@ class ComparisonPanel(Panel):
         self.headline.setText(result)
         self.headline.setVisible(bool(result))
         self.says.setVisible(self._spacious or not result)
-        self.headline.setToolTip(plain_tip(self.says.text()))
         self.says.setText(
             words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self._settle.isActive())
+        )
+        self.headline.setToolTip(
+            plain_tip("\n".join((*words.of_differences(results), self.says.text()))) if result and results else ""
         )
         self.twin.set_summary(self.summary(view))
         self.standing.set_summary(self.summary(view))

@@ -7,7 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QTabBar, QWidget
 
-from app.panels.experiments.sweep.headline import falls, headline
+from app.panels.experiments.sweep.headline import headline
+from grpo_core.claims.sweep import falls
 from grpo_core.config.settings import flat
 from tests.app.conftest import Driver
 from tests.app.lessons.spoilers import texts_of
@@ -78,7 +79,8 @@ def test_group_sizes_are_compared_in_three_actions_and_the_smoothest_is_named(dr
     assert {4, 16, 32} <= set(sweep.controller.results.sweep.over.values)
     assert flat(driver.program.workspace.editing.wanted)["learner.group_size"] == 8, "the run itself is left alone"
     results = sweep.controller.results
-    lost = {name: falls(results.done[place, 0]) for place, name in enumerate(results.sweep.over.values)}
+    values = results.sweep.over.values
+    lost = {name: falls(results.done[place, 0].measures["reward"]).mean() for place, name in enumerate(values)}
     assert lost[32] < lost[16] < lost[4], "larger groups see through the noise"
     smoothest = min(lost, key=lambda size: lost[size])
     assert f"Smoothest is G {smoothest} " in headline(results)

@@ -57,6 +57,7 @@ def test_a_race_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["race", "--seeds", "4", "--updates", "5", "--fairness", "samples", "--local-peak"]) == 0
     told = capsys.readouterr().out
     assert "RLOO" in told and "% stuck" in told
+    assert "REINFORCE  β 0, G 1" in told
 
 
 @pytest.mark.parametrize(

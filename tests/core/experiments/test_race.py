@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from grpo_core.claims.comparison import Lead, Trained
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.race import LOCAL_PEAK, SIX, race
+from grpo_core.experiments.outcome import outcome, trained
+from grpo_core.experiments.race import LOCAL_PEAK, MU, SIX, differing, entered, race
 from grpo_core.learners import learner
 
 BASE = Settings().replace({"learner.mu": 1, "objective.beta": 0.0})
@@ -21,6 +25,53 @@ def test_six_algorithms_race_over_the_same_seeds() -> None:
         assert lane.samples.tolist() == list(range(0, 21 * 8, 8))
         assert lane.signal_to_noise.shape == (20,)
         assert 0 <= lane.stuck <= 1 and lane.wrong_way.shape == (20,)
+
+
+def test_all_make_as_many_passes_unless_each_is_asked_for_its_own() -> None:
+    four = Settings().replace({"learner.mu": 4})
+    assert {entered(four, name).learner.mu for name in SIX} == {4}
+    own = {name: entered(four, name, own_mu=True).learner.mu for name in SIX}
+    assert own["GRPO (DeepSeekMath)"] == own["REINFORCE"] == 1 and own["PPO-clip"] == own["RLOO"] == 4
+
+
+@pytest.mark.parametrize("mu", [1, 4])
+def test_with_one_mu_for_all_grpo_leads_from_the_first_update_on(mu: int) -> None:
+    lanes = dict(race(Settings().replace({"learner.mu": mu}), updates=20))
+    middle = {name: np.median(lane.measures["reward"], axis=-1) for name, lane in lanes.items()}
+    others = np.max([course for name, course in middle.items() if name != "GRPO (DeepSeekMath)"], axis=0)
+    assert (middle["GRPO (DeepSeekMath)"][1:] > others[1:]).all()
+
+
+def test_the_leader_of_the_first_race_is_the_same_over_eight_sets_of_seeds() -> None:
+    leaders = set()
+    for first in range(0, 8 * 16, 16):
+        lanes = dict(race(Settings().replace({"learner.mu": MU}), seeds=range(first, first + 16), updates=60))
+        lead, *_ = outcome(trained(lanes))
+        assert isinstance(lead, Lead)
+        leaders.add(lead.leader)
+    assert leaders == {"GRPO (DeepSeekMath)"}
+
+
+def test_on_two_peaks_the_one_whose_median_is_higher_does_not_lead_where_its_seeds_get_stuck() -> None:
+    sure, stuck = np.full(64, 0.983), np.where(np.arange(64) % 3 == 0, 0.7, 0.992)
+    data = Trained(
+        courses={"sure": np.stack([np.zeros(64), sure]), "quick": np.stack([np.zeros(64), stuck])},
+        stuck={"sure": np.zeros(64, dtype=bool), "quick": stuck < 0.9}, floor=0.0,
+    )  # fmt: skip
+    assert np.median(stuck) > np.median(sure)
+    lead, *_ = outcome(data)
+    assert isinstance(lead, Lead) and lead.leader == "sure" and lead.low > 0.05
+
+
+def test_what_differs_besides_the_objective_is_told_of_each() -> None:
+    def told(**choices: Any) -> dict[str, str]:
+        return differing({name: entered(Settings().replace({"learner.mu": 4}), name, **choices) for name in SIX})
+
+    assert told()["GRPO (DeepSeekMath)"] == "β 0.04" and told()["PPO-clip"] == "β 0, critic"
+    assert told(own_mu=True)["REINFORCE"] == "β 0, μ 1"
+    assert told(fairness="samples")["REINFORCE"] == "β 0, G 1"
+    alike = {name: entered(BASE, name) for name in ("GRPO (DeepSeekMath)", "Dr. GRPO")}
+    assert set(differing(alike).values()) == {""}
 
 
 def test_at_equal_step_length_group_mean_and_grpo_coincide_on_one_prompt() -> None:

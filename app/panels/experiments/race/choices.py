@@ -14,7 +14,7 @@ from app.panels.experiments.race.preset_menu import PresetMenu
 from app.panels.wrap import Wrap
 from app.theme.labels import plain_tip
 from grpo_core.config import Settings
-from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, STEP_LENGTH
+from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, STEP_LENGTH
 from grpo_core.text import tr
 
 FAIR = {
@@ -44,6 +44,12 @@ PEAKS = tr(
     local_peak2=LOCAL_PEAK["task.bias"],
     local_peak3=LOCAL_PEAK["task.bias_action"],
 )
+PASSES = (
+    (tr("μ = {mu} for all").format(mu=MU), tr("One number of passes over each batch for all: no batch is used again.")),
+    (tr("μ of the run for all"), tr("One number of passes over each batch for all: that of the run's settings.")),
+    (tr("μ of each source"), tr("As many passes as the paper makes: an algorithm with more of them makes more steps.")),
+)
+"""How often each batch is used: the choice, and what it means."""
 AXES = (tr("over updates"), tr("over samples"))
 CONSTANTS = (0.0, 1.0, 10.0)
 
@@ -75,6 +81,7 @@ class RaceChoices(QWidget):
         self.constant = self._box(
             tr("Constant added to all rewards"), [tr("Rewards + {value:g}").format(value=value) for value in CONSTANTS]
         )
+        self.passes = self._box(tr("Passes"), [title for title, _ in PASSES], [told for _, told in PASSES])
         self.prompts = self._box(
             tr("Prompts"), [tr("1 prompt"), tr("3 prompts")], [tr("Those of the run that is shown."), OF_LEVELS]
         )
@@ -86,7 +93,7 @@ class RaceChoices(QWidget):
         self.updates.setCurrentIndex(UPDATES.index(200))
         self._busy = False
         self._dress()
-        self._terms = (self.fairness, self.seeds, self.updates, self.constant, self.prompts, self.peaks)
+        self._terms = (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts, self.peaks)
         line = Wrap(self)
         line.setContentsMargins(12, 4, 8, 2)
         line.setSpacing(8)
@@ -118,7 +125,7 @@ class RaceChoices(QWidget):
         self.entries.changed.connect(self.changed)
         self.setup.toggled.connect(self._on_setup)
         self.peaks.toggled.connect(self.changed)
-        for box in (self.fairness, self.seeds, self.updates, self.constant, self.prompts):
+        for box in (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts):
             box.currentIndexChanged.connect(self.changed)
         for box in (self.measure, self.axis):
             box.currentIndexChanged.connect(self.shown_otherwise)
@@ -136,7 +143,8 @@ class RaceChoices(QWidget):
     def plan(self, base: Settings) -> RacePlan:
         """The race that is chosen, on ``base``."""
         return RacePlan(
-            base=base,
+            base=base.replace({"learner.mu": MU}) if self.passes.currentIndex() == 0 else base,
+            own_mu=self.passes.currentIndex() == 2,
             names=self.entries.names,
             fairness=self.chosen_fairness,
             seeds=SEEDS[self.seeds.currentIndex()],

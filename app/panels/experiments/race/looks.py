@@ -53,11 +53,6 @@ def look(name: str) -> LaneLook:
     return LOOKS.get(name, ANY)
 
 
-def spoken(name: str) -> str:
-    """What the algorithm ``name`` is called in a sentence."""
-    return "GRPO" if name == "GRPO (DeepSeekMath)" else name
-
-
 def short(name: str) -> str:
     """What stands at the end of the line of the algorithm ``name``."""
     return SHORT.get(name, name)

@@ -12,7 +12,7 @@ from grpo_core.bandit.tasks import TASKS
 from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.digest import Digest
-from grpo_core.experiments.race import LOCAL_PEAK, SIX
+from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered
 from grpo_core.text import tr
 
 LEVELS = (0.0, 1.0, 2.0)
@@ -50,7 +50,7 @@ class RacePlan:
     """A race; equal ones give equal numbers.
 
     Attributes:
-        base: what all share; see :func:`base_of`.
+        base: what all share, the number of passes μ among it; see :func:`base_of`.
         names: who races, of ``PRESETS``.
         fairness: what is equal: "updates", "samples" or "step_length".
         seeds: S; the seeds are 0 to S - 1.
@@ -58,6 +58,7 @@ class RacePlan:
         constant: added to every reward.
         levels: of the prompts, instead of those of ``base``.
         local_peak: two peaks, and a start that leans to the lower one.
+        own_mu: each algorithm makes as many passes as its source fixes, instead of those of ``base``.
     """
 
     base: Settings
@@ -68,6 +69,7 @@ class RacePlan:
     constant: float = 0.0
     levels: tuple[float, ...] | None = None
     local_peak: bool = False
+    own_mu: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -80,6 +82,12 @@ class RacePlan:
         changes: dict[str, Any] = {"task.levels": tuple(level + self.constant for level in levels)}
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
+    def differing(self) -> dict[str, str]:
+        """What besides the objective differs between the algorithms, by name; see
+        :func:`grpo_core.experiments.race.differing`."""
+        settings = self.settings
+        return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})
+
     def digests(self, jobs: Jobs, poll: Poll) -> Iterator[Digest]:
         """One algorithm after the other, computed by ``jobs``.
 
@@ -88,5 +96,5 @@ class RacePlan:
         """
         if not self.names:
             raise SettingsError("algorithms", None, tr("choose at least one"))
-        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness)
+        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu)
         return jobs.results("race", *asked, poll=poll)

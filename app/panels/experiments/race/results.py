@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from app.panels.experiments.race.looks import look
 from app.panels.experiments.race.plan import RacePlan
 from app.plotting.table_model import Column, Marked
+from grpo_core.claims.claim import Claim
+from grpo_core.claims.comparison import Trained
+from grpo_core.claims.paired import Difference
 from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.outcome import details, outcome, trained
+from grpo_core.experiments.race import spoken
 from grpo_core.text import tr
 
+BEHIND = tr("95 % interval of what it is behind, over paired seeds, corrected for several comparisons (Holm)")
 COLUMNS = (
-    Column("name", tr("Algorithm"), chars=25, kind="line"),
-    Column("reward", tr("Reward"), chars=7, help=tr("Expected reward after the last update, median of the seeds")),
+    Column("name", tr("Algorithm"), chars=34, kind="line", help=tr("Beside a name: what else differs between them")),
+    Column(
+        "mean",
+        tr("Mean"),
+        chars=7,
+        help=tr("Expected reward after the last update, mean of the seeds; one that diverged counts as the least"),
+    ),
+    Column("reward", tr("Median"), chars=7, help=tr("Expected reward after the last update, median of the seeds")),
+    Column(
+        "stuck", tr("Stuck"), chars=5, decimals=2, help=tr("Share of the seeds whose likeliest action is not the best")
+    ),
+    Column("behind", tr("Behind"), chars=7, help=tr("Mean over the seeds of the leader's reward minus this one's")),
+    Column("behind_low", tr("from"), chars=7, help=BEHIND),
+    Column("behind_high", tr("to"), chars=7, help=BEHIND),
+    Column("diverged", tr("Diverged"), chars=5, decimals=2, help=tr("Share of the seeds whose numbers overflowed")),
     Column("low", "25 %", chars=7, help=tr("A quarter of the seeds end with less reward than this")),
     Column("high", "75 %", chars=7, help=tr("A quarter of the seeds end with more reward than this")),
     Column("best", tr("Best action"), chars=7, help=tr("Probability of the best action after the last update, median")),
     Column("kl", "KL", chars=6, unit="nats", help=tr("KL from the start after the last update, median, in nats")),
-    Column(
-        "stuck", tr("Stuck"), chars=5, decimals=2, help=tr("Share of the seeds whose likeliest action is not the best")
-    ),
     Column(
         "wrong",
         tr("Wrong way"),
@@ -76,12 +94,40 @@ class RaceResults:
 
     def rows(self) -> list[list[object]]:
         """The summary, one row an algorithm; see :data:`COLUMNS`."""
-        return [[Marked(name, *look(name)), *digest.numbers] for name, digest in self.digests.items()]
+        beside, behind = self.plan.differing(), self.behind if self.complete else {}
+        rows: list[list[object]] = []
+        for name, digest in self.digests.items():
+            gap = behind.get(spoken(name))
+            numbers = (None, None, None) if gap is None else (gap.by, gap.low, gap.high)
+            marked = Marked(name, *look(name), beside=beside[name])
+            rows.append([marked, *digest.numbers[:3], *numbers, *digest.numbers[3:]])
+        return rows
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and median final rewards, the best first."""
-        rewards = [(name, float(digest.courses["reward"].middle[-1])) for name, digest in self.digests.items()]
-        return sorted(rewards, key=lambda one: -one[1])
+        """Names and mean final rewards, the best first; a seed that diverged counts as the least there is."""
+        means = {name: float(runs.counted("reward")[-1].mean()) for name, runs in self.lanes.items()}
+        return sorted(means.items(), key=lambda one: -one[1])
+
+    @property
+    def trained(self) -> Trained:
+        """The raw arrays of what has come in, by the names that sentences give the algorithms."""
+        return trained({spoken(name): runs for name, runs in self.lanes.items()})
+
+    @cached_property
+    def outcome(self) -> tuple[Claim[Trained], ...]:
+        """What came of a race that is complete."""
+        return outcome(self.trained)
+
+    @cached_property
+    def details(self) -> tuple[Claim[Trained], ...]:
+        """What else is said of a race that is complete."""
+        return details(self.trained)
+
+    @cached_property
+    def behind(self) -> dict[str, Difference]:
+        """By how much each other one is behind the leader of a race that is complete."""
+        data = self.trained
+        return data.against(data.ranked()[0][0])
 
     def coinciding(self) -> list[list[str]]:
         """Groups of algorithms whose runs are the same, seed by seed and update by update, but for rounding."""

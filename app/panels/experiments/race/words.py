@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from app.panels.experiments.race.choices import FAIR
 from app.panels.experiments.race.controller import RaceController
-from app.panels.experiments.race.looks import spoken
+from app.panels.experiments.race.headline import rest
 from app.panels.experiments.race.plan import RacePlan
 from app.panels.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
+from grpo_core.claims.numbers import written
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.race import spoken
 from grpo_core.text import tr
 
 BANDS = tr("Bands hold the middle half of the seeds.")
@@ -47,8 +47,8 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
         return controller.problem
     if results.plan != wanted and not settling:
         return of_change(results.plan, wanted)
-    outcome = of_same(results) or of_rest(results)
-    return " ".join(part for part in (results.note, remark, outcome, FAIR[results.plan.fairness][1], BANDS) if part)
+    outcome = (of_same(results), of_rest(results), rest(results), FAIR[results.plan.fairness][1], BANDS)
+    return " ".join(part for part in (results.note, remark, *outcome) if part)
 
 
 def of_same(results: RaceResults) -> str:
@@ -75,6 +75,18 @@ def of_rest(results: RaceResults) -> str:
             names = [name for name, value in of_lanes.items() if value == highest]
             sentences.append(pattern.format(highest=highest, names=joined(names)))
     return " ".join(sentences)
+
+
+def of_differences(results: RaceResults) -> list[str]:
+    """By how much the leader of a race that is complete is ahead of each other, a line each."""
+    leader = spoken(results.ranked()[0][0])
+    lines = []
+    for name, gap in results.behind.items():
+        by, low, high = written(gap.by, gap.low, gap.high)
+        pattern = tr("{leader} and {name}: level, {by} [{low}, {high}]") if gap.level else tr(
+            "{leader} leads {name} by {by} [{low}, {high}]")  # fmt: skip
+        lines.append(pattern.format(leader=leader, name=name, by=by, low=low, high=high))
+    return lines
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:
@@ -109,11 +121,11 @@ def summary(results: RaceResults) -> str:
     best = [f"{name} {shown(reward)}" for name, reward in results.ranked()]
     if not best:
         return tr("No algorithm has come in yet.")
-    lost = [name for name, runs in results.lanes.items() if not np.isfinite(runs.measures["reward"][-1]).all()]
+    lost = [name for name, runs in results.lanes.items() if runs.diverged.any()]
     sentences = [
-        tr(
-            "Race over {seeds} seeds and {updates:,} updates; median of the final reward, the best first: {best}."
-        ).format(seeds=plan.seeds, updates=plan.updates, best=", ".join(best)),
+        tr("Race over {seeds} seeds and {updates:,} updates; mean of the final reward, the best first: {best}.").format(
+            seeds=plan.seeds, updates=plan.updates, best=", ".join(best)
+        ),
         of_same(results),
         tr("{lost} became non-finite.").format(lost=joined(lost)) if lost else "",
         results.note,

@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 UNITS = {"kl": "nats", "reward": ""}
 TITLES = {"kl": "KL", "reward": tr("Reward")}
-DIVERGED = tr("at least one run diverged there: its numbers overflowed, so there is no median")
+DIVERGED = tr("at least half of the runs diverged there: their numbers overflowed, so there is no median")
 
 
 class Spread(NamedTuple):
@@ -73,7 +73,7 @@ class SweepResults:
             there = [place for place, runs in known if runs is not None]
             spread = np.full((3, len(known)), np.nan)
             if there:
-                spread[:, there] = band(np.stack([self.done[place, row].measures[measure][-1] for place in there]))
+                spread[:, there] = band(np.stack([self.done[place, row].counted(measure)[-1] for place in there]))
             self._final[key] = Spread(*spread)
         return self._final[key]
 
@@ -95,10 +95,10 @@ def row_line(row: int) -> str:
 
 def course(runs: Ensemble, measure: str) -> Spread:
     """A measure over training, update 0 first, (U + 1,)."""
-    return Spread(*band(runs.measures[measure]))
+    return Spread(*band(runs.counted(measure)))
 
 
 def middle_seed(runs: Ensemble, measure: str = "kl") -> int:
     """The place of the seed whose last value is the (lower) median of all."""
-    order = np.argsort(runs.measures[measure][-1], kind="stable")
+    order = np.argsort(runs.counted(measure)[-1], kind="stable")
     return int(order[(len(order) - 1) // 2])

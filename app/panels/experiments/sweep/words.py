@@ -27,7 +27,7 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
     if runs is None:
         return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
     kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
-    if not all(map(math.isfinite, (*kl, *reward))):
+    if not (math.isfinite(kl[0]) and math.isfinite(reward[0])):
         return f"{sweep.over.symbol} {name(value)}: {DIVERGED}."
     come = len(runs.measures["kl"]) - 1
     pattern = (
@@ -45,6 +45,9 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
         kl3=shown(kl[2]),
         reward=shown(reward[0]),
     )
+    if runs.diverged.any():
+        lost = tr("{diverged} of {of} runs diverged; their KL counts as infinite, their reward as the least there is.")
+        text = f"{text} {lost.format(diverged=int(runs.diverged.sum()), of=len(runs.seeds))}"
     if has_optimum(runs.settings):
         best = tilt_measures(runs.settings, runs.settings.objective.beta)
         optimum = tr(

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 from app.experiments.jobs import Jobs
 from app.panels.experiments.race import words
-from app.panels.experiments.race.headline import headline
-from app.panels.experiments.race.looks import spoken
+from app.panels.experiments.race.headline import headline, rest
 from app.panels.experiments.race.plan import RacePlan, base_of
 from app.panels.experiments.race.results import RaceResults
-from app.plotting.numbers import shown
 from grpo_core.bandit.simulate import never
+from grpo_core.claims.numbers import written
+from grpo_core.cli import main
 from grpo_core.config import Settings
-from grpo_core.experiments.race import SIX
+from grpo_core.experiments.race import SIX, spoken
 from tests.app.panels.experiments.race.hands import ALIKE, BASELINE, GRPO, raced
 
 
@@ -28,37 +29,69 @@ def test_who_coincides_is_read_from_the_runs() -> None:
     assert raced(names=(GRPO, "REINFORCE")).coinciding() == []
 
 
-def test_the_headline_says_who_won_by_how_much_and_from_when() -> None:
+def test_the_headline_says_who_leads_by_how_much_within_what_limits_and_from_when() -> None:
     results = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=60)
     (first, best), (second, last) = results.ranked()
-    courses = {name: digest.courses["reward"].middle for name, digest in results.digests.items()}
-    sentence = headline(results)
-    since = int(re.search(r"update (\d+)", sentence)[1])  # type: ignore[index]
+    courses = {name: runs.measures["reward"].mean(axis=-1) for name, runs in results.lanes.items()}
+    told = headline(results)
+    since = int(re.search(r"update (\d+)", told)[1])  # type: ignore[index]
     assert (courses[first][since:] > courses[second][since:]).all()
     assert since == 0 or courses[first][since - 1] <= courses[second][since - 1]
-    assert spoken(first) in sentence and f"{shown(best - last)} above" in sentence
+    gap = results.behind[spoken(second)]
+    assert best - last == pytest.approx(gap.by) and gap.low < gap.by < gap.high
+    by, low, high = written(gap.by, gap.low, gap.high)
+    assert told.startswith(f"{spoken(first)} leads {spoken(second)} by {by} [{low}, {high}]")
+    assert f"{round(16 * results.lanes[first].stuck)} of 16 seeds stuck" in told
 
 
-def test_the_headline_says_who_is_level_and_who_still_climbs() -> None:
+def test_who_is_level_is_said_and_who_still_climbs_stands_where_there_is_more_room() -> None:
     equal = raced(fairness="step_length", names=("RLOO", GRPO))
-    assert headline(equal).startswith("2 of 2 algorithms end level")
+    assert headline(equal).startswith("RLOO and GRPO end level at")
+    assert headline(raced(fairness="step_length", names=("RLOO", GRPO, BASELINE, "Dr. GRPO"))).startswith(
+        "4 of 4 end level at"
+    )
     short = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=30)
-    climbing = {name for name, digest in short.digests.items()
-                if digest.courses["reward"].middle[-1] - digest.courses["reward"].middle[-4] > 0.01}  # fmt: skip
+    means = {name: runs.measures["reward"].mean(axis=-1) for name, runs in short.lanes.items()}
+    climbing = {name for name, course in means.items() if course[-1] - course[-4] > 0.01}
     assert climbing
-    assert all(spoken(name) in headline(short).split("Still climbing at the end: ")[1] for name in climbing)
+    assert all(f"{spoken(name)} still climbs" in rest(short) for name in climbing)
+
+
+def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, options in (("updates", []), ("samples", ["--fairness", "samples"])):
+        results = raced(names=SIX, seeds=16, updates=50, fairness=name)
+        asked = ["race", "--seeds", "16", "--updates", "50", "--set", "objective.beta=0", *options]
+        assert main(asked) == 0
+        printed = capsys.readouterr().out
+        assert headline(results) in printed
+        assert all(f"{line}." in printed for line in rest(results).rstrip(".").split("; "))
+        for other, gap in results.behind.items():
+            numbers = written(gap.by, gap.low, gap.high)
+            assert f"{numbers[0]} [{numbers[1]}, {numbers[2]}]{'  level' if gap.level else ''}   {other}" in printed
+
+
+def test_with_too_few_seeds_nobody_leads() -> None:
+    assert headline(raced(Settings(), names=("REINFORCE", GRPO), seeds=4, updates=60)).startswith(
+        "Fewer than 8 seeds do not tell who leads; highest is GRPO, at 0."
+    )
 
 
 def test_of_those_that_end_level_the_one_that_was_there_first_is_named() -> None:
-    results = raced(Settings(), names=("PPO-clip", GRPO), seeds=16, updates=200)
-    best = results.ranked()[0][1]
-    past = {
-        name: int(np.argmax(digest.courses["reward"].middle > 0.9 * best)) for name, digest in results.digests.items()
-    }
-    first = min(past, key=lambda name: past[name])
-    assert len(set(past.values())) == 2
-    assert headline(results).startswith(f"{spoken(first)} is first past reward {shown(0.9 * best)}")
-    assert f"after {past[first]} updates" in headline(results)
+    results = raced(Settings().replace({"objective.beta": 0.0}), names=(GRPO, "GSPO"), seeds=16, updates=20)
+    slow, quick = (np.linspace(0.1, 0.9, 21), np.minimum(np.linspace(0.1, 2.5, 21), 0.9))
+    for name, course in ((GRPO, slow), ("GSPO", quick)):
+        results.lanes[name].measures["reward"][:] = course[:, None]
+    assert headline(results).startswith("GRPO and GSPO end level at 0.900")
+    assert "GSPO is past 0.820 first, 12 [12, 12] updates before GRPO" in headline(results)
+
+
+def test_a_seed_that_diverged_is_counted() -> None:
+    results = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=60)
+    before = dict(results.ranked())[GRPO]
+    results.lanes[GRPO].measures["reward"][30:, 3] = np.nan
+    assert 0 < before - dict(results.ranked())[GRPO] < 0.1
+    assert "1 diverged" in headline(results)
+    assert "GRPO (DeepSeekMath) became non-finite" in words.summary(results)
 
 
 def test_a_race_that_is_not_complete_has_no_headline() -> None:
@@ -71,7 +104,7 @@ def test_a_race_that_is_not_complete_has_no_headline() -> None:
 
 def test_the_summary_names_the_best_first_and_what_became_non_finite() -> None:
     results = raced()
-    best = max(results.lanes, key=lambda name: float(np.median(results.lanes[name].measures["reward"][-1])))
+    best = max(results.lanes, key=lambda name: float(results.lanes[name].measures["reward"][-1].mean()))
     told = words.summary(results)
     assert told.index(best) < min(told.index(name) for name in SIX if name != best)
     results.lanes["REINFORCE"].measures["reward"][-1] = np.nan

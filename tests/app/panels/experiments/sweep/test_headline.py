@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pytest
 
 from app.panels.experiments.sweep.headline import headline
 from app.panels.experiments.sweep.plan import BETA, Sweep, Swept
 from app.panels.experiments.sweep.results import SweepResults
+from grpo_core.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import ensembles
 
@@ -23,7 +27,7 @@ def swept(updates: int, seeds: int = 8) -> SweepResults:
 
 def test_the_result_names_exactly_the_places_that_still_climb() -> None:
     results = swept(14)
-    courses = [np.median(results.done[place, 0].measures["reward"], axis=-1) for place in range(len(FEW.values))]
+    courses = [np.mean(results.done[place, 0].measures["reward"], axis=-1) for place in range(len(FEW.values))]
     last = [course[[-2, -1]] for course in courses]
     climbing = [f"β {value:g}" for value, (then, now) in zip(FEW.values, last, strict=True) if now - then > 0.01]
     assert 0 < len(climbing) <= 3
@@ -38,3 +42,39 @@ def test_a_sweep_that_is_not_complete_states_no_result() -> None:
     for key in list(whole.done)[:-1]:
         part.take(whole.done[key])
         assert headline(part) == ""
+
+
+def test_a_place_where_one_seed_diverged_is_still_the_lowest() -> None:
+    results = swept(60, seeds=16)
+    worst = results.done[3, 0]
+    worst.measures["reward"][:] -= 0.2
+    for values in worst.measures.values():
+        values[20:, 5] = np.nan
+    assert "lowest at β 1 (0." in headline(results)
+    assert "1 of 16 diverged)" in headline(results)
+    assert np.isfinite(results.final("reward").middle).all() and np.isfinite(results.final("kl").middle).all()
+
+
+def test_kl_that_the_seeds_do_not_tell_apart_neither_rises_nor_falls() -> None:
+    results = swept(20, seeds=16)
+    results.done[3, 0].measures["kl"][:] = results.done[0, 0].measures["kl"] + 1e-12
+    assert "From left to right KL stays level" in headline(results)
+
+
+def test_a_lead_stands_with_its_interval_and_places_that_are_level_have_none() -> None:
+    results = swept(200, seeds=16)
+    assert re.search(
+        r"Reward is highest at β 0 \(0\.\d+\), by 0\.\d+ \[0\.\d+, 0\.\d+\] over β 0\.1;", headline(results)
+    )
+    results.done[1, 0].measures["reward"][:] = results.done[0, 0].measures["reward"]
+    assert headline(results).startswith("β 0 and β 0.1 end level at 0.")
+
+
+def test_the_command_line_says_of_a_sweep_what_the_window_says_to_the_digit(capsys: pytest.CaptureFixture[str]) -> None:
+    base = Settings().replace({"learner.mu": 1})
+    results = SweepResults(Sweep(base=base, over=FEW, seeds=16, updates=30))
+    for runs in ensembles(results.sweep.points(), range(16), 30):
+        results.take(runs)
+    assert main(["sweep", "--over", "objective.beta=0,0.1,0.4,1", "--seeds", "16", "--updates", "30"]) == 0
+    printed = capsys.readouterr().out.replace("objective.beta=", "β ").replace("\n", " ")
+    assert headline(results) in printed

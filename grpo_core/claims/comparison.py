@@ -1,0 +1,280 @@
+"""Claims on a race, or on any settings that were trained under the same seeds: who leads, who is level, who fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.numbers import written
+from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted
+from grpo_core.text import tr
+
+NAMED = 3
+"""Names that stand one by one in a sentence; of more it is said how many."""
+FINISH = 0.9
+"""Of those that end level it is asked who is first past this share of the way from the start to the best."""
+LAST, CLIMBING = 0.1, 0.01
+"""Who still climbs: over the last tenth of the updates the mean has risen by more than this."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trained:
+    """The raw arrays of several runs under the same seeds.
+
+    Attributes:
+        courses: name -> (U + 1, S), a quantity of which more is better; not finite where a seed has diverged.
+        stuck: name -> (S,) boolean, whether a seed ends with another likeliest action than the best.
+        floor: the least that the quantity can be; what a seed that diverged counts as.
+    """
+
+    courses: Mapping[str, np.ndarray]
+    stuck: Mapping[str, np.ndarray]
+    floor: float
+
+    @property
+    def equal_updates(self) -> bool:
+        """Whether all have as many updates, so that update u of one compares with update u of another."""
+        return len({len(course) for course in self.courses.values()}) == 1
+
+    def course(self, name: str) -> np.ndarray:
+        """The mean over the seeds after each update, (U + 1,), a seed that diverged counting as the floor."""
+        return np.asarray(counted(self.courses[name], self.floor).mean(axis=-1))
+
+    def last(self, name: str) -> np.ndarray:
+        """The last value of each seed, (S,), a seed that diverged counting as the floor."""
+        return counted(self.courses[name][-1], self.floor)
+
+    def ranked(self) -> list[tuple[str, float]]:
+        """Names and means of the last values, the best first; those that tie in their order."""
+        return sorted(((name, float(self.last(name).mean())) for name in self.courses), key=lambda one: -one[1])
+
+    def against(self, leader: str) -> dict[str, Difference]:
+        """The leader's last values against each other's."""
+        others = {name: self.last(name) for name in self.courses if name != leader}
+        return compared(self.last(leader), others)
+
+    def in_front(self) -> tuple[str, ...]:
+        """The leader, and those that the seeds do not tell from it, the best first."""
+        (leader, _), *others = self.ranked()
+        found = self.against(leader)
+        return (leader, *(name for name, _ in others if found[name].level))
+
+    def diverged(self, name: str) -> np.ndarray:
+        """Which seeds have diverged, (S,)."""
+        return np.asarray(~np.isfinite(self.courses[name][-1]))
+
+    def arrivals(self, name: str, line: float) -> np.ndarray:
+        """The first update of each seed with more than ``line``, (S,); infinite where it never comes."""
+        past = counted(self.courses[name], self.floor) > line
+        return np.where(past.any(axis=0), past.argmax(axis=0), np.inf)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lead(Claim[Trained]):
+    """One ends ahead of the next: ``by`` on average over the seeds, with the interval ``low`` to ``high``."""
+
+    leader: str
+    other: str
+    by: float
+    low: float
+    high: float
+
+    def check(self, data: Trained) -> bool:
+        (leader, _), *rest = data.ranked()
+        if self.leader != leader or not rest or self.other != rest[0][0]:
+            return False
+        found = data.against(leader)
+        if any(difference.level for difference in found.values()):
+            return False
+        here = found[self.other]
+        told = zip((self.by, self.low, self.high), (here.by, here.low, here.high), strict=True)
+        return all(agrees(*pair) for pair in told) and self.low > 0
+
+    def words(self) -> str:
+        by, low, high = written(self.by, self.low, self.high)
+        return tr("{leader} leads {other} by {by} [{low}, {high}]").format(
+            leader=self.leader, other=self.other, by=by, low=low, high=high
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level(Claim[Trained]):
+    """The seeds do not tell who of ``names`` is ahead, and of ``behind`` others they tell that they are not; the first
+    has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``."""
+
+    names: tuple[str, ...]
+    behind: int
+    best: float
+    by: float
+    low: float
+    high: float
+
+    def check(self, data: Trained) -> bool:
+        ranked = data.ranked()
+        (leader, best), *_ = ranked
+        found = data.against(leader)
+        level = data.in_front()
+        behind = len(ranked) - len(level)
+        if (self.names, self.behind) != (level, behind) or len(level) < 2 or not agrees(self.best, best):
+            return False
+        here = found[level[1]]
+        told = zip((self.by, self.low, self.high), (here.by, here.low, here.high), strict=True)
+        return all(agrees(*pair) for pair in told)
+
+    def words(self) -> str:
+        by, low, high, best = written(self.by, self.low, self.high, self.best)
+        if np.isinf(self.low):
+            return tr("Fewer than {fewest} seeds do not tell who leads; highest is {first}, at {best}").format(
+                fewest=FEWEST, first=self.names[0], best=best
+            )
+        if len(self.names) > NAMED:
+            return tr("{count} of {all} end level at {best}, {first} highest").format(
+                count=len(self.names), all=len(self.names) + self.behind, best=best, first=self.names[0]
+            )
+        if len(self.names) > 2 or not (self.low or self.by or self.high):
+            return tr("{names} end level at {best}").format(names=joined(self.names), best=best)
+        return tr("{names} end level at {best}, {by} [{low}, {high}] apart").format(
+            names=joined(self.names), best=best, by=by, low=low, high=high
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed(Claim[Trained]):
+    """So many seeds of those in front, ``names``, are stuck on another action than the best, and so many diverged.
+
+    In front are the leader and those that the seeds do not tell from it; their seeds are counted together.
+    """
+
+    names: tuple[str, ...]
+    stuck: int
+    diverged: int
+    of: int
+
+    def check(self, data: Trained) -> bool:
+        if self.names != data.in_front():
+            return False
+        lost = {name: data.diverged(name) for name in self.names}
+        stuck = sum(int((data.stuck[name] & ~lost[name]).sum()) for name in self.names)
+        diverged = sum(int(lost[name].sum()) for name in self.names)
+        return (stuck, diverged, sum(map(len, lost.values()))) == (self.stuck, self.diverged, self.of)
+
+    def words(self) -> str:
+        told = tr("{stuck} of {of} seeds stuck").format(stuck=self.stuck, of=self.of)
+        return tr("{stuck}, {diverged} diverged").format(stuck=told, diverged=self.diverged) if self.diverged else told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Since(Claim[Trained]):
+    """The mean of ``leader`` is above every other's after update ``update`` and all later ones, but not before."""
+
+    leader: str
+    update: int
+
+    def check(self, data: Trained) -> bool:
+        return data.equal_updates and self.update == led_since(data, self.leader)
+
+    def words(self) -> str:
+        return tr("it is ahead from update {update} on").format(update=self.update)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sooner(Claim[Trained]):
+    """Of ``names`` the first is past ``line`` after ``updates`` updates (median of the seeds), ``by`` sooner than the
+    second, with the interval ``low`` to ``high``, and sooner than all the others too; never is infinitely late."""
+
+    names: tuple[str, ...]
+    line: float
+    updates: float
+    by: float
+    low: float
+    high: float
+
+    def check(self, data: Trained) -> bool:
+        found = sooner(data)
+        if found is None:
+            return False
+        names, line, updates, here = found
+        told = (self.line, self.updates, self.by, self.low, self.high)
+        same = zip(told, (line, updates, here.by, here.low, here.high), strict=True)
+        return self.names == names and all(agrees(*pair) for pair in same)
+
+    def words(self) -> str:
+        (line,) = written(self.line)
+        by, low, high = ("∞" if np.isinf(value) else f"{value:.0f}" for value in (self.by, self.low, self.high))
+        return tr("{first} is past {line} first, {by} [{low}, {high}] updates before {second}").format(
+            first=self.names[0], line=line, by=by, low=low, high=high, second=self.names[1]
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Climbs(Claim[Trained]):
+    """The mean of ``name`` has risen by ``by`` over the last tenth of its updates, with the interval ``low`` to
+    ``high``."""
+
+    name: str
+    by: float
+    low: float
+    high: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the rise is one that counts, and that the seeds tell from none."""
+        return self.low > 0 and self.by > CLIMBING
+
+    def check(self, data: Trained) -> bool:
+        here = climbed(data)[self.name]
+        told = zip((self.by, self.low, self.high), (here.by, here.low, here.high), strict=True)
+        return all(agrees(*pair) for pair in told) and self.holds
+
+    def words(self) -> str:
+        (by,) = written(self.by)
+        return tr("{name} still climbs (by {by} in the last tenth)").format(name=self.name, by=by)
+
+
+def led_since(data: Trained, leader: str) -> int | None:
+    """The first update from which on ``leader`` has the highest mean; None where it does not end ahead."""
+    others = np.max([data.course(name) for name in data.courses if name != leader], axis=0)
+    behind = np.flatnonzero(data.course(leader) <= others)
+    since = int(behind[-1]) + 1 if len(behind) else 0
+    return since if since < len(others) else None
+
+
+def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | None:
+    """Of those in front, by their median arrival past a line: names, the line, the first one's arrival and its lead.
+
+    The line lies at :data:`FINISH` of the way from where the leader starts to its last mean. None where nobody is in
+    front beside the leader, where it has hardly risen, where updates do not compare, and where nobody is first.
+    """
+    names = data.in_front()
+    course = data.course(names[0])
+    if len(names) < 2 or not data.equal_updates or course[-1] - course[0] <= CLIMBING:
+        return None
+    line = float(course[0] + FINISH * (course[-1] - course[0]))
+    arrivals = {name: data.arrivals(name, line) for name in names}
+    middle = {name: float(np.quantile(arrived, 0.5, method="lower")) for name, arrived in arrivals.items()}
+    first, *rest = sorted(names, key=lambda name: middle[name])
+    if not np.isfinite(middle[first]):
+        return None
+    found = compared(-arrivals[first], {name: -arrivals[name] for name in rest}, median=True)
+    if any(here.low <= 0 for here in found.values()):
+        return None
+    return (first, *rest), line, middle[first], found[rest[0]]
+
+
+def climbed(data: Trained) -> dict[str, Difference]:
+    """By how much the seeds of each have risen over the last tenth of the updates."""
+    pairs = {}
+    for name, course in data.courses.items():
+        before = course[-1 - max(round(LAST * (len(course) - 1)), 1)]
+        pairs[name] = data.last(name), counted(before, data.floor)
+    return changed(pairs)
+
+
+def joined(names: tuple[str, ...]) -> str:
+    """Names in a sentence: "A, B and C"."""
+    if len(names) < 2:
+        return "".join(names)
+    return tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])

@@ -1,0 +1,151 @@
+"""Claims on the repeats of a run: when a probability passes one half, on which action they end, where reward ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.numbers import written
+from grpo_core.claims.paired import counted
+from grpo_core.text import tr
+
+HALF = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Repeated:
+    """The raw arrays of S repeats over n updates.
+
+    Attributes:
+        max_prob: (n, S), the largest probability after each update, averaged over the visited places.
+        reward: (n, S), the mean reward of each update's batch; not finite where a repeat diverged.
+        likeliest: (S, C), the likeliest action of each prompt after the last update.
+        rewards: (C, A), what each action pays; None where actions have no reward of their own.
+        own: the first update after which the run that is repeated was past one half; None for none, or unknown.
+    """
+
+    max_prob: np.ndarray
+    reward: np.ndarray
+    likeliest: np.ndarray
+    rewards: np.ndarray | None
+    own: int | None = None
+
+    @property
+    def passed(self) -> np.ndarray:
+        """The first update, from 1, after which the largest probability is past one half, (S,); infinite for none."""
+        above = self.max_prob > HALF
+        return np.where(above.any(axis=0), above.argmax(axis=0) + 1.0, np.inf)
+
+    @property
+    def last(self) -> np.ndarray:
+        """The last mean reward of each, (S,); one that diverged counts as the least that an action pays."""
+        return counted(self.reward[-1], -np.inf if self.rewards is None else float(self.rewards.min()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passed(Claim[Repeated]):
+    """Of ``count`` repeats ``there`` pass π = 0.5 for some action within ``updates`` updates: the first, the (lower)
+    median and the last of these."""
+
+    count: int
+    there: int
+    updates: int
+    first: float
+    middle: float
+    last: float
+
+    def check(self, data: Repeated) -> bool:
+        past = np.sort(data.passed)
+        there = int(np.isfinite(past).sum())
+        found = (past[0], past[max(there - 1, 0) // 2], past[max(there - 1, 0)])
+        same = (self.count, self.there, self.updates) == (len(past), there, len(data.max_prob))
+        return same and (self.first, self.middle, self.last) == found
+
+    def words(self) -> str:
+        if not self.there:
+            return tr("None of {count} repeats passes π = 0.5 within {updates:,} updates").format(
+                count=self.count, updates=self.updates
+            )
+        facts = {"count": self.count, "there": self.there, "updates": self.updates}
+        facts |= {"first": int(self.first), "middle": int(self.middle), "last": int(self.last)}
+        if self.there < self.count:
+            return tr(
+                "{there} of {count} repeats pass π = 0.5 within {updates:,} updates: median of these {middle}, range "
+                "{first} to {last}"
+            ).format(**facts)
+        return tr("All {count} repeats pass π = 0.5: median update {middle}, range {first} to {last}").format(**facts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Later(Claim[Repeated]):
+    """A run that passed π = 0.5 after update ``own`` did so later than ``before`` of ``of`` repeats."""
+
+    own: int
+    before: int
+    of: int
+
+    def check(self, data: Repeated) -> bool:
+        past = data.passed
+        return (self.own, self.before, self.of) == (data.own, int((past < self.own).sum()), len(past))
+
+    def words(self) -> str:
+        return tr("This run passed it at update {own}, later than {before} of them").format(
+            own=self.own, before=self.before
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnWrong(Claim[Repeated]):
+    """``wrong`` of ``of`` repeats have another likeliest action than the best after update ``updates``, in any
+    prompt."""
+
+    wrong: int
+    of: int
+    updates: int
+
+    def check(self, data: Repeated) -> bool:
+        return (self.wrong, self.of, self.updates) == (wrong(data), data.max_prob.shape[1], len(data.max_prob))
+
+    def words(self) -> str:
+        return tr("{wrong} of {of} end on another action than the best").format(wrong=self.wrong, of=self.of)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastReward(Claim[Repeated]):
+    """The mean reward of the last batch of each repeat: median, mean and range; ``diverged`` of ``of`` diverged."""
+
+    updates: int
+    median: float
+    mean: float
+    low: float
+    high: float
+    diverged: int
+    of: int
+
+    def check(self, data: Repeated) -> bool:
+        last, lost = data.last, int((~np.isfinite(data.reward[-1])).sum())
+        found = (float(np.median(last)), float(last.mean()), float(last.min()), float(last.max()))
+        told = zip((self.median, self.mean, self.low, self.high), found, strict=True)
+        same = (self.updates, self.diverged, self.of) == (len(data.reward), lost, len(last))
+        return same and all(agrees(*pair) for pair in told)
+
+    def words(self) -> str:
+        middle, mean, low, high = written(self.median, self.mean, self.low, self.high)
+        told = tr("Mean reward at update {updates:,}: median {middle}, mean {mean}, range {low} to {high}").format(
+            updates=self.updates, middle=middle, mean=mean, low=low, high=high
+        )
+        if not self.diverged:
+            return told
+        return tr("{told}; {diverged} of {of} diverged and count as the least").format(
+            told=told, diverged=self.diverged, of=self.of
+        )
+
+
+def wrong(data: Repeated) -> int | None:
+    """How many repeats end with another likeliest action than the best, in any prompt; None where none is the best."""
+    if data.rewards is None:
+        return None
+    best = data.rewards >= data.rewards.max(axis=-1, keepdims=True)
+    return int((~np.take_along_axis(best, data.likeliest.T, axis=-1)).any(axis=0).sum())

@@ -1,0 +1,214 @@
+"""Claims on a sweep: where reward is highest and lowest, what KL does, where training is smooth, what still climbs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.comparison import CLIMBING, NAMED, Lead, Trained, climbed, joined
+from grpo_core.claims.numbers import written
+from grpo_core.claims.paired import Difference, changed, compared, counted
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Swept(Trained):
+    """The raw arrays of a sweep: those of every place, in the order of the grid, and of the row that is spoken of.
+
+    Attributes:
+        kl: name -> (U + 1, S), KL from the start in nats, of the places of that row; not finite where a seed diverged.
+    """
+
+    kl: Mapping[str, np.ndarray]
+
+    @property
+    def row(self) -> Trained:
+        """The places of the row alone."""
+        return Trained(
+            courses={name: self.courses[name] for name in self.kl}, stuck=self.stuck, floor=self.floor
+        )  # fmt: skip
+
+    def last_kl(self, name: str) -> np.ndarray:
+        """The last KL of each seed, (S,), infinite where it diverged."""
+        return counted(self.kl[name][-1], np.inf)
+
+    def falls(self, name: str) -> np.ndarray:
+        """By how much the reward of each seed falls in all, added up over its updates, (S,)."""
+        return falls(counted(self.courses[name], self.floor))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Highest(Lead):
+    """A lead, said with the mean that the leader reaches."""
+
+    best: float
+
+    def check(self, data: Trained) -> bool:
+        return super().check(data) and agrees(self.best, data.ranked()[0][1])
+
+    def words(self) -> str:
+        best, by, low, high = written(self.best, self.by, self.low, self.high)
+        return tr("Reward is highest at {leader} ({best}), by {by} [{low}, {high}] over {other}").format(
+            leader=self.leader, best=best, by=by, low=low, high=high, other=self.other
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lowest(Claim[Trained]):
+    """The first of ``names`` has the lowest mean, ``least``, and the seeds do not tell it from the others of them;
+    ``diverged`` of its ``of`` seeds did, and count as the least there is."""
+
+    names: tuple[str, ...]
+    least: float
+    diverged: int
+    of: int
+
+    def check(self, data: Trained) -> bool:
+        names, least = lowest(data)
+        lost = data.diverged(names[0])
+        return (self.names, self.diverged, self.of) == (names, int(lost.sum()), len(lost)) and agrees(self.least, least)
+
+    def words(self) -> str:
+        (least,) = written(self.least)
+        value = least
+        if self.diverged:
+            value = tr("{least}; {diverged} of {of} diverged").format(least=least, diverged=self.diverged, of=self.of)
+        if len(self.names) > NAMED:
+            return tr("lowest at {first} ({value}), level with {count} others").format(
+                first=self.names[0], value=value, count=len(self.names) - 1
+            )
+        return tr("lowest at {names} ({value})").format(names=joined(self.names), value=value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moves(Claim[Swept]):
+    """The median KL at the first place of the row and at the last one, and the paired difference of the two."""
+
+    first: float
+    last: float
+    low: float
+    high: float
+
+    def check(self, data: Swept) -> bool:
+        first, last, here = moved(data)
+        told = zip((self.first, self.last, self.low, self.high), (first, last, here.low, here.high), strict=True)
+        return all(agrees(*pair) for pair in told)
+
+    def words(self) -> str:
+        first, last = written(self.first, self.last)
+        if self.low <= 0 <= self.high:
+            return tr("From left to right KL stays level, {first} to {last} nats").format(first=first, last=last)
+        if self.high < 0:
+            return tr("From left to right KL falls from {first} to {last} nats").format(first=first, last=last)
+        return tr("From left to right KL rises from {first} to {last} nats").format(first=first, last=last)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Between(Claim[Swept]):
+    """The least and the largest median KL of the row, whose places have no order."""
+
+    least: float
+    most: float
+
+    def check(self, data: Swept) -> bool:
+        middle = [median(data.last_kl(name)) for name in data.kl]
+        return agrees(self.least, min(middle)) and agrees(self.most, max(middle))
+
+    def words(self) -> str:
+        least, most = written(self.least, self.most)
+        return tr("KL lies between {first} and {last} nats").format(first=least, last=most)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Smoothest(Claim[Swept]):
+    """Of the row the rewards of ``best`` fall least on their way, ``least`` in all, and those of ``worst`` most."""
+
+    best: str
+    worst: str
+    least: float
+    most: float
+    low: float
+    high: float
+
+    def check(self, data: Swept) -> bool:
+        found = smoothest(data)
+        if found is None:
+            return False
+        best, worst, least, most, here = found
+        told = zip((self.least, self.most, self.low, self.high), (least, most, here.low, here.high), strict=True)
+        return (self.best, self.worst) == (best, worst) and all(agrees(*pair) for pair in told)
+
+    def words(self) -> str:
+        least, most, low, high = written(self.least, self.most, self.low, self.high)
+        return tr(
+            "Smoothest is {best} (all falls of reward together: {least}), roughest {worst} ({most}: [{low}, {high}] "
+            "more)"
+        ).format(best=self.best, least=least, worst=self.worst, most=most, low=low, high=high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StillClimbing(Claim[Swept]):
+    """The places of the row whose means had not come to rest, of ``all`` places, after ``updates`` updates."""
+
+    names: tuple[str, ...]
+    all: int
+    updates: int
+
+    def check(self, data: Swept) -> bool:
+        updates = {len(data.courses[name]) - 1 for name in data.kl}
+        return (self.names, self.all, {self.updates}) == (climbing(data), len(data.kl), updates) and bool(self.names)
+
+    def words(self) -> str:
+        if len(self.names) > NAMED:
+            return tr("Still climbing after {updates:,} updates: {count} of {all} places").format(
+                updates=self.updates, count=len(self.names), all=self.all
+            )
+        return tr("Still climbing after {updates:,} updates: {places}").format(
+            updates=self.updates, places=", ".join(self.names)
+        )
+
+
+def falls(courses: np.ndarray) -> np.ndarray:
+    """By how much each course (U + 1, S) falls in all, (S,)."""
+    return np.asarray(-np.minimum(np.diff(courses, axis=0), 0.0).sum(axis=0))
+
+
+def median(values: np.ndarray) -> float:
+    """The median of ``values``, (S,); infinite where half of them are."""
+    return float(np.median(values))
+
+
+def lowest(data: Trained) -> tuple[tuple[str, ...], float]:
+    """The place with the lowest mean, those that the seeds do not tell from it, and that mean."""
+    ranked = data.ranked()
+    worst, least = ranked[-1]
+    others = {name: -data.last(name) for name in data.courses if name != worst}
+    found = compared(-data.last(worst), others)
+    return (worst, *(name for name, _ in ranked[::-1] if name != worst and found[name].level)), least
+
+
+def moved(data: Swept) -> tuple[float, float, Difference]:
+    """The median KL at both ends of the row, and by how much the last is above the first within each seed."""
+    first, last = (data.last_kl([*data.kl][end]) for end in (0, -1))
+    return median(first), median(last), changed({"last": (last, first)}, median=True)["last"]
+
+
+def smoothest(data: Swept) -> tuple[str, str, float, float, Difference] | None:
+    """The places of the row whose rewards fall least and most, by how much, and the difference; None where level."""
+    lost = {name: data.falls(name) for name in data.kl}
+    mean = {name: float(values.mean()) for name, values in lost.items()}
+    best, worst = min(mean, key=lambda name: mean[name]), max(mean, key=lambda name: mean[name])
+    others = {name: values for name, values in lost.items() if name != best}
+    found = compared(-lost[best], {name: -values for name, values in others.items()})
+    if not found or any(here.level for here in found.values()):
+        return None
+    return best, worst, mean[best], mean[worst], found[worst]
+
+
+def climbing(data: Swept) -> tuple[str, ...]:
+    """The places of the row whose mean has risen by more than :data:`CLIMBING`, as the seeds tell."""
+    found = climbed(data.row)
+    return tuple(name for name in data.kl if found[name].low > 0 and found[name].by > CLIMBING)

@@ -1,0 +1,163 @@
+"""What came of runs under the same seeds, as claims: for race and sweep, in the window and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from grpo_core.claims.claim import Claim
+from grpo_core.claims.comparison import (
+    Climbs,
+    Failed,
+    Lead,
+    Level,
+    Since,
+    Sooner,
+    Trained,
+    climbed,
+    led_since,
+    sooner,
+)
+from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated, wrong
+from grpo_core.claims.sweep import (
+    Between,
+    Highest,
+    Lowest,
+    Moves,
+    Smoothest,
+    StillClimbing,
+    Swept,
+    climbing,
+    lowest,
+    median,
+    moved,
+    smoothest,
+)
+from grpo_core.experiments.ensemble import Ensemble
+
+
+def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
+    """The raw arrays of ``runs``, by the names that sentences give them: their rewards, and who is stuck.
+
+    ``measure``: "reward", or "best_prob", the probability of the best action, instead.
+
+    Raises:
+        ValueError: another measure, of which more is not better.
+    """
+    if measure not in ("reward", "best_prob"):
+        raise ValueError(f"runs are not compared by {measure}")
+    return Trained(
+        courses={name: own.measures[measure] for name, own in runs.items()},
+        stuck={name: own.stuck_seeds for name, own in runs.items()},
+        floor=min(own.floor for own in runs.values()) if measure == "reward" else 0.0,
+    )
+
+
+def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
+    """Who leads or who is level, and how many of their seeds failed; empty for fewer than two."""
+    if len(data.courses) < 2:
+        return ()
+    ranked = data.ranked()
+    (leader, best), (second, _) = ranked[:2]
+    found = data.against(leader)
+    level = data.in_front()
+    if len(level) == 1:
+        ahead = found[second]
+        since = led_since(data, leader) if data.equal_updates else None
+        return (
+            Lead(leader=leader, other=second, by=ahead.by, low=ahead.low, high=ahead.high),
+            *(() if since is None else (Since(leader=leader, update=since),)),
+            failed(data, (leader,)),
+        )
+    near = found[level[1]]
+    told = Level(
+        names=level, behind=len(ranked) - len(level), best=best, by=near.by, low=near.low, high=near.high
+    )  # fmt: skip
+    there = sooner(data)
+    if there is None:
+        return (told, failed(data, level))
+    names, line, updates, lead = there
+    quick = Sooner(names=names, line=line, updates=updates, by=lead.by, low=lead.low, high=lead.high)
+    return (told, quick, failed(data, level))
+
+
+def details(data: Trained) -> tuple[Claim[Trained], ...]:
+    """What is said where there is more room: who still climbs."""
+    found = climbed(data)
+    claims = (Climbs(name=name, by=found[name].by, low=found[name].low, high=found[name].high) for name in found)
+    return tuple(claim for claim in claims if claim.holds)
+
+
+def failed(data: Trained, names: Sequence[str]) -> Failed:
+    """How many of the seeds of ``names`` are stuck, and how many diverged."""
+    lost = [data.diverged(name) for name in names]
+    return Failed(
+        names=tuple(names), diverged=sum(int(own.sum()) for own in lost), of=sum(map(len, lost)),
+        stuck=sum(int((data.stuck[name] & ~own).sum()) for name, own in zip(names, lost, strict=True)),
+    )  # fmt: skip
+
+
+def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
+    """The raw arrays of a sweep, by the names of its places; of its ``rows`` the one with the best is spoken of."""
+    data = trained(runs)
+    best = data.ranked()[0][0]
+    (row,) = (row for row in rows if best in row)
+    return Swept(
+        courses=data.courses, stuck=data.stuck, floor=data.floor,
+        kl={name: runs[name].measures["kl"] for name in row},
+    )  # fmt: skip
+
+
+def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple[Claim[Swept], ...]]:
+    """What came of a sweep of two places or more, sentence by sentence.
+
+    Args:
+        in_order: the places of the row are numbers, so that there is a way from left to right.
+        smoothness: also say where training went most smoothly.
+    """
+    (leader, best), *_ = data.ranked()
+    names, least = lowest(data)
+    told = tuple(claim for claim in outcome(data) if not isinstance(claim, (Since, Sooner)))
+    first, *others = told
+    if isinstance(first, Lead):
+        first = Highest(leader=leader, other=first.other, by=first.by, low=first.low, high=first.high, best=best)
+    lost = data.diverged(names[0])
+    last = Lowest(names=names, least=least, diverged=int(lost.sum()), of=len(lost))
+    yield (first, *((last,) if leader not in names else ()), *others)
+    if len(data.kl) > 1:
+        yield (_of_kl(data, in_order=in_order),)
+        found = smoothest(data) if smoothness else None
+        if found is not None:
+            smooth, rough, least, most, more = found
+            yield (Smoothest(best=smooth, worst=rough, least=least, most=most, low=more.low, high=more.high),)
+    still = climbing(data)
+    if still:
+        yield (StillClimbing(names=still, all=len(data.kl), updates=len(data.courses[leader]) - 1),)
+
+
+def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
+    if in_order:
+        first, last, change = moved(data)
+        return Moves(first=first, last=last, low=change.low, high=change.high)
+    middle = [median(data.last_kl(name)) for name in data.kl]
+    return Between(least=min(middle), most=max(middle))
+
+
+def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:
+    """What is said of repeats that have made an update or more."""
+    past, own = np.sort(data.passed), data.own
+    there, count = int(np.isfinite(past).sum()), len(past)
+    middle = max(there - 1, 0)
+    passed = Passed(
+        count=count, there=there, updates=len(data.max_prob),
+        first=float(past[0]), middle=float(past[middle // 2]), last=float(past[middle]),
+    )  # fmt: skip
+    last, missed = data.last, wrong(data)
+    reward = LastReward(
+        updates=len(data.reward), median=float(np.median(last)), mean=float(last.mean()), low=float(last.min()),
+        high=float(last.max()), diverged=int((~np.isfinite(data.reward[-1])).sum()), of=count,
+    )  # fmt: skip
+    later = (Later(own=own, before=int((past < own).sum()), of=count),) if own is not None and there else ()
+    ends = () if missed is None else (OnWrong(wrong=missed, of=count, updates=len(data.max_prob)),)
+    return (passed, *later, *ends, reward)

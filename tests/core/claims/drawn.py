@@ -1,0 +1,148 @@
+"""Drawn races, sweeps and repeats, what is said of them, and claims that say something else."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from grpo_core.bandit.tasks import task
+from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.comparison import Climbs, Failed, Lead, Level, Since, Sooner, Trained
+from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated
+from grpo_core.claims.sweep import Between, Highest, Lowest, Moves, Smoothest, StillClimbing, Swept
+from grpo_core.config import PRESETS, BanditTask, Settings
+from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.outcome import details, of_repeats, of_sweep, outcome, swept, trained
+from grpo_core.experiments.race import LOCAL_PEAK, race, spoken
+from grpo_core.experiments.repeats import repeated
+
+KINDS: tuple[type[Claim[Any]], ...] = (
+    Lead, Level, Failed, Since, Sooner, Climbs, Highest, Lowest, Moves, Between, Smoothest, StillClimbing, Passed,
+    Later, OnWrong, LastReward,
+)  # fmt: skip
+SHAKEN = 0.6
+"""Share of the draws whose runs are changed afterwards: seeds diverge, runs coincide, courses are made level."""
+Said = tuple[Any, tuple[Claim[Any], ...]]
+
+
+def settings_drawn(chance: np.random.Generator) -> Settings:
+    """Settings of a bandit whose training may succeed, stall or diverge."""
+    changes: dict[str, Any] = {
+        "optimizer.learning_rate": float(10 ** chance.uniform(-1.5, 0.7)),
+        "objective.beta": float(chance.choice([0.0, 0.04, 0.4, 1.0])),
+        "learner.group_size": int(chance.choice([2, 4, 8])),
+        "learner.mu": int(chance.choice([1, 1, 4])),
+        "learner.temperature": float(chance.choice([0.25, 1.0, 1.0, 2.0])),
+    }
+    changes |= LOCAL_PEAK if chance.random() < 0.3 else {}
+    return Settings().replace(changes)
+
+
+def said(chance: np.random.Generator) -> Iterator[Said]:
+    """Data and the claims on them, of one drawn race, sweep and run with its repeats each."""
+    settings, seeds = settings_drawn(chance), int(chance.choice([4, 8, 12, 16]))
+    updates = int(chance.integers(2, 40))
+    with np.errstate(all="ignore"):
+        names = [str(name) for name in chance.choice([*PRESETS], size=int(chance.integers(2, 6)), replace=False)]
+        fairness = str(chance.choice(["updates", "samples", "step_length"]))
+        lanes = dict(race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness))
+        data = trained({spoken(name): runs for name, runs in _shaken(lanes, chance).items()})
+        yield data, (*outcome(data), *details(data))
+        data = _swept(settings, seeds, updates, chance)
+        in_order = bool(chance.random() < 0.6)
+        told = of_sweep(data, in_order=in_order, smoothness=True)
+        yield data, tuple(claim for claims in told for claim in claims)
+        yield _repeats(settings, seeds, updates, chance)
+
+
+def _swept(settings: Settings, seeds: int, updates: int, chance: np.random.Generator) -> Swept:
+    path = str(chance.choice(["objective.beta", "optimizer.learning_rate", "learner.temperature"]))
+    values = np.sort(chance.uniform(0.05, 3.0, size=int(chance.integers(2, 6)))).tolist()
+    points = [settings.replace({path: value}) for value in values]
+    names = [f"{path} {value:.6f}" for value in values]
+    runs = dict(zip(names, ensembles(points, range(seeds), updates), strict=True))
+    rows = [names] if chance.random() < 0.7 else [names[:1], names[1:]]
+    return swept(_shaken(runs, chance), rows)
+
+
+def _repeats(settings: Settings, seeds: int, updates: int, chance: np.random.Generator) -> Said:
+    landscape = str(chance.choice(["single_peak", "single_peak", "chain"]))
+    settings = settings.replace({"task": BanditTask(landscape=landscape)})
+    parts = list(repeated(settings, range(seeds), updates))
+    series = {name: np.concatenate([part.series[name] for part in parts]) for name in ("max_prob", "reward_mean")}
+    if chance.random() < 0.2:
+        series["reward_mean"][-1, chance.integers(seeds)] = np.nan
+    data = Repeated(
+        max_prob=series["max_prob"], reward=series["reward_mean"], likeliest=parts[-1].likeliest,
+        rewards=task(settings.bandit).action_rewards, own=int(chance.integers(1, updates + 1)),
+    )  # fmt: skip
+    return data, of_repeats(data)
+
+
+def _shaken(runs: dict[str, Ensemble], chance: np.random.Generator) -> dict[str, Ensemble]:
+    """The runs, some of them changed: diverged, alike, or level at the end after different ways."""
+    if chance.random() > SHAKEN:
+        return runs
+    changed = {name: dataclasses.replace(own, measures=_copied(own)) for name, own in runs.items()}
+    first, *others = changed
+    kind = chance.integers(4)
+    if kind == 0:
+        for name in changed:
+            lost = chance.random(len(changed[name].seeds)) < 0.15
+            for values in changed[name].measures.values():
+                values[len(values) // 2 :, lost] = np.nan
+    elif kind == 1 and changed[others[0]].measures["reward"].shape == changed[first].measures["reward"].shape:
+        changed[others[0]].measures.update(_copied(changed[first]))
+    else:
+        for place, name in enumerate(changed):
+            values = changed[name].measures["reward"]
+            way = np.minimum(np.arange(len(values)) * (1 + 2 * place) / len(values), 1.0)
+            values[:] = 0.2 + 0.7 * way[:, None] + 0.01 * chance.normal(size=values.shape)
+    return changed
+
+
+def _copied(runs: Ensemble) -> dict[str, np.ndarray]:
+    return {name: values.copy() for name, values in runs.measures.items()}
+
+
+def mutants(claim: Claim[Any], data: Any, chance: np.random.Generator) -> Iterator[Claim[Any]]:
+    """Claims that differ from ``claim`` in one field: another value, another sign, another name."""
+    fields = dataclasses.fields(claim)  # type: ignore[arg-type]
+    for field in fields:
+        for value in _other(getattr(claim, field.name), data, chance):
+            yield dataclasses.replace(claim, **{field.name: value})  # type: ignore[type-var]
+
+
+def _other(value: Any, data: Any, chance: np.random.Generator) -> Iterator[Any]:
+    match value:
+        case int():
+            yield value + 1
+            yield value - 1
+        case float() if math.isinf(value):
+            yield from (-value, 0.0)
+        case float():
+            yield value + float(chance.choice([-1, 1])) * max(1e-6, abs(value) * float(chance.uniform(0.001, 0.5)))
+            if not agrees(value, -value):
+                yield -value
+        case str():
+            yield from _others((value,), data)
+        case tuple():
+            yield value[:-1]
+            if len(value) > 1:
+                yield (value[1], value[0], *value[2:])
+            yield from ((other, *value[1:]) for other in _others(value, data))
+        case _:
+            raise AssertionError(f"a claim holds {value!r}")
+
+
+def _others(names: tuple[str, ...], data: Trained) -> Iterator[str]:
+    """Names whose runs are others than those of the first of ``names``: of equal ones the same is true."""
+    first = data.courses[names[0]]
+    for name, course in data.courses.items():
+        same = course.shape == first.shape and np.allclose(course, first, rtol=0, atol=1e-7, equal_nan=True)
+        if name not in names and not same:
+            yield name
