@@ -106,7 +106,8 @@ def _exact_kl(dist_logp: Tensor, ref_dist_logp: Tensor) -> Tensor:
     value = kl.exact(now, ref_dist_logp)
     slope = now.exp() * (now - ref_dist_logp - value[..., None])
     through = (slope * dist_logp).sum(dim=-1)
-    return value + (through - through.detach())
+    centred: Tensor = value + (through - through.detach())
+    return centred
 
 
 def _learn_values(policy: Policy, rate: float, now: Scores, place: Layout, rewards: np.ndarray) -> None:

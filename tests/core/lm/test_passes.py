@@ -177,4 +177,4 @@ def test_the_exact_kl_of_torch_has_the_value_and_the_gradient_of_its_formula() -
         value = formula(torch.log_softmax(logits, dim=-1), reference)
         slopes.append(torch.autograd.grad((weight * value).sum(), logits)[0])
         assert torch.equal(value, kl.exact(torch.log_softmax(logits, dim=-1), reference))
-    assert torch.allclose(*slopes, rtol=0, atol=1e-15)
+    assert torch.allclose(slopes[0], slopes[1], rtol=0, atol=1e-15)
