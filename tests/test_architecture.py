@@ -21,6 +21,7 @@ FLOORS = (
     ("advantages", "surrogates", "record"),
     ("objective",),
     ("recompute", "acting", "stacking"),
+    ("claims",),
     ("metrics", "bandit", "questions", "texts", "memory", "snapshot_file"),
     ("lm", "evaluated_step"),
     ("hf",),
@@ -164,6 +165,13 @@ def test_the_core_imports_downwards_and_knows_no_window() -> None:
             )
             if top == "grpo_core":
                 assert floor_of(module) <= own, f"{module_name(path)} reaches up to {module}"
+
+
+def test_a_claim_is_checked_without_anything_that_makes_sentences() -> None:
+    makers = ("explain", "reasons", "health", "what_if", "experiments", "audit")
+    for path in files("grpo_core/claims"):
+        for module in imports(path):
+            assert not inside_any(module, tuple(f"grpo_core.{room}" for room in makers)), f"{path} imports {module}"
 
 
 def app_room(module: str) -> str:

@@ -9,7 +9,9 @@ import numpy as np
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.trials import Trial
-from grpo_core.reasons.normalized import Normalized, normalized
+from grpo_core.claims.captions import Drawn
+from grpo_core.claims.claim import Claim
+from grpo_core.reasons.normalized import normalized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,7 +25,7 @@ class Draws:
         mean: of the draws' rewards; None where none was scored.
         unscored: draws without a reward.
         advantage: of the draws of each entry, (A,); NaN where there are none, or where they differ among themselves.
-        normalized: the advantages of all draws; None where the loss is not known.
+        normalized: what is to be said of the advantages of all draws; None where none is known.
         clipped: whether a draw of the entry is clipped in the pass shown, (A,).
     """
 
@@ -33,7 +35,7 @@ class Draws:
     mean: float | None
     unscored: int
     advantage: np.ndarray
-    normalized: Normalized | None
+    normalized: Claim[Drawn] | None
     clipped: np.ndarray
 
 

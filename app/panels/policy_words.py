@@ -7,11 +7,10 @@ import numpy as np
 from app.panels.policy_data import Draws, PolicyPicture
 from app.plotting.numbers import shown
 from app.workspace.cursor import Stage
-from grpo_core.reasons.normalized import Normalized
+from grpo_core.claims.captions import Drawn, Moved, most_moved
+from grpo_core.claims.claim import Claim
 from grpo_core.text import tr
 
-MOVED = 1e-3
-"""A probability that moves by less is not named among those that rise or fall."""
 NAMED = 3
 """Actions named of those that rise, and of those that fall: the ones that move most."""
 
@@ -40,22 +39,9 @@ def stage_sentence(picture: PolicyPicture) -> str:
             return _updated(picture, draws)
 
 
-def normalized_words(made: Normalized | None, total: float | None = None) -> str:
-    """What the rewards became, in a sentence; with the advantages' sum, if ``total`` is given and they differ."""
-    if made is None or made.low is None or made.high is None:
-        return tr("Normalize: rewards become advantages.")
-    if made.silent:
-        if made.equal:
-            return tr("Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing.")
-        return tr("Normalize: every advantage here is 0, so the rewards push nothing here.")
-    low, high = shown(made.low), shown(made.high)
-    if low == high:
-        return tr("Normalize: every advantage here is {low}.").format(low=low)
-    if total is not None:
-        return tr("Normalize: rewards become advantages, from {low} to {high}; their sum is {total}.").format(
-            low=low, high=high, total=shown(total)
-        )
-    return tr("Normalize: rewards become advantages, from {low} to {high}.").format(low=low, high=high)
+def normalized_words(made: Claim[Drawn] | None) -> str:
+    """What the rewards became, in a sentence."""
+    return tr("Normalize: rewards become advantages.") if made is None else made.words()
 
 
 def _updated(picture: PolicyPicture, draws: Draws) -> str:
@@ -69,7 +55,8 @@ def in_fewer_words(picture: PolicyPicture) -> str:
     """:func:`stage_sentence` for a narrow picture; empty where it is short already."""
     if picture.draws is None or picture.stage is not Stage.UPDATE:
         return ""
-    up, down = _names(picture, picture.change), _names(picture, -picture.change)
+    made = moves(picture)
+    up, down = (", ".join(picture.names[n] for n in places) for places in (made.up, made.down))
     if not (up or down):
         return ""
     place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}
@@ -98,51 +85,18 @@ def _missed(picture: PolicyPicture, draws: Draws) -> str | None:
 
 
 def _moved(picture: PolicyPicture) -> str:
-    up, down = _names(picture, picture.change), _names(picture, -picture.change)
-    place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}
-    if bool(up) != bool(down) and not _others_oppose(picture):
-        whole, one_pass = (
-            (
-                tr("Update {step:,}: more probability for {up}."),
-                tr("Update, by pass {number} of {passes}: more probability for {up}."),
-            )
-            if up
-            else (
-                tr("Update {step:,}: less probability for {down}."),
-                tr("Update, by pass {number} of {passes}: less probability for {down}."),
-            )
-        )
-        return (whole if picture.passed < 0 else one_pass).format(**place)
-    whole, one_pass = {
-        (True, True): (
-            tr("Update {step:,}: more probability for {up}, less for {down}."),
-            tr("Update, by pass {number} of {passes}: more probability for {up}, less for {down}."),
-        ),
-        (True, False): (
-            tr("Update {step:,}: more probability for {up}, a little less for the others."),
-            tr("Update, by pass {number} of {passes}: more probability for {up}, a little less for the others."),
-        ),
-        (False, True): (
-            tr("Update {step:,}: less probability for {down}, a little more for the others."),
-            tr("Update, by pass {number} of {passes}: less probability for {down}, a little more for the others."),
-        ),
-        (False, False): (
-            tr("Update {step:,}: no probability moves by a thousandth."),
-            tr("Update, by pass {number} of {passes}: no probability moves by a thousandth."),
-        ),
-    }[bool(up), bool(down)]
-    return (whole if picture.passed < 0 else one_pass).format(**place)
+    moved = moves(picture).words()
+    place = {"step": picture.number, "number": picture.passed + 1, "passes": picture.passes, "moved": moved}
+    if picture.passed < 0:
+        return tr("Update {step:,}: {moved}.").format(**place)
+    return tr("Update, by pass {number} of {passes}: {moved}.").format(**place)
 
 
-def _others_oppose(picture: PolicyPicture) -> bool:
-    """Whether every entry that is not named moves the other way than those that are, all of which move one way."""
-    way = np.sign(picture.change[np.abs(picture.change).argmax()])
-    named = np.argsort(-way * picture.change, kind="stable")[:NAMED]
-    named = named[way * picture.change[named] >= MOVED]
-    return bool((np.delete(way * picture.change, named) < 0).all())
-
-
-def _names(picture: PolicyPicture, change: np.ndarray) -> str:
-    """The entries that move up most, the first one most."""
-    order = [int(n) for n in np.argsort(-change, kind="stable")[:NAMED] if change[n] >= MOVED]
-    return ", ".join(picture.names[n] for n in order)
+def moves(picture: PolicyPicture) -> Moved:
+    """Which entries have moved, and whether all others moved the other way."""
+    change = picture.change
+    up, down = most_moved(change, NAMED), most_moved(-change, NAMED)
+    rest = np.delete(change, [*up, *down])
+    one_way = bool(up) != bool(down)
+    others = one_way and bool((rest < 0).all() if up else (rest > 0).all())
+    return Moved(names=picture.names, up=up, down=down, others=others)

@@ -132,7 +132,7 @@ def _normalized(view: StepView, rows: np.ndarray) -> str:
         return tr("Normalize: rewards become advantages, token by token.")
     assert view.numbers is not None
     gained = view.advantage[rows]
-    return normalized_words(normalized(view.numbers, rows, gained), total(gained[np.isfinite(gained)]))
+    return normalized_words(normalized(view.numbers, rows, gained, total(gained[np.isfinite(gained)])))
 
 
 def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short: bool) -> str:

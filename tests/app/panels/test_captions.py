@@ -115,6 +115,13 @@ def number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
+def reads_as(text: str, value: float) -> bool:
+    """Whether ``text`` is ``value`` to the digits written."""
+    if "e" in text:
+        return abs(number(text) - value) <= 6e-3 * abs(value)
+    return abs(number(text) - value) <= 0.5000001 * 10.0 ** -len(text.partition(".")[2])
+
+
 def is_true_of_rewards(sentence: str, case: Case) -> bool:
     """Whether a caption of the stage Score holds."""
     paid = case.step.rewards[case.rows]
@@ -135,11 +142,11 @@ def is_true_of_advantages(sentence: str, case: Case) -> bool:
     if sentence == SILENT:
         return not gained.any()
     if found := ONE.fullmatch(sentence):
-        return {shown(float(a)) for a in gained} == {found[1]}
+        return all(reads_as(found[1], float(a)) for a in gained)
     found = RANGE.fullmatch(sentence)
     if found is None:
         return sentence == "Normalize: rewards become advantages, token by token." and case.context is None
-    ends = [shown(float(gained.min())), shown(float(gained.max()))] == [found[1], found[2]]
+    ends = reads_as(found[1], float(gained.min())) and reads_as(found[2], float(gained.max())) and found[1] != found[2]
     return ends and (found[3] is None or abs(number(found[3]) - gained.sum()) < 6e-4)
 
 
