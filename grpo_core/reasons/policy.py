@@ -7,10 +7,13 @@ import math
 import numpy as np
 
 from grpo_core.baselines import BASELINES
+from grpo_core.claims.claim import Claim
+from grpo_core.claims.clip import NEXT_TO_ONE, NoRange, NothingToStop, WouldAct
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import ESTIMATORS
 from grpo_core.reasons.reason import Check, Reason, cell
+from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES, Clip, Ratio
 from grpo_core.text import tr
 from grpo_core.typeset import plain
@@ -93,7 +96,7 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
         inside = tr("In pass {passed} the ratios run from {reach}, inside {band}.").format(
             passed=passed + 1, reach=reach, band=band
         )
-        return tr("all inside the band"), f"{inside} {_nearest_bound(n, passed, clip, of_tokens)}"
+        return tr("all inside the band"), f"{inside} {bound_that_would_act(n, passed).words()}"
     if n.without_signal:
         return tr("no signal"), tr(
             "Ratios run from {reach}, but every advantage is 0: there is no push to stop."
@@ -115,44 +118,40 @@ def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
     return np.asarray(np.exp(np.clip(n.step.logp[passed] - n.step.old_logp, -limit, limit)))
 
 
-def _nearest_bound(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> str:
+def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
     """How far the range would have to be narrowed for the clip to act, where all ratios are inside it.
 
     A clip stops the push up of a ratio above 1 and the push down of one below; a cap cuts every ratio above it.
     """
+    algorithm = SURROGATES[n.objective.surrogate]
+    assert algorithm.clip is not None
     if n.without_signal:
-        return tr("Every advantage is 0: there is no push to stop.")
-    ratios = _clipped_ratios(n, passed, of_tokens)
+        return NothingToStop()
+    ratios = _clipped_ratios(n, passed, algorithm.ratio is Ratio.OWN)
     used, way = n.used(passed), np.sign(n.token_advantage)
-    above = ratios[used & (way != 0)]
-    if clip.cuts_weight and len(above):
-        return tr("A cap below {high} would act.").format(high=_left_out(float(above.max()), below=True))
-    up = (way > 0) & (ratios > 1)
+    if algorithm.clip.cuts_weight:
+        return WouldAct(passed=passed, high=_left_out(float(ratios[used].max()), below=True), cap=True)
+    up = (way > 0) & (ratios > 1 + NEXT_TO_ONE)
     if n.objective.dual_clip is not None:  # beyond it a push down is stopped by either end
         up |= (way < 0) & (ratios > n.objective.dual_clip)
-    above, below = ratios[used & up], ratios[used & (way < 0) & (ratios < 1)]
-    ends = {
-        "high": _left_out(float(above.max(initial=1.0)), below=True),
-        "low": _left_out(float(below.min(initial=1.0)), below=False),
-    }
-    if len(above) and len(below):
-        return tr("A range that ended below {high}, or began above {low}, would make the clip act.").format(**ends)
-    if len(above):
-        return tr("A range that ended below {high} would make the clip act.").format(**ends)
-    if len(below):
-        return tr("A range that began above {low} would make the clip act.").format(**ends)
-    return tr("No push has carried a ratio its own way: no range would make the clip act.")
+    above, below = ratios[used & up], ratios[used & (way < 0) & (ratios < 1 - NEXT_TO_ONE)]
+    if not len(above) and not len(below):
+        return NoRange(passed=passed)
+    return WouldAct(
+        passed=passed,
+        high=_left_out(float(above.max()), below=True) if len(above) else None,
+        low=_left_out(float(below.min()), below=False) if len(below) else None,
+    )
 
 
-def _left_out(ratio: float, *, below: bool) -> str:
-    """A ratio with three digits of its distance from 1, cut off so that a range that leaves out what is written leaves
-    out the ratio too: a smaller number for one that must be ``below`` it, else a larger one."""
+def _left_out(ratio: float, *, below: bool) -> float:
+    """A ratio with three digits of its distance from 1, cut off so that a range that leaves out this number leaves out
+    the ratio too: a smaller number for one that must be ``below`` it, else a larger one."""
     away = ratio - 1
     if not 0 < abs(away) < math.inf:
-        return plain(ratio)
+        return ratio
     decimals = 2 - math.floor(math.log10(abs(away)))
-    cut = (math.floor if below else math.ceil)(away * 10.0**decimals) / 10.0**decimals
-    return f"{1 + cut:.{max(decimals, 0)}f}"
+    return 1 + (math.floor if below else math.ceil)(away * 10.0**decimals) / 10.0**decimals
 
 
 def ratio(n: Numbers, passed: int) -> Reason | None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from grpo_core.baselines import BASELINES
+from grpo_core.claims.claim import Claim
+from grpo_core.claims.pushes import NoPush, Pair, SamePush, TimesPush
 from grpo_core.config import PRESETS
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.reductions import REDUCTIONS
@@ -163,34 +165,34 @@ def _kl(w: WhatIf, passed: int) -> Iterator[str]:
 
 
 def _pushes(w: WhatIf, passed: int) -> Iterator[str]:
+    claim = pushes_compared(w, passed)
+    if claim is None:
+        return
+    yield claim.words()
+    if isinstance(claim, TimesPush):
+        yield from _reached(w)
+
+
+def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
+    """How the pushes of a pass compare; None where there is nothing to say, or what acts is not recorded."""
     pairs = w.passes(passed)
     ran, other = (side.gradient(nearest) for side, nearest in pairs)
     spread = any(side.through_distributions for side in w.sides)
     wholes = [side.distribution_gradient(nearest) for side, nearest in pairs] if spread else [ran, other]
     if wholes[0] is None or wholes[1] is None:
-        return  # what acts through whole distributions is not recorded
+        return None
     if not ran.any() and not other.any():
-        size = max(float(np.abs(whole).max(initial=0.0)) for whole in wholes if whole is not None)
-        yield (
-            tr("No token is pushed in either.")
-            if size <= w.ran.precision * 1e-3
-            else tr("No sampled token is pushed on its own in either; what acts goes through whole distributions.")
-        )
-        return
+        largest = max(float(np.abs(whole).max(initial=0.0)) for whole in wholes if whole is not None)
+        return NoPush(at_all=largest <= w.ran.precision * 1e-3)
     size = float(np.abs(other).max())  # the pushes of tokens may cancel on the logits, to rounding of this size
-    same = _is_times(ran, other, 1.0)
-    if same and not _is_times(wholes[0], wholes[1], 1.0, size):
-        yield tr("The push on every sampled token is the same, but not what acts through whole distributions.")
-    elif same:
+    if _is_times(ran, other, 1.0):
         here, there = (float(side.terms(nearest).loss) for side, nearest in pairs)
-        yield (
-            tr("The push on every token is the same.")
-            if math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12)
-            else tr("The push on every token is the same, though the loss is another number.")
-        )
-    elif (factor := _factor(ran, other)) is not None and _is_times(wholes[0], wholes[1], factor, size):
-        yield tr("Every push points the same way and is {ratio:.3g} times as large.").format(ratio=factor)
-        yield from _reached(w)
+        whole = _is_times(wholes[0], wholes[1], 1.0, size)
+        return SamePush(whole=whole, loss=whole and math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12))
+    factor = _factor(ran, other)
+    if factor is None or f"{factor:.3g}" == "1" or not _is_times(wholes[0], wholes[1], factor, size):
+        return None
+    return TimesPush(ratio=factor)
 
 
 def _factor(ran: np.ndarray, other: np.ndarray) -> float | None:

@@ -1,4 +1,4 @@
-"""Claims of captions on drawn updates: each is borne out by the raw arrays, and one that says anything else is refused."""
+"""Claims of captions on drawn updates: each is borne out by the raw arrays, and any other one is refused."""
 
 from __future__ import annotations
 
