@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from grpo_core import metrics, recompute
-from grpo_core.bandit.gradient import logit_gradient
+from grpo_core.bandit.gradient import logit_gradient, needs_distributions
 from grpo_core.config import PRESETS, Objective
 from grpo_core.config.presets import nearest_preset, preset_of
 from grpo_core.kl import ESTIMATORS
@@ -195,6 +195,12 @@ class EvaluatedStep:
         weight = self.terms(passed).weight.sum(axis=-1, dtype=np.float64)
         return np.asarray(weight / (weight.sum() or 1.0))
 
+    @property
+    def token_advantage(self) -> np.ndarray:
+        """The advantage of each token, (B, T)."""
+        per_token = self.advantage if self.advantage.ndim > 1 else self.advantage[:, None]
+        return np.broadcast_to(per_token, self.step.mask.shape)
+
     @cached_property
     def row_advantage(self) -> np.ndarray:
         """(B,): a completion's advantage, or the mean of its tokens'."""
@@ -202,11 +208,38 @@ class EvaluatedStep:
             return self.advantage
         return np.asarray((self.advantage * self.step.mask).sum(axis=-1) / np.maximum(self.step.mask.sum(axis=-1), 1))
 
-    def has_gradient(self, passed: int) -> bool:
-        """Whether a pass has a gradient: on the logits where they are known, else on the tokens' log π."""
+    @property
+    def has_entropy_bonus(self) -> bool:
+        """Whether an entropy bonus is in the loss, fixed or adapted by the trainer."""
+        adapted = self.step.entropy_coefficient
+        return bool(self.objective.entropy_bonus) or (adapted is not None and bool(np.any(adapted)))
+
+    @property
+    def through_distributions(self) -> bool:
+        """Whether the loss depends on more of the policy than log π of the sampled tokens: an exact KL, an entropy
+        bonus."""
+        return self.has_entropy_bonus or needs_distributions(self.objective)
+
+    def distribution_gradient(self, passed: int) -> np.ndarray | None:
+        """d loss / d logits (C, A) of a pass, from recorded distributions; None without them."""
+        step, exact = self.step, self.objective.replace(entropy_bonus=0.0)
+        unknown = step.distribution(passed) is None or step.context is None or step.entropy_coefficient is not None
+        if unknown or (needs_distributions(exact) and step.ref_dist_logp is None):
+            return None
+        return logit_gradient(step, passed, given=self.advantage)
+
+    def whole_gradient(self, passed: int) -> np.ndarray | None:
+        """All of a pass's gradient: d loss / d logits (C, A) where a table of them is trained, or the loss depends on
+        whole distributions; else d loss / d log π (B, T). None where those distributions are not recorded."""
         logits = self.logit_gradient(passed)
-        gradient = self.gradient(passed) if logits is None else logits
-        return bool(np.abs(gradient).max(initial=0.0) > self.precision * 1e-3)
+        if logits is not None:
+            return logits
+        return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
+
+    def has_gradient(self, passed: int) -> bool:
+        """Whether a pass has a gradient, or may have one through distributions that are not recorded."""
+        gradient = self.whole_gradient(passed)
+        return gradient is None or bool(np.abs(gradient).max(initial=0.0) > self.precision * 1e-3)
 
     def ratios_are_one(self, passed: int) -> bool:
         """Whether every ratio of a pass is 1, but for rounding."""

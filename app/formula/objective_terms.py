@@ -9,18 +9,18 @@ from grpo_core.text import tr
 
 
 def objective_terms(objective: Objective) -> tuple[Term, ...]:
-    """L = − Σ W [ surrogate ] + β KL − c H, with the numbers of ``objective`` written in.
+    """L = Σ W [ − surrogate + β KL − c H ], with the numbers of ``objective`` written in: a sum over tokens.
 
     What stands for the surrogate comes from its row in the table of surrogates.
     """
     start = (
         Term(key="loss", latex=r"L", name=tr("loss L"), help=tr("What the update descends; not a score.")),
-        joint(r"=\;-\sum"),
+        joint(r"=\;\sum"),
         Term(key="weight", latex="W", name=tr("weight W"), help=tr("What the token counts in the mean.")),
-        joint(r"\bigl[", glue=True),
+        joint(r"\bigl[\,-", glue=True),
     )
     end = (joint(r"\bigr]", glue=True),)
-    return start + SURROGATES[objective.surrogate].terms(objective) + end + _penalty(objective)
+    return start + SURROGATES[objective.surrogate].terms(objective) + _penalty(objective) + end
 
 
 def _penalty(o: Objective) -> tuple[Term, ...]:

@@ -251,11 +251,22 @@ def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
     step = view.step.step
     if step is None or place is None:
         return ()
-    patterns = (
-        (tr("values of sample {sample}, token {token}"), tr("sample {sample}, token {token}"))
-        if step.tokens.shape[1] > 1
-        else (tr("values of sample {sample}"), tr("sample {sample}"))
-    )
+    long = step.tokens.shape[1] > 1
+    if view.cursor.stage is Stage.UPDATE:  # then L has its value too, which is that of the whole update
+        patterns = (
+            (
+                tr("values of sample {sample}, token {token}; L sums all"),
+                tr("sample {sample}, token {token}; L sums all"),
+            )
+            if long
+            else (tr("values of sample {sample}; L sums all"), tr("sample {sample}; L sums all"))
+        )
+    else:
+        patterns = (
+            (tr("values of sample {sample}, token {token}"), tr("sample {sample}, token {token}"))
+            if long
+            else (tr("values of sample {sample}"), tr("sample {sample}"))
+        )
     return tuple(pattern.format(sample=place[0] + 1, token=place[1] + 1) for pattern in patterns)
 
 

@@ -9,6 +9,9 @@ import numpy as np
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.trials import Trial
+from grpo_core.claims.captions import Drawn
+from grpo_core.claims.claim import Claim
+from grpo_core.reasons.normalized import normalized
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,8 +22,10 @@ class Draws:
         order: the entry that each draw gave, (n,), in the order of the record's rows.
         counts: how often each was drawn, (A,).
         rows: for each entry the completions (rows of the record) that drew it.
-        mean: of the draws' rewards; None without draws.
+        mean: of the draws' rewards; None where none was scored.
+        unscored: draws without a reward.
         advantage: of the draws of each entry, (A,); NaN where there are none, or where they differ among themselves.
+        normalized: what is to be said of the advantages of all draws; None where none is known.
         clipped: whether a draw of the entry is clipped in the pass shown, (A,).
     """
 
@@ -28,7 +33,9 @@ class Draws:
     counts: np.ndarray
     rows: list[list[int]]
     mean: float | None
+    unscored: int
     advantage: np.ndarray
+    normalized: Claim[Drawn] | None
     clipped: np.ndarray
 
 
@@ -159,7 +166,8 @@ def _draws(view: StepView, context: int, count: int) -> Draws | None:
         return None
     rows: list[list[int]] = [[] for _ in range(count)]
     order: list[int] = []
-    advantage, clipped, paid = np.full(count, np.nan), np.zeros(count, bool), []
+    advantage, clipped = np.full(count, np.nan), np.zeros(count, bool)
+    drawn, gains = list[int](), list[float]()
     if step.context is not None:
         gained, cut = view.advantage, view.terms.clipped if view.terms is not None else None
         for row, token in zip(*np.nonzero((step.context == context) & step.mask), strict=True):
@@ -169,12 +177,16 @@ def _draws(view: StepView, context: int, count: int) -> Draws | None:
                 own = float(gained[row] if gained.ndim == 1 else gained[row, token])
                 same = not rows[entry] or abs(advantage[entry] - own) <= 1e-12 * max(abs(own), 1.0)
                 advantage[entry] = own if same else np.nan
+                gains.append(own)
             if cut is not None:
                 clipped[entry] |= bool(cut[row, token])
             rows[entry].append(int(row))
-            paid.append(float(step.rewards[row]))
-    finite = [reward for reward in paid if np.isfinite(reward)]
+            drawn.append(int(row))
+    paid = step.rewards[drawn]
+    scored = paid[np.isfinite(paid)].tolist()
     return Draws(
         order=np.array(order, int), counts=np.array([len(drawn) for drawn in rows]), rows=rows,
-        mean=sum(finite) / len(finite) if finite else None, advantage=advantage, clipped=clipped,
+        mean=sum(scored) / len(scored) if scored else None, unscored=len(paid) - len(scored),
+        advantage=advantage, clipped=clipped,
+        normalized=None if view.numbers is None else normalized(view.numbers, np.array(drawn, int), np.array(gains)),
     )  # fmt: skip

@@ -7,10 +7,10 @@ import numpy as np
 from app.panels.policy_data import Draws, PolicyPicture
 from app.plotting.numbers import shown
 from app.workspace.cursor import Stage
+from grpo_core.claims.captions import Drawn, Moved, most_moved
+from grpo_core.claims.claim import Claim
 from grpo_core.text import tr
 
-MOVED = 1e-3
-"""A probability that moves by less is not named among those that rise or fall."""
 NAMED = 3
 """Actions named of those that rise, and of those that fall: the ones that move most."""
 
@@ -27,23 +27,21 @@ def stage_sentence(picture: PolicyPicture) -> str:
             )
         case Stage.SCORE:
             if draws.mean is None:
-                return tr("Score: every draw gets its reward.")
+                return tr("Score: no draw was scored.")
+            if draws.unscored:
+                return tr("Score: {scored} of {count} draws get a reward; the mean is {mean}.").format(
+                    scored=len(draws.order) - draws.unscored, count=len(draws.order), mean=shown(draws.mean)
+                )
             return tr("Score: every draw gets its reward; their mean is {mean}.").format(mean=shown(draws.mean))
         case Stage.NORMALIZE:
-            return _normalized(draws)
+            return normalized_words(draws.normalized)
         case Stage.UPDATE:
             return _updated(picture, draws)
 
 
-def _normalized(draws: Draws) -> str:
-    gained = draws.advantage[np.isfinite(draws.advantage)]
-    if not len(gained):
-        return tr("Normalize: rewards become advantages.")
-    if not gained.any():
-        return tr("Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing.")
-    return tr("Normalize: rewards become advantages, from {low} to {high}.").format(
-        low=shown(float(gained.min())), high=shown(float(gained.max()))
-    )
+def normalized_words(made: Claim[Drawn] | None) -> str:
+    """What the rewards became, in a sentence."""
+    return tr("Normalize: rewards become advantages.") if made is None else made.words()
 
 
 def _updated(picture: PolicyPicture, draws: Draws) -> str:
@@ -57,17 +55,18 @@ def in_fewer_words(picture: PolicyPicture) -> str:
     """:func:`stage_sentence` for a narrow picture; empty where it is short already."""
     if picture.draws is None or picture.stage is not Stage.UPDATE:
         return ""
-    up, down = _names(picture, picture.change), _names(picture, -picture.change)
+    made = moves(picture)
+    up, down = (", ".join(picture.names[n] for n in places) for places in (made.up, made.down))
     if not (up or down):
         return ""
     place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}
     whole, one_pass = {
         (True, True): (
             tr("Update {step:,}: up {up}; down {down}."),
-            tr("Pass {number} of {passes}: up {up}; down {down}."),
+            tr("By pass {number} of {passes}: up {up}; down {down}."),
         ),
-        (True, False): (tr("Update {step:,}: up {up}."), tr("Pass {number} of {passes}: up {up}.")),
-        (False, True): (tr("Update {step:,}: down {down}."), tr("Pass {number} of {passes}: down {down}.")),
+        (True, False): (tr("Update {step:,}: up {up}."), tr("By pass {number} of {passes}: up {up}.")),
+        (False, True): (tr("Update {step:,}: down {down}."), tr("By pass {number} of {passes}: down {down}.")),
     }[bool(up), bool(down)]
     moved = (whole if picture.passed < 0 else one_pass).format(**place)
     missed = _missed(picture, picture.draws)
@@ -86,30 +85,18 @@ def _missed(picture: PolicyPicture, draws: Draws) -> str | None:
 
 
 def _moved(picture: PolicyPicture) -> str:
-    up, down = _names(picture, picture.change), _names(picture, -picture.change)
-    place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}
-    whole, one_pass = {
-        (True, True): (
-            tr("Update {step:,}: more probability for {up}, less for {down}."),
-            tr("Update, pass {number} of {passes}: more probability for {up}, less for {down}."),
-        ),
-        (True, False): (
-            tr("Update {step:,}: more probability for {up}, a little less for the others."),
-            tr("Update, pass {number} of {passes}: more probability for {up}, a little less for the others."),
-        ),
-        (False, True): (
-            tr("Update {step:,}: less probability for {down}, a little more for the others."),
-            tr("Update, pass {number} of {passes}: less probability for {down}, a little more for the others."),
-        ),
-        (False, False): (
-            tr("Update {step:,}: no probability moves by a thousandth."),
-            tr("Update, pass {number} of {passes}: no probability moves by a thousandth."),
-        ),
-    }[bool(up), bool(down)]
-    return (whole if picture.passed < 0 else one_pass).format(**place)
+    moved = moves(picture).words()
+    place = {"step": picture.number, "number": picture.passed + 1, "passes": picture.passes, "moved": moved}
+    if picture.passed < 0:
+        return tr("Update {step:,}: {moved}.").format(**place)
+    return tr("Update, by pass {number} of {passes}: {moved}.").format(**place)
 
 
-def _names(picture: PolicyPicture, change: np.ndarray) -> str:
-    """The entries that move up most, the first one most."""
-    order = [int(n) for n in np.argsort(-change, kind="stable")[:NAMED] if change[n] >= MOVED]
-    return ", ".join(picture.names[n] for n in order)
+def moves(picture: PolicyPicture) -> Moved:
+    """Which entries have moved, and whether all others moved the other way."""
+    change = picture.change
+    up, down = most_moved(change, NAMED), most_moved(-change, NAMED)
+    rest = np.delete(change, [*up, *down])
+    one_way = bool(up) != bool(down)
+    others = one_way and bool((rest < 0).all() if up else (rest > 0).all())
+    return Moved(names=picture.names, up=up, down=down, others=others)

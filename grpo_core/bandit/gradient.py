@@ -104,10 +104,11 @@ def logit_gradient(
     where = places(context, step.tokens, (1, *dist_logp.shape))
     token_gradient = (push if pull is None else push + pull)[None]
     result = through_tokens(token_gradient, where, np.exp(dist_logp)[None], temperature)
-    if needs_distributions(objective) and step.ref_dist_logp is not None:
+    if needs_distributions(objective):
         terms = recompute.terms(step, passed, objective, given=given)
+        ref_dist_logp = dist_logp if step.ref_dist_logp is None else step.ref_dist_logp  # an entropy bonus reads none
         result = result + through_distributions(
-            objective, terms, context, dist_logp[None], step.ref_dist_logp[None], temperature
+            objective, terms, context, dist_logp[None], ref_dist_logp[None], temperature
         )
     return np.asarray(result[0])
 

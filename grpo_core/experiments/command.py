@@ -23,7 +23,7 @@ from grpo_core.experiments.ensemble import Ensemble, band, ensembles
 from grpo_core.experiments.outcome import details, of_sweep, outcome, swept, trained
 from grpo_core.experiments.queue_command import SEEDS, UPDATES, run_queue
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
-from grpo_core.experiments.sweep import BETAS, grid, has_optimum, tilt_measures
+from grpo_core.experiments.sweep import BETAS, grid, has_optimum, resting_beta, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.files import replacing
@@ -135,7 +135,7 @@ def _optimum(point: Ensemble) -> str:
     lost = _failed(point)
     if not has_optimum(point.settings):
         return lost
-    best = tilt_measures(point.settings, point.settings.objective.beta)
+    best = tilt_measures(point.settings, resting_beta(point.settings))
     return f"{lost}, KL of the exponential tilt {best['kl']:.3f}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -61,18 +62,44 @@ def has_optimum(settings: Settings) -> bool:
     """Whether theory says where training arrives: REINFORCE against a KL whose gradient is that of KL(π‖π_ref).
 
     On-policy those in the loss are :data:`RIGHT_PULL`; in the reward the KL is k1, whichever estimator is chosen, and a
-    critic's advantage leaves it out. The baseline must not scale the advantage, or the
-    balance between reward and KL is another one; nothing else may pull, and every group that is drawn must count.
+    critic's advantage leaves it out. Nothing may be divided by, or the balance between reward and KL is another one in
+    every group; a mean that holds the sample itself changes it alike in all (:func:`resting_beta`). Nothing else may
+    pull, and every group that is drawn must count.
     """
     goal = settings.objective
     compared_with = BASELINES[goal.baseline]
-    unscaled = not DEVIATIONS[goal.std].divides and not compared_with.mean
+    unscaled = not DEVIATIONS[goal.std].divides
     reinforce = SURROGATES[goal.surrogate].ratio is Ratio.NONE and unscaled and settings.learner.mu == 1
     true = (goal.kl, goal.kl_importance) in RIGHT_PULL
     if goal.kl_in == "reward":
-        true = not compared_with.from_critic
+        true = not compared_with.from_critic and (not compared_with.mean or compared_together(settings) > 1)
     alone = not goal.entropy_bonus and not settings.learner.resample_dead and not settings.optimizer.weight_decay
     return not settings.is_language and reinforce and true and alone and goal.beta > 0
+
+
+def compared_together(settings: Settings) -> int:
+    """Of how many rewards the baseline's mean is: those of a group, or of a batch; 1 where it is no mean."""
+    size = settings.learner.group_size
+    match BASELINES[settings.objective.baseline].mean:
+        case "group":
+            return size
+        case "batch":
+            return size * settings.trained.prompts
+        case _:
+            return 1
+
+
+def resting_beta(settings: Settings) -> float:
+    """The β of the tilt at which training comes to rest, above 0; infinite where only the KL pulls.
+
+    A baseline that is a mean of n rewards, the sample's own among them, leaves (n − 1) / n of the reward's expected
+    gradient; so beside a KL in the loss it is β n / (n − 1). A KL in the reward loses the same part.
+    """
+    goal = settings.objective
+    if not BASELINES[goal.baseline].mean or goal.kl_in == "reward":
+        return goal.beta
+    n = compared_together(settings)
+    return goal.beta * n / (n - 1) if n > 1 else math.inf
 
 
 def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:

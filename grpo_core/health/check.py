@@ -34,12 +34,16 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A judgement that something is wrong; ``Finding`` says what the attributes mean."""
+    """A judgement that something is wrong; ``Finding`` says what the attributes mean.
+
+    ``change`` is empty where the check's own advice fits every run.
+    """
 
     what: str
     began: int
     evidence: Sequence[Evidence]
     severity: Severity = "serious"
+    change: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,7 @@ class Check:
         missing: what an update lacks for the check, as a sentence; empty where it lacks nothing.
         measure: the number of one update; None where there is nothing to measure.
         judge: what is wrong, from the measures of all updates in order; None where nothing is.
-        change: what to change.
+        change: what to change, where the judgement does not say it by the settings of the run.
         source: where this is described.
     """
 
@@ -69,7 +73,7 @@ class Check:
             return None
         return Finding(
             check=name, title=self.title, severity=verdict.severity, what=verdict.what, began=verdict.began,
-            evidence=tuple(verdict.evidence), change=self.change, source=self.source,
+            evidence=tuple(verdict.evidence), change=verdict.change or self.change, source=self.source,
         )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ CHECKS: dict[str, Check] = {
         source="huggingface/trl#6350",
     ),
     "reward_exploited": Check(
-        title=tr("One reward rises at the cost of another"),
+        title=tr("One reward rises while another falls"),
         missing=rewards.no_parts, measure=exploited.means_of_parts, judge=exploited.judge_exploited,
         change=tr(
             "Read completions from before and after that step, mend the reward that is earned without the task, and "
@@ -65,8 +65,8 @@ CHECKS: dict[str, Check] = {
         title=tr("Advantages far beyond the others"),
         missing=rewards.no_advantage, measure=rewards.largest_advantage, judge=rewards.judge_outliers,
         change=tr(
-            "Limit the reward, divide by the standard deviation of the group, and see that ε there is not far below "
-            "the differences of the rewards."
+            "Limit the reward, or divide by the standard deviation of the group (n − 1): then no advantage of G "
+            "completions is beyond (G − 1) / √G."
         ),
         source="NVIDIA-NeMo/RL#1518, #4158",
     ),
@@ -82,7 +82,10 @@ CHECKS: dict[str, Check] = {
     "entropy_blow_up": Check(
         title=tr("Entropy blow-up"),
         missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_blow_up,
-        change=tr("Lower the learning rate and the coefficient of the entropy bonus; see whether rewards are noise."),
+        change=tr(
+            "Read completions from before and after that step. If they got worse, lower the learning rate, or the "
+            "coefficient of an entropy bonus; see whether rewards are noise."
+        ),
         source="volcengine/verl#651",
     ),
     "clip_saturation": Check(
@@ -116,8 +119,7 @@ CHECKS: dict[str, Check] = {
         title=tr("Length drift"),
         missing=lengths.no_length, measure=lengths.length, judge=lengths.judge_drift,
         change=tr(
-            "See whether the reward grows with length; dividing each completion's loss by its own length favours long "
-            "wrong answers, so use a token mean (DAPO) or a constant (Dr. GRPO), and a penalty for overlong answers."
+            "See whether the reward changes with length."
         ),
         source="Dr. GRPO, arXiv:2503.20783, section 3; sail-sg/understand-r1-zero#10",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,16 +46,19 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
     if first.value >= 1:
         return None
     what = tr(
-        "The weight of a token is its ratio, cut to {cap:g}: also a ratio of 1 is cut, so that all gradients are "
-        "{cap:g} times as large and the ratio never matters. The cap is meant as 1 + ε."
+        "The weight of a token is its ratio, cut to {cap:g}: also a ratio of 1 is cut, so that a token on which the "
+        "policy has not moved has {cap:g} times its gradient. In the paper the cap is 1 + ε."
     ).format(cap=first.value)
     return Verdict(what=what, began=first.label, evidence=first.evidence, severity="warning")
 
 
 def no_ratio_of_completions(update: Update) -> str:
     """Why no clip acts on ratios of whole completions."""
-    if not LEVELS[update.settings.objective.level].of_completion:
+    level = LEVELS[update.settings.objective.level]
+    if not level.of_completion:
         return tr("The ratio belongs to single tokens.")
+    if not level.by_length:
+        return tr("The ratio of a completion is the product of its tokens' ratios, for which no range is usual.")
     return no_later_pass(update)
 
 
@@ -63,8 +67,17 @@ def reach(update: Update) -> Measure | None:
     measure = clipped(update)
     if measure is None:
         return None
-    away = [float(np.abs(t.ratio[update.used(n)] - 1).max(initial=0)) for n, t in enumerate(update.terms)]
+    ratios = [t.ratio[update.used(n)] for n, t in enumerate(update.terms)]
+    away = [float(np.abs(r[np.isfinite(r)] - 1).max(initial=0)) for r in ratios]
     return Measure(label=update.label, value=measure.value, more={"away": max(away)}, evidence=measure.evidence)
+
+
+def _rounded_up(value: float) -> str:
+    """A number above 0 with two digits, never below it."""
+    if value <= 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit) * unit:.3g}"
 
 
 def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -74,7 +87,7 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         return None
     farthest = max(measures, key=lambda m: m.more["away"])
     what = tr(
-        "No token was ever clipped: the ratio of a whole completion is a geometric mean and stays within {away:.2g} of "
-        "1, while the clip range is {low:g} below and {high:g} above."
-    ).format(away=farthest.more["away"], low=low, high=high)
+        "No token was ever clipped: the ratio of a completion, a geometric mean over its tokens, was at most {away} "
+        "from 1, and the clip range is {low:g} below and {high:g} above."
+    ).format(away=_rounded_up(farthest.more["away"]), low=low, high=high)
     return Verdict(what=what, began=measures[0].label, evidence=farthest.evidence, severity="warning")

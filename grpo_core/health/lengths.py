@@ -11,6 +11,7 @@ from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
 from grpo_core.health.update import Update
+from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 
 DRIFT, DRIFT_ERRORS, DRIFT_UPDATES = 0.3, 4.0, 6
@@ -56,12 +57,33 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     halfway = before.mean() + change / 2
     began = next(m.label for m in measures if (m.value - halfway) * change > 0)
     sentence = (
-        tr("Completions grow from {before:.1f} to {after:.1f} tokens on average.")
+        tr("Completions grow from {before:.1f} tokens in the first third of the run to {after:.1f} in the last.")
         if change > 0
-        else tr("Completions shrink from {before:.1f} to {after:.1f} tokens on average.")
+        else tr("Completions shrink from {before:.1f} tokens in the first third of the run to {after:.1f} in the last.")
     )
     what = sentence.format(before=before.mean(), after=after.mean())
-    return Verdict(what=what, began=began, evidence=worst([measures[0], measures[-1]]), severity="warning")
+    return Verdict(
+        what=what, began=began, evidence=worst([measures[0], measures[-1]]), severity="warning",
+        change=_advice(settings, grows=change > 0),
+    )  # fmt: skip
+
+
+def _advice(settings: Settings, *, grows: bool) -> str:
+    """What to change against a drift, as far as the run does not do it already."""
+    if not grows:
+        return tr("See whether the reward falls with length, and whether a penalty for overlong answers is too strong.")
+    look = tr("See whether the reward grows with length; a penalty for overlong answers holds it back.")
+    if not settings.recorded.trainer_settings:
+        return look + " " + tr(
+            "If each completion's loss is divided by its own length, that favours long wrong answers: use a token mean "
+            "(DAPO) or a constant (Dr. GRPO)."
+        )  # fmt: skip
+    if not REDUCTIONS[settings.objective.reduction].by_length:
+        return look
+    return look + " " + tr(
+        "This loss divides each completion by its own length, which favours long wrong answers: use a token mean "
+        "(DAPO) or a constant (Dr. GRPO)."
+    )  # fmt: skip
 
 
 def no_limit(update: Update) -> str:

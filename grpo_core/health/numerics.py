@@ -112,7 +112,7 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
         return None
     what = tr(
         "Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on average; "
-        "the precision of this run explains {limit:g}. The ratio starts away from 1 and clips what it should not."
+        "the precision of this run explains {limit:g}. The ratios start away from 1."
     ).format(gap=float(np.mean([m.value for m in since])), limit=since[0].more["limit"])
     return Verdict(what=what, began=since[0].label, evidence=worst(since))
 

@@ -9,7 +9,9 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
+from grpo_core.health.rewards import dead_groups, no_rewards
 from grpo_core.health.update import Update
+from grpo_core.kl import ESTIMATORS
 from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
@@ -18,6 +20,8 @@ COLLAPSED, BLOWN_UP = 0.1, 3.0
 """Parts of the entropy at the start."""
 CLIPPED, CLIPPED_SEQUENCES = 0.8, 0.95
 """Share of tokens without a gradient in a pass; a ratio of whole sequences is clipped often in healthy runs."""
+SINGLE = 1e-3
+"""How far from 1 a ratio may be by rounding of single precision."""
 FAR_TOKEN, CARRIED = 10.0, 0.1
 """Nats of one token's KL estimate, and the share of the sum that such tokens must carry."""
 
@@ -49,7 +53,9 @@ def entropy(update: Update) -> Measure | None:
     if value is None or not np.isfinite(value):
         return None
     seen = Evidence(step=update.label, what=tr("entropy {value:.3g} nats").format(value=value))
-    return Measure(label=update.label, value=value, evidence=(seen,))
+    groups = None if no_rewards(update) else dead_groups(update)
+    equal = None if groups is None else groups.more["equal"]
+    return Measure(label=update.label, value=value, more={"equal": equal}, evidence=(seen,))
 
 
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -58,44 +64,82 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     since = lasting(measures, lambda m: m.value <= COLLAPSED * start, 2)
     if not since or start <= 0:
         return None
+    least = min(since, key=lambda m: m.value)
     what = tr(
-        "The entropy fell from {start:.3g} to {end:.3g} nats a token: the policy gives nearly the same completions "
-        "again and again, so the rewards of a group stop differing."
-    ).format(start=start, end=since[-1].value)
+        "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it is a "
+        "tenth of that or less; the least is {least:.3g} (step {where})."
+    ).format(
+        start=start, count=sum(m.value <= COLLAPSED * start for m in since), all=len(since), label=since[0].label,
+        least=least.value, where=least.label,
+    )  # fmt: skip
+    before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
+    if before is not None and after is not None:
+        what += " " + tr("Groups whose rewards are all equal: {before:.0%} before, {after:.0%} since.").format(
+            before=before, after=after
+        )
     return Verdict(what=what, began=since[0].label, evidence=worst([measures[0], *since]))
+
+
+def _equal(measures: Sequence[Measure]) -> float | None:
+    """Mean share of groups whose rewards are all equal; None where no update says it."""
+    shares = [m.more["equal"] for m in measures if m.more["equal"] is not None]
+    return float(np.mean(shares)) if shares else None
 
 
 def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Entropy that rose to a multiple of what it was."""
     start = measures[0].value
-    since = lasting(measures, lambda m: m.value >= BLOWN_UP * start and m.value >= start + 0.5, 3)
+    since = lasting(measures, lambda m: _blown_up(m.value, start), 3)
     if not since:
         return None
-    what = tr("The entropy rose from {start:.3g} to {end:.3g} nats a token: completions turn into noise.").format(
-        start=start, end=since[-1].value
-    )
-    return Verdict(what=what, began=since[0].label, evidence=worst([measures[0], *since]))
+    most = max(since, key=lambda m: m.value)
+    what = tr(
+        "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it is three "
+        "times that or more; the most is {most:.3g} (step {where})."
+    ).format(
+        start=start, count=sum(_blown_up(m.value, start) for m in since), all=len(since), label=since[0].label,
+        most=most.value, where=most.label,
+    )  # fmt: skip
+    return Verdict(what=what, began=since[0].label, evidence=worst([measures[0], *since]), severity="warning")
+
+
+def _blown_up(value: float, start: float) -> bool:
+    return value >= BLOWN_UP * start and value >= start + 0.5
 
 
 def no_later_pass(update: Update) -> str:
     """Why nothing can be clipped, or it is not known."""
     if update.step is None:
         return update.why_no_step
-    if update.step.passes < 2:
-        return tr("Every completion was used in one optimizer step only: its ratio is 1 and nothing is clipped.")
     clip = SURROGATES[update.settings.objective.surrogate].clip
-    if clip is None or clip.cuts_weight:
-        return tr("This loss limits weights, it does not clip: every token keeps a gradient.")
-    return "" if update.terms else tr("The loss of these updates cannot be recomputed.")
+    if clip is None:
+        return tr("This loss has no clip.")
+    if clip.cuts_weight:
+        return tr("This loss limits weights: its cap stops no push.")
+    if not update.terms:
+        return tr("The loss of these updates cannot be recomputed.")
+    if update.step.passes < 2 and _ratios_are_one(update):
+        return tr("Every completion was used in one optimizer step only: its ratio is 1 and nothing is clipped.")
+    return ""
+
+
+def _ratios_are_one(update: Update) -> bool:
+    """Whether every ratio of the first pass is 1, to the digits of single precision."""
+    ratio = update.terms[0].ratio[update.used(0)]
+    return bool((np.abs(ratio - 1) <= SINGLE).all())
 
 
 def clipped(update: Update) -> Measure | None:
     """The largest share of clipped tokens among the passes."""
     shares = []
+    other, stopped = (np.zeros(() if update.step is None else update.step.mask.shape, bool) for _ in range(2))
     for n, terms in enumerate(update.terms):
         used = update.used(n)
         used = used & np.isfinite(terms.ratio)  # a ratio that is no number is another finding
         shares.append(float(terms.clipped[used].mean()) if used.any() else 0.0)
+        if terms.clipped[used].any():
+            other |= update.pulled(n) & terms.clipped & used
+            stopped |= terms.clipped & used
     if not shares:
         return None
     n = int(np.argmax(shares))
@@ -113,7 +157,10 @@ def clipped(update: Update) -> Measure | None:
                 "{share:.0%} of the tokens are clipped in pass {number} of {count}; the ratio here is {ratio:.3g}"
             ).format(ratio=float(terms.ratio[row, token]), **facts),
         )  # fmt: skip
-    return Measure(label=update.label, value=shares[n], evidence=(seen,))
+    pulled = None if not stopped.any() else float(other.sum() / stopped.sum())
+    return Measure(
+        label=update.label, value=shares[n], more={"pulled": pulled, "passes": len(shares)}, evidence=(seen,)
+    )
 
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -122,11 +169,20 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     since = lasting(measures, lambda m: m.value >= limit, 2)
     if not since:
         return None
-    what = tr(
-        "In later passes up to {share:.0%} of the tokens are clipped and give no gradient: these passes are wasted, "
-        "because the policy leaves the clip range at once."
-    ).format(share=max(m.value for m in since))
-    return Verdict(what=what, began=since[0].label, evidence=worst(since))
+    what = tr("Up to {share:.0%} of the tokens of a pass are clipped: there the advantage gives no gradient.").format(
+        share=max(m.value for m in since)
+    )
+    pulled = [m.more["pulled"] for m in since if m.more["pulled"] is not None]
+    if any(pulled):
+        what += " " + tr("The rest of the loss still gives up to {share:.0%} of them one.").format(share=max(pulled))
+    once = all(m.more["passes"] == 1 for m in since)
+    return Verdict(
+        what=what, began=since[0].label, evidence=worst(since),
+        change=tr(
+            "The ratios differ from 1 although each completion was used once: look at the age of the policy that "
+            "sampled; or widen the clip range ε."
+        ) if once else "",
+    )  # fmt: skip
 
 
 def no_reference(update: Update) -> str:
@@ -134,7 +190,7 @@ def no_reference(update: Update) -> str:
     if update.step is None:
         return update.why_no_step
     if update.step.ref_logp is None:
-        return tr("No reference policy was scored (β is 0), so there is no KL.")
+        return tr("No log-probabilities of a reference policy are recorded, so the KL from it is not known.")
     return ""
 
 
@@ -175,8 +231,8 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
         return None
     most = max(those, key=lambda m: m.value)
     what = tr(
-        "In {count} updates tokens of {limit:g} nats or more carry the KL; at step {label} {few:,} of {all:,} tokens "
-        "carry {share:.0%} of it. The estimate grows with exp(log π_ref − log π), so few tokens make the spikes."
+        "In {count} updates tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step "
+        "{label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π)."
     ).format(
         count=len(those),
         limit=FAR_TOKEN,
@@ -185,4 +241,12 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
         all=most.more["of"],
         share=most.value,
     )
-    return Verdict(what=what, began=those[0].label, evidence=worst(those))
+    o = settings.objective
+    spiky = o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential and not o.kl_importance and o.beta and o.kl_in == "loss"
+    return Verdict(
+        what=what, began=those[0].label, evidence=worst(those),
+        change="" if spiky else tr(
+            "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and "
+            "limit log-ratios."
+        ),
+    )  # fmt: skip

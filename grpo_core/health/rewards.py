@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from grpo_core.advantages import equal_rewards
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
 from grpo_core.health.update import Update
@@ -52,7 +54,10 @@ def no_advantage(update: Update) -> str:
 
 
 def dead_groups(update: Update) -> Measure | None:
-    """The share of groups whose rewards are all equal, with the rewards of these."""
+    """The share of groups whose rewards are all equal and that give no advantage, with the rewards of these.
+
+    A group of equal rewards with recorded advantages that are not 0 does push: GDPO's, whose parts differ.
+    """
     table = update.table
     assert table is not None
     rows = _counted(table) & np.isfinite(table.rewards)
@@ -60,13 +65,17 @@ def dead_groups(update: Update) -> Measure | None:
     groups = [members for members in groups if len(members) > 1]
     if not groups:
         return None
-    dead = [members for members in groups if bool(equal_rewards(table.rewards[members][None])[0])]
+    equal = [members for members in groups if bool(equal_rewards(table.rewards[members][None])[0])]
+    gained = table.advantage
+    dead = [rows_of for rows_of in equal if gained is None or not np.nan_to_num(gained[rows_of]).any()]
+    known = tuple(gained is not None and not bool(np.isnan(gained[rows_of]).any()) for rows_of in dead)
     rewards = tuple(float(table.rewards[members[0]]) for members in dead)
     cut = table.truncated
     return Measure(
         label=update.label, value=len(dead) / len(groups),
         more={
-            "groups": len(groups), "dead": rewards, "low": float(table.rewards[rows].min()),
+            "groups": len(groups), "dead": rewards, "equal": len(equal) / len(groups),
+            "known": known, "low": float(table.rewards[rows].min()),
             "high": float(table.rewards[rows].max()),
             "cut": tuple(cut is not None and bool(cut[members].all()) for members in dead),
         },
@@ -105,18 +114,27 @@ def _judge_dead(measures: Sequence[Measure], kind: str) -> Verdict | None:
     low, high = min(m.more["low"] for m in measures), max(m.more["high"] for m in measures)
     those = [m for m in since if any(_kind(r, low, high) == kind for r in m.more["dead"])]
     dead = [
-        (reward, cut)
+        (cut, known)
         for m in since
-        for reward, cut in zip(m.more["dead"], m.more["cut"], strict=True)
+        for reward, cut, known in zip(m.more["dead"], m.more["cut"], m.more["known"], strict=True)
         if _kind(reward, low, high) == kind
     ]
     if len(dead) < OF_A_KIND * groups:
         return None
-    what = tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(
-        label=since[0].label, dead=len(dead), groups=groups, why=_REASONS[kind].format(low=low, high=high)
-    )
-    if kind == "wrong" and all(cut for _, cut in dead):
-        what += " " + tr("Every completion in them was cut off by a limit before it could earn anything.")
+    facts = {"label": since[0].label, "dead": len(dead), "groups": groups}
+    why = _REASONS[kind].format(low=low, high=high)
+    if all(known for _, known in dead):
+        what = tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(why=why, **facts)
+    else:
+        what = (
+            tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(
+                why=why, **facts
+            )
+            + " "
+            + tr("Compared within such a group alone, they give no advantage.")
+        )
+    if kind == "wrong" and all(cut for cut, _ in dead):
+        what += " " + tr("Every completion in them was cut off by a limit.")
     return Verdict(what=what, began=those[0].label, evidence=worst(those))
 
 
@@ -171,13 +189,15 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
         if weight == 0 or within > 1e-9 * max(1.0, abs(lowest), abs(highest)):
             continue
         if highest - lowest <= 1e-9 * max(1.0, abs(highest)):
-            sentence = tr("“{name}” gave {value:.4g} to every completion of the run; it teaches nothing.")
+            sentence = tr("“{name}” gave {value:.4g} to every completion that all reward functions scored.")
             sentences.append(sentence.format(name=name, value=lowest / weight))
         else:
-            sentence = tr("“{name}” differs between prompts and never within one; the advantage removes it whole.")
+            sentence = tr("“{name}” differs between prompts and never within one.")
             sentences.append(sentence.format(name=name))
     if not sentences or len(sentences) == len(low):  # where nothing varies, the groups are dead: that is said there
         return None
+    if BASELINES[settings.objective.baseline].within_group and settings.recorded.trainer_settings:
+        sentences.append(tr("Compared within the group, what does not vary there adds nothing to an advantage."))
     first = measures[0].label
     seen = Evidence(step=first, what=tr("{count} completions").format(count=int(sum(m.value for m in measures))))
     return Verdict(what=" ".join(sentences), began=first, evidence=[seen], severity="warning")
@@ -231,7 +251,8 @@ def largest_advantage(update: Update) -> Measure | None:
         return None
     order = known[np.argsort(-sizes[known])][:3]
     return Measure(
-        label=update.label, value=float(sizes[order[0]]), more={"median": float(np.median(sizes[known]))},
+        label=update.label, value=float(sizes[order[0]]),
+        more={"median": float(np.median(sizes[known])), "share": float(sizes[order[0]] / sizes[known].sum())},
         evidence=tuple(
             Evidence(
                 step=update.label, row=int(row) + 1, quote=update.quote(int(row)),
@@ -252,10 +273,16 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
         return None
     most = max(those, key=lambda m: m.value)
     what = tr(
-        "The largest advantage is {largest:.4g} (step {label}), {times:,.0f} times the usual {usual:.3g}: single "
-        "completions decide the update."
-    ).format(largest=most.value, label=most.label, times=most.value / usual, usual=usual)
-    return Verdict(what=what, began=those[0].label, evidence=worst(sorted(those, key=lambda m: -m.value)))
+        "The largest advantage is {largest:.4g} in size (step {label}), {times:,.0f} times the usual {usual:.3g}: "
+        "{share:.0%} of the sum of |A| of its update."
+    ).format(
+        largest=most.value, label=most.label, times=most.value / usual, usual=usual, share=most.more["share"]
+    )  # fmt: skip
+    divided = DEVIATIONS[settings.objective.std].divides and settings.recorded.trainer_settings
+    return Verdict(
+        what=what, began=those[0].label, evidence=worst(sorted(those, key=lambda m: -m.value)),
+        change=tr("Limit the reward; see where an advantage of that size comes from.") if divided else "",
+    )  # fmt: skip
 
 
 def _counted(table: Completions) -> np.ndarray:

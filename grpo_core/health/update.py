@@ -10,6 +10,7 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, NotRecordedError
+from grpo_core.kl import EXACT
 from grpo_core.objective import Terms
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions, Report, Source
@@ -58,6 +59,18 @@ class Update:
         """Tokens that pass ``passed`` (0 = the first) used and that count in the loss, boolean (B, T)."""
         assert self.step is not None
         return recompute.used(self.step, passed)
+
+    def pulled(self, passed: int) -> np.ndarray:
+        """Tokens on which something else than the advantage pulls in pass ``passed``, boolean (B, T): a KL in the loss,
+        an entropy bonus."""
+        assert self.step is not None
+        step, objective = self.step, self.settings.objective
+        with np.errstate(all="ignore"):
+            pull = recompute.token_gradient(step, passed)[1]
+        everywhere = bool(objective.entropy_bonus) or step.entropy_coefficient is not None
+        exact = objective.kl == EXACT and objective.kl_in == "loss" and bool(objective.beta)
+        through = step.mask & (everywhere or exact)
+        return through if pull is None else through | (pull != 0)
 
     def reported(self, name: str) -> list[float]:
         """The trainer's numbers called ``name``, in the order of its reports."""

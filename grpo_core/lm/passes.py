@@ -87,13 +87,27 @@ def _loss(
     """The loss of one pass. What flows through the full distributions, autograd adds by itself."""
     whole: dict[str, Tensor] = {}
     if objective.kl == kl.EXACT and reference is not None:
-        whole["exact_kl"] = kl.exact(now.dist_logp, reference.dist_logp)[place.context]
+        whole["exact_kl"] = _exact_kl(now.dist_logp, reference.dist_logp)[place.context]
     if objective.entropy_bonus:
         whole["entropy"] = kl.entropy(now.dist_logp)[place.context]
     ref_logp = None if reference is None else reference.logp
     terms = evaluate(objective, now.logp, old, advantage, place.mask, ref_logp=ref_logp, **whole)
     loss: Tensor = terms.loss
     return loss
+
+
+def _exact_kl(dist_logp: Tensor, ref_dist_logp: Tensor) -> Tensor:
+    """KL(π‖π_ref) of each context, (C, V) -> (C,), whose derivative by log π(a) is π(a) (log π(a) − log π_ref(a) − KL).
+
+    The formula's own derivative has no − KL but + 1. Both are the same on the logits, where Σ π is 1: but only in exact
+    numbers, and Adam makes full steps of the rounding. This one is exactly 0 where policy and reference agree.
+    """
+    now = dist_logp.detach()
+    value = kl.exact(now, ref_dist_logp)
+    slope = now.exp() * (now - ref_dist_logp - value[..., None])
+    through = (slope * dist_logp).sum(dim=-1)
+    centred: Tensor = value + (through - through.detach())
+    return centred
 
 
 def _learn_values(policy: Policy, rate: float, now: Scores, place: Layout, rewards: np.ndarray) -> None:

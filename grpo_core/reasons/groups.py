@@ -8,6 +8,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
+from grpo_core.kl import EXACT
 from grpo_core.reasons.reason import LONGEST_CHIP, Check, Reason
 from grpo_core.text import tr
 from grpo_core.typeset import plain
@@ -31,19 +32,29 @@ def group_reason(n: Numbers, passed: int, group: int) -> Reason | None:
 
 def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
     rows = np.flatnonzero(n.step.group == group)
-    pulled = bool(np.any(n.pull(passed)[rows]))
+    pulled = _still_acting(n, passed, rows)
     advantages = n.advantage[rows]
     if np.any(advantages):
         sentence = f"{_alike(scored)} {_although_equal(n)}"
     else:
-        effect = tr("Every advantage is 0, so the group does not push.")
-        more = [tr("The KL term still pulls on its tokens.")] if pulled else []
+        effect = tr("Every advantage is 0, so its rewards push nothing.")
+        more = [tr("{what} still pulls on its tokens.").format(what=what) for what in pulled]
         sentence = " ".join([_why(n, scored), effect, *more, _remedy(n, scored)])
     return Reason(
         key=f"group:{group}", chip=_what(scored), sentence=sentence,
         kind="note" if np.any(advantages) else "zero",
         quantities=(Quantity("dead_group", group=group), *(Quantity("advantage", row=int(i)) for i in rows[:3])),
     )  # fmt: skip
+
+
+def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
+    """What acts on the tokens of these completions without an advantage: the KL, an entropy bonus."""
+    kl = bool(np.any(n.pull(passed)[rows]))
+    if n.kl_in_loss and n.objective.kl == EXACT:  # it acts through the whole distribution
+        exact = n.terms(passed).kl
+        kl |= exact is not None and bool((np.abs(exact[rows]) > n.precision * 1e-3).any())
+    used = bool(n.used(passed)[rows].any())
+    return [tr("The KL term")] * kl + [tr("The entropy bonus")] * (n.has_entropy_bonus and used)
 
 
 def _what(scored: np.ndarray) -> str:
@@ -101,8 +112,8 @@ def _remedy(n: Numbers, scored: np.ndarray) -> str:
     if len(scored) == 0:
         return tr("Two scored completions would give it a signal.")
     if scored.max() <= 0:
-        return tr("An easier prompt, a larger group or a higher temperature makes a success more likely.")
-    return tr("A harder prompt, a larger group or a higher temperature makes a difference more likely.")
+        return tr("An easier prompt or a larger group makes a success more likely.")
+    return tr("A harder prompt or a larger group makes a difference more likely.")
 
 
 def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
@@ -168,8 +179,8 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
         if count == total
         else tr("So every advantage there is 0 and they add nothing to the push."),
     ]
-    if np.any(n.pull(passed)[np.isin(n.step.group, dead)]):
-        sentences.append(tr("The KL term still pulls on them."))
+    acting = _still_acting(n, passed, np.flatnonzero(np.isin(n.step.group, dead)))
+    sentences += [tr("{what} still pulls on them.").format(what=what) for what in acting]
     wrong = count == total and set(counted) == {WRONG}
     sentences.append(_remedy(n, n.compared_rewards[dead[0]][~np.isnan(n.compared_rewards[dead[0]])]))
     kind = "unhealthy" if wrong or set(counted) == {ALONE} else "note"
@@ -210,9 +221,11 @@ def reward_std(n: Numbers) -> Reason | None:
         chip=tr("all rewards equal"),
         kind="zero",
         quantities=at,
-        sentence=tr("Every completion was paid {scored}, so there is no spread to learn from.").format(
-            scored=plain(float(scored[0]))
-        ),
+        sentence=(
+            tr("Every completion was paid {scored}, so there is no spread to learn from.")
+            if len(scored) == len(n.step.rewards)
+            else tr("Every completion that was scored was paid {scored}, so there is no spread to learn from.")
+        ).format(scored=plain(float(scored[0]))),
     )
 
 

@@ -29,8 +29,8 @@ def truncated(n: Numbers) -> Reason | None:
         sentence=tr(
             "{count} of {total} completions were cut off at {limit} tokens, before their end sign, and are "
             "scored as they stand. Cut off is not clipped: their tokens are pushed like all others. A "
-            "longer limit lets "
-            "them end."
+            "longer limit gives "
+            "them room to end."
         ).format(count=count, total=total, limit=limit),
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grpo_core.baselines import BASELINES
+from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.reasons.reason import Check, Reason
@@ -39,19 +41,23 @@ def loss(n: Numbers) -> Reason | None:
             chip=tr("loss = β·KL"),
             kind="note",
             quantities=_first(n, "contribution"),
-            sentence=(
-                tr(
-                    "The surrogates cancel (every advantage is 0); what is left is β times the KL, {penalty}. It rises "
-                    "as the policy leaves the reference, while the reward may rise too."
-                )
-                if n.without_signal
-                else tr(
-                    "The surrogates cancel (ratio 1 and ΣA = 0); what is left is β times the KL, {penalty}. It rises "
-                    "as the policy leaves the reference, while the reward may rise too."
-                )
-            ).format(penalty=plain(penalty)),
+            sentence=tr(
+                "{why}; what is left is β times the KL, {penalty}. It rises as the policy leaves the reference, while "
+                "the reward may rise too."
+            ).format(why=_why_cancelled(n), penalty=plain(penalty)),
         )
     return _covariance(n, policy)
+
+
+def _why_cancelled(n: Numbers) -> str:
+    """Why the surrogates of the first pass add up to 0."""
+    if n.without_signal:
+        return tr("The surrogates cancel (every advantage is 0)")
+    used = n.used(0).any(axis=-1)
+    advantage = n.row_advantage[used]
+    if n.ratios_are_one(0) and abs(advantage.sum()) <= n.precision * np.abs(advantage).sum():
+        return tr("The surrogates cancel (ratio 1 and ΣA = 0)")
+    return tr("The surrogates add up to 0")
 
 
 def _first(n: Numbers, name: str) -> tuple[Quantity, ...]:
@@ -106,21 +112,27 @@ def grad_norm(n: Numbers) -> Reason | None:
             chip=tr("gradient is large"),
             kind="unhealthy",
             quantities=at,
-            sentence=tr(
-                "The gradient's norm is {norm}. A smaller learning rate, a larger δ or a mean in place "
-                "of a sum keeps one update from undoing the policy."
-            ).format(norm=plain(norm)),
+            sentence=tr("The gradient's norm is {norm}. {cures}").format(norm=plain(norm), cures=_smaller_steps(n)),
         )
-    if not np.any(n.push(0)) and np.any(n.pull(0)) and not n.objective.entropy_bonus:
+    if not np.any(n.push(0)) and np.any(n.pull(0)) and not n.has_entropy_bonus:
         return Reason(
             key="grad_norm", chip=tr("only the KL pulls"), kind="note", quantities=(*at, *_first(n, "pull")),
             sentence=tr("No completion is pushed by its advantage; the gradient is that of the KL term alone, and as a "
-            "loss k1 pulls nowhere on average. With β = 0 the update would do nothing.")
+            "loss k1 pulls nowhere on average. With β = 0 this pass would have no gradient.")
             if n.pulls_nowhere
             else tr("No completion is pushed by its advantage; the gradient is that of the KL term alone, which "
-            "pulls the policy back to the reference. With β = 0 the update would do nothing."),
+            "pulls the policy back to the reference. With β = 0 this pass would have no gradient."),
         )  # fmt: skip
     return None
+
+
+def _smaller_steps(n: Numbers) -> str:
+    """What makes the step along a large gradient smaller, under the settings in force."""
+    if n.step.settings.optimizer.kind == "adam":
+        return tr("Adam divides by the size that gradients have had, so its step does not grow alike.")
+    if not DEVIATIONS[n.objective.std].divides:
+        return tr("A smaller learning rate makes the step along it smaller.")
+    return tr("A smaller learning rate or a larger δ makes the step along it smaller.")
 
 
 def gradient(n: Numbers, passed: int) -> Reason | None:
@@ -139,12 +151,17 @@ def _still(n: Numbers, passed: int) -> tuple[str, str]:
     if not n.kl_in_loss:
         kl = [tr("The KL is not in the loss.")]
     elif terms.kl is not None:
-        kl = [tr("The KL pulls on nothing either, because policy and reference agree.")]
+        agree = bool((np.abs(terms.kl[used]) <= n.precision * 1e-3).all()) and not n.pulls_nowhere
+        kl = [
+            tr("The KL pulls on nothing either, because policy and reference agree.")
+            if agree
+            else tr("The KL pulls on nothing either.")
+        ]
     if n.without_signal:
         why = (
             tr("Every advantage is 0: every group is dead, so nothing is pushed.")
-            if n.dead.all()
-            else tr("Every advantage is 0: no completion stands out, so nothing is pushed.")
+            if n.dead.all() and BASELINES[n.objective.baseline].within_group and n.step.advantage is None
+            else tr("Every advantage is 0, so nothing is pushed.")
         )
         return tr("no signal"), " ".join([why, *kl])
     pushed, clip = used & _pushed(n), SURROGATES[n.objective.surrogate].clip
@@ -152,8 +169,9 @@ def _still(n: Numbers, passed: int) -> tuple[str, str]:
     if pushed.any() and terms.clipped[pushed].all() and not cuts_weight:
         why = tr("Every token that had an advantage is clipped in this pass.")
         return tr("every push is stopped"), " ".join([why, *kl])
-    why = tr("The pushes on the tokens cancel each other in the parameters.")
-    return tr("pushes cancel"), " ".join([why, *kl])
+    if n.gradient(passed).any():
+        return tr("pushes cancel"), tr("Of the pushes on the tokens nothing is left in the parameters.")
+    return tr("no push"), " ".join([tr("No token is pushed in this pass."), *kl])
 
 
 def _pushed(n: Numbers) -> np.ndarray:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from grpo_core.baselines import BASELINES
+from grpo_core.claims.claim import Claim
+from grpo_core.claims.pushes import NoPush, Pair, SamePush, TimesPush
 from grpo_core.config import PRESETS
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.reductions import REDUCTIONS
@@ -17,8 +19,8 @@ from grpo_core.what_if.replay import REPLAYED, Difference
 
 CLIPPING = {f"objective.{name}" for name in ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")}
 ESTIMATING = {"objective.kl", "objective.kl_importance", "objective.kl_in"}
-ALIKE = 1e-9
-"""Largest 1 − cosine of pushes that point the same way; rounding stays far below."""
+ALIKE, ROUNDING = 1e-9, 1e-12
+"""Relative difference of pushes that are one factor times the others, and of numbers that are the same."""
 
 
 def unchanged(w: WhatIf, passed: int) -> tuple[str, ...]:
@@ -82,11 +84,16 @@ def _not_applied(w: WhatIf, difference: Difference) -> str:
 def _advantages(w: WhatIf, passed: int) -> Iterator[str]:
     ran, other = w.ran.advantage, w.other.advantage
     goal = w.other.step.settings.objective
+    given = any(side.step.advantage is not None for side in w.sides)
     if not ran.any() and not other.any():
-        yield tr("Every advantage is 0 in both: no completion stands out from what it is compared with.")
-    elif ran.shape == other.shape and np.array_equal(ran, other):
+        yield (
+            tr("Every advantage is 0 in both.")
+            if given
+            else tr("Every advantage is 0 in both: no completion stands out from what it is compared with.")
+        )
+    elif ran.shape == other.shape and np.allclose(ran, other, rtol=ROUNDING, atol=0):
         same = goal.baseline == w.ran.step.settings.objective.baseline and goal.std == w.ran.step.settings.objective.std
-        if same:
+        if same and not given:
             yield tr("The advantages are the same: both compare with {baselines} and {scales}.").format(
                 baselines=BASELINES[goal.baseline].phrase, scales=DEVIATIONS[goal.std].phrase
             )
@@ -102,7 +109,13 @@ def _ratios(w: WhatIf, passed: int) -> Iterator[str]:
     if unmoved and not any(t.clipped.any() for t in terms):
         turned = {d.path for d in w.differences} & CLIPPING
         once = all(side.passes == 1 for side in w.sides)
-        if once:
+        if any(nearest for _, nearest in w.passes(passed)):
+            yield (
+                tr("Every ratio of this pass is still 1, so no clip can differ.")
+                if turned
+                else tr("Every ratio of this pass is still 1, so no clip can act.")
+            )
+        elif once:
             yield (
                 tr("One pass: every ratio is 1, so no clip can differ.")
                 if turned
@@ -126,7 +139,7 @@ def _ratios(w: WhatIf, passed: int) -> Iterator[str]:
 
 def _weights(w: WhatIf, passed: int) -> Iterator[str]:
     ran, other = (side.terms(nearest).weight for side, nearest in w.passes(passed))
-    if not np.allclose(ran, other, rtol=1e-12, atol=0):
+    if not np.allclose(ran, other, rtol=ROUNDING, atol=0):
         return
     here, there = (side.step.settings.objective.reduction for side in w.sides)
     lengths = w.ran.step.mask.sum(axis=-1)
@@ -146,34 +159,62 @@ def _kl(w: WhatIf, passed: int) -> Iterator[str]:
         return
     pulls = [side.gradient_parts(nearest)[1] for side, nearest in w.passes(passed)]
     kls = [side.terms(nearest).kl for side, nearest in w.passes(passed)]
-    if all(p is None or not p.any() for p in pulls) and all(k is None or not k.any() for k in kls):
+    known = [k for k in kls if k is not None]
+    if known and all(p is None or not p.any() for p in pulls) and not any(k.any() for k in known):
         yield tr("On these tokens the policy is still the reference: the KL is 0 and pulls on nothing.")
 
 
 def _pushes(w: WhatIf, passed: int) -> Iterator[str]:
-    ran, other = (side.gradient(nearest) for side, nearest in w.passes(passed))
+    claim = pushes_compared(w, passed)
+    if claim is None:
+        return
+    yield claim.words()
+    if isinstance(claim, TimesPush):
+        yield from _reached(w)
+
+
+def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
+    """How the pushes of a pass compare; None where there is nothing to say, or what acts is not recorded."""
+    pairs = w.passes(passed)
+    ran, other = (side.gradient(nearest) for side, nearest in pairs)
+    spread = any(side.through_distributions for side in w.sides)
+    wholes = [side.distribution_gradient(nearest) for side, nearest in pairs] if spread else [ran, other]
+    if wholes[0] is None or wholes[1] is None:
+        return None
     if not ran.any() and not other.any():
-        yield tr("No token is pushed in either.")
+        largest = max(float(np.abs(whole).max(initial=0.0)) for whole in wholes if whole is not None)
+        return NoPush(at_all=largest <= w.ran.precision * 1e-3)
+    size = float(np.abs(other).max())  # the pushes of tokens may cancel on the logits, to rounding of this size
+    if _is_times(ran, other, 1.0):
+        here, there = (float(side.terms(nearest).loss) for side, nearest in pairs)
+        whole = _is_times(wholes[0], wholes[1], 1.0, size)
+        return SamePush(whole=whole, loss=whole and math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12))
+    factor = _factor(ran, other)
+    if factor is None or f"{factor:.3g}" == "1" or not _is_times(wholes[0], wholes[1], factor, size):
+        return None
+    return TimesPush(ratio=factor)
+
+
+def _factor(ran: np.ndarray, other: np.ndarray) -> float | None:
+    """How many times as large every push is that points the same way; None where one does not."""
+    ratio = direction(ran, other).ratio
+    return ratio if ratio and _is_times(ran, other, ratio) else None
+
+
+def _is_times(ran: np.ndarray, other: np.ndarray, factor: float, size: float = 0.0) -> bool:
+    """Whether ``other`` is ``factor`` times ``ran``, entry by entry; ``size``: of what its entries are sums of."""
+    size = max(size, float(np.abs(other).max(initial=0.0)))
+    return bool(np.allclose(other, factor * ran, rtol=ALIKE, atol=ROUNDING * size))
+
+
+def _reached(w: WhatIf) -> Iterator[str]:
+    """What Adam, which divides by the size that gradients have had, makes of a factor; where both ends are known."""
+    if w.other.step.settings.optimizer.kind != "adam" or not (w.ran.complete and w.other.complete):
         return
-    here, there = (float(side.terms(nearest).loss) for side, nearest in w.passes(passed))
-    if np.allclose(ran, other, rtol=1e-9, atol=1e-15):
-        yield (
-            tr("The push on every token is the same.")
-            if math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12)
-            else tr("The push on every token is the same, though the loss is another number.")
-        )
-        return
-    turned = direction(ran, other)
-    if turned.cosine is None or turned.ratio is None or 1 - turned.cosine > ALIKE:
-        return
-    yield (
-        tr(
-            "Every push points the same way and is {ratio:.3g} times as large. Adam takes most of such a factor out "
-            "of the step."
-        )
-        if w.other.step.settings.optimizer.kind == "adam"
-        else tr("Every push points the same way and is {ratio:.3g} times as large.")
-    ).format(ratio=turned.ratio)
+    ran, other = (np.where(s.mask, s.logp[-1] - s.old_logp, 0.0) for s in (side.step for side in w.sides))
+    ratio = direction(ran, other).ratio
+    if ratio:
+        yield tr("Under Adam the whole update moves the sampled tokens {ratio:.3g} times as far.").format(ratio=ratio)
 
 
 def _ends(w: WhatIf, passed: int) -> Iterator[str]:

@@ -346,3 +346,28 @@ def test_without_a_baseline_it_is_the_reward_of_zero_that_pushes_nothing_not_its
     assert "No completion was paid anything" in found["dead_groups"].sentence
     for key in ("group:0", "dead_groups"):
         assert "stands out" not in found[key].sentence and "compared with" not in found[key].sentence
+
+
+@pytest.mark.parametrize(
+    ("switches", "pulls"),
+    [
+        ({"kl": "k1"}, False),
+        ({"kl": "k1", "kl_importance": True}, True),
+        ({"kl": "k2"}, True),
+        ({"kl": "k3"}, True),
+        ({"kl": "k1", "kl_in": "reward"}, True),
+    ],
+)
+def test_a_larger_beta_is_advised_only_where_the_kl_in_force_pulls_back(switches: dict[str, Any], pulls: bool) -> None:
+    at_zero = trained(Settings(objective=Objective(beta=0.0, **switches)), 2)
+    assert reasons(at_zero, 0)["kl"].sentence.endswith("A β above 0 would.") is pulls
+    far = dataclasses.replace(at_zero, ref_dist_logp=np.array([[0.0] + [-30.0] * 9]))
+    assert ("A larger β or" in reasons(far, 0)["kl"].sentence) is pulls
+
+
+def test_with_an_entropy_bonus_equal_rewards_are_not_said_to_push_nothing_at_all() -> None:
+    step = first_pass(DEAD, entropy_bonus=0.1, beta=0.0)
+    found = reasons(step, 0)
+    assert "gradient" not in found and recompute.token_gradient(step, 0)[0].any() is np.False_
+    assert "The entropy bonus still pulls" in found["group:0"].sentence
+    assert "The entropy bonus still pulls" in found["dead_groups"].sentence

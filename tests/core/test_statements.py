@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.advantages import gae
+from grpo_core.advantages import advantages, gae
 from grpo_core.config import PRESETS, Objective, Settings
 from grpo_core.config.presets import presets_of
 from grpo_core.experiments import by_hand
@@ -88,6 +89,33 @@ def test_times_the_ratio_k1_and_k3_get_the_gradient_of_the_kl_and_k2_loses_it(se
     assert right == {("k1", True), ("k2", False), ("k3", True)}
     said = glossary()["kl_importance"]["sentence"]
     assert "k1 and k3" in said and "spoils that of k2" in said
+    assert (
+        "for the exact KL, k2, and k1 or k3 times the ratio; for k1 and k3 alone"
+        in glossary()["kl_penalty"]["sentence"]
+    )
+
+
+def test_more_samples_buy_most_live_groups_near_one_half_and_near_0_and_1_it_takes_many_more() -> None:
+    def live(p: float, size: int) -> float:
+        return 1 - p**size - (1 - p) ** size
+
+    gains = {p: live(p, 4) - live(p, 2) for p in (0.5, 0.9, 0.99)}
+    assert gains[0.5] == pytest.approx(0.375) and gains[0.99] == pytest.approx(0.0195, abs=1e-3)
+    needed = [next(g for g in range(1, 1000) if live(p, g) >= 0.9) for p in (0.5, 0.8, 0.95, 0.99)]
+    assert needed == sorted(needed) and needed[-1] > 20 * needed[0]
+    said = resource("lessons/05-same-rewards.toml").read_text("utf-8")
+    assert "near p = 0 or 1 it takes many more of them" in said and "the more so the nearer" not in said
+
+
+def test_no_advantage_of_a_divided_group_is_in_the_thousands() -> None:
+    """(G − 1) / √G at most, and a group with one reward apart reaches it, however small its std is."""
+    for size in (2, 4, 8, 64):
+        for spread in (1.0, 1e-3, 1e-9):
+            rewards = np.array([[spread] + [0.0] * (size - 1)])
+            found = np.abs(advantages(Objective(std_epsilon=0.0), rewards)).max()
+            assert found == pytest.approx((size - 1) / math.sqrt(size), rel=1e-6)
+    symptoms = (Path(__file__).parents[2] / "docs" / "symptoms.md").read_text("utf-8")
+    assert "2.47 at G = 8" in symptoms and "a standard deviation of nearly 0" not in symptoms
 
 
 def test_with_the_kl_in_the_reward_it_is_k1_whatever_is_chosen() -> None:

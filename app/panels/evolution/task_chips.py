@@ -40,7 +40,7 @@ CHIPS = (
     Chip(text=tr("Gameable"), changes={"task.problem": "gameable", "task.difficulty": "mixed"},
          help=tr("Every “=” pays too: the reward can be had without being right.")),
     Chip(text=tr("Hopeless"), changes={"task.problem": "arithmetic", "task.difficulty": "hopeless"},
-         help=tr("Nothing is ever answered right: without a difference of rewards nothing is learned.")),
+         help=tr("Next to nothing is answered right: without a difference of rewards none is learned from.")),
     Chip(text=tr("Own…"), changes={"task.problem": "own"}, help=tr("Your own prompts and answers, from a file.")),
 )  # fmt: skip
 

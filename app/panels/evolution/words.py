@@ -6,6 +6,7 @@ from textwrap import shorten
 
 from app.panels.evolution.row_painter import RowsPicture
 from grpo_core.config import Settings
+from grpo_core.kl import ESTIMATORS
 from grpo_core.text import tr
 
 IN_WORDS = {
@@ -39,7 +40,12 @@ def what_to_watch(settings: Settings) -> str:
     if task.problem == "gameable":
         return tr("Every “=” pays {bonus:g}: watch it write more of them.").format(bonus=task.bonus)
     if task.difficulty == "hopeless":
-        return tr("It is asked what it cannot do: watch nothing change.")
+        acting = acts_without_answers(settings)
+        if not acting:
+            return tr("It is asked what it cannot do: while no answer is right, nothing changes.")
+        return tr("It is asked what it cannot do: only {what} can change it while no answer is right.").format(
+            what=_listed(acting)
+        )
     if settings.model.checkpoint == "shipped":
         return tr("It reads left to right: watch it learn precedence.")
     return tr("Watch each strip: hatched is wrong, filled is right.")
@@ -57,10 +63,35 @@ def why(settings: Settings) -> str:
             right=task.answer_weight
         )
     if task.difficulty == "hopeless":
-        return tr("All rewards of a group are equal, so every advantage is 0 and nothing is pushed.")
+        acting = acts_without_answers(settings)
+        if not acting:
+            return tr("While all rewards of a group are equal, every advantage is 0 and nothing is pushed.")
+        return tr("Wrong answers alone have equal rewards, which push nothing; {what} can.").format(
+            what=_listed(acting)
+        )
     if settings.model.checkpoint == "shipped":
         return tr("Its habit gives wrong answers where “*” comes after “+”. No prompt below is ever trained on.")
     return tr("No prompt below is ever trained on.")
+
+
+def acts_without_answers(settings: Settings) -> tuple[str, ...]:
+    """What may move the weights of a run in which no answer is right."""
+    goal, optimizer = settings.objective, settings.optimizer
+    k1 = goal.kl in ESTIMATORS and ESTIMATORS[goal.kl].pulls_nowhere  # it pushes every token, also at the reference
+    acting = (
+        (settings.language.working_weight != 0, tr("the reward of the working")),
+        (goal.entropy_bonus != 0, tr("the entropy bonus")),
+        (optimizer.weight_decay != 0, tr("the weight decay")),
+        (goal.beta != 0 and goal.kl_in == "loss" and k1, tr("the noise of k1")),
+    )
+    return tuple(name for true, name in acting if true and optimizer.learning_rate)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Names in a sentence."""
+    if len(names) == 1:
+        return names[0]
+    return tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
 
 
 def story(picture: RowsPicture) -> str:

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.panels.policy_words import normalized_words
 from app.plotting.numbers import shown, total
 from app.workspace import answers
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.place_shown import fork_of
 from app.workspace.step_view import StepView
+from grpo_core.bandit.gradient import needs_distributions
+from grpo_core.reasons.normalized import normalized
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -113,6 +116,10 @@ def _scored(view: StepView, step: Step, rows: np.ndarray) -> str:
     if not len(paid):
         return tr("Score: none of these answers was scored.")
     right = answers.right(step, view.origin)
+    if len(paid) < len(rows):
+        return tr("Score: {scored} of {count} answers get a reward; the mean is {mean}.").format(
+            scored=len(paid), count=len(rows), mean=shown(float(paid.mean()))
+        )
     if right is None:
         return tr("Score: every answer gets its reward; their mean is {mean}.").format(mean=shown(float(paid.mean())))
     return tr("Score: {right} of {count} are right; the mean of the rewards is {mean}.").format(
@@ -123,25 +130,29 @@ def _scored(view: StepView, step: Step, rows: np.ndarray) -> str:
 def _normalized(view: StepView, rows: np.ndarray) -> str:
     if view.advantage is None or view.advantage.ndim != 1:
         return tr("Normalize: rewards become advantages, token by token.")
-    gained = np.nan_to_num(view.advantage[rows])
-    if not gained.any():
-        return tr("Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing.")
-    return tr("Normalize: rewards become advantages, from {low} to {high}; their sum is {total}.").format(
-        low=shown(float(gained.min())), high=shown(float(gained.max())), total=shown(total(gained))
-    )
+    assert view.numbers is not None
+    gained = view.advantage[rows]
+    return normalized_words(normalized(view.numbers, rows, gained, total(gained[np.isfinite(gained)])))
 
 
 def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short: bool) -> str:
     if view.gradient is None or view.terms is None:
         return ""
     push, fork = -view.gradient[rows], fork_of(step, group)
+    if fork is not None and not push[:, fork].any():
+        fork = None  # nothing happens there: all tokens are counted
     clipped = int(view.terms.clipped[rows].sum())
     at = push if fork is None else push[:, fork]
     number = step.step if step.label is None else step.label
     counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": number}
     counted["count"] = len(rows) if fork is not None else int(step.mask[rows].sum())
     if not counted["up"] and not counted["down"]:
-        sentence = tr("Update {step:,}: nothing here is pushed.")
+        through_all = needs_distributions(view.objective)  # then tokens that were not sampled may be pushed
+        sentence = (
+            tr("Update {step:,}: the rewards push nothing here.")
+            if through_all
+            else tr("Update {step:,}: nothing here is pushed.")
+        )
     elif fork is None:
         sentence = tr("Update {step:,}: of {count} tokens, {up} are pushed up and {down} down.")
     elif short:

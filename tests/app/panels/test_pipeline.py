@@ -65,3 +65,25 @@ def test_another_run_with_another_objective_is_no_change(driver: Driver, panel: 
     assert not changes(panel)
     choose(driver, "Dr. GRPO")
     assert changes(panel), "nor is the first change of a run missed"
+
+
+def test_the_values_of_one_sample_add_up_to_its_part_of_the_sum_and_all_parts_to_the_loss(
+    driver: Driver, panel: PipelinePanel
+) -> None:
+    driver.program.workspace.editing.edit({"objective.beta": 0.5}, "beta")
+    driver.run(3)
+    view = driver.program.workspace.view.step
+    assert view.terms is not None and view.terms.kl is not None and view.terms.kl.any()
+    parts = []
+    for row in range(len(view.terms.kl)):
+        driver.program.workspace.select_token(row, 0)
+        driver.settle()
+        shown = {button.term.key: button.value.replace("−", "-") for button in panel.strip.buttons if button.value}
+        value = {key: float(text) for key, text in shown.items()}
+        surrogate = min(value["ratio"] * value["advantage"], value["clipped"] * value["advantage"])
+        parts.append(value["weight"] * (-surrogate + 0.5 * value["kl"]))
+        assert parts[-1] == pytest.approx(float((view.terms.weight * view.terms.token_loss)[row, 0]), abs=1e-3)
+        assert panel.which.text() == f"sample {row + 1}; L sums all"
+    assert sum(parts) == pytest.approx(value["loss"], abs=5e-3)
+    latex = "".join(button.term.latex for button in panel.strip.buttons)
+    assert latex.index(r"\sum") < latex.index(r"\mathrm{KL}") < latex.index(r"\bigr]"), "the KL stands inside the sum"

@@ -259,7 +259,7 @@ def test_the_sentence_names_what_moved_and_nothing_that_did_not(
     moved[list(change)] = list(change.values())
     rewards = np.zeros(len(what.names))
     sentence = stage_sentence(dataclasses.replace(what, now=what.old + moved, rewards=rewards))
-    assert sentence == f"Update{f', pass {passed + 1} of 4' if passed >= 0 else ' 1'}: {words}"
+    assert sentence == f"Update{f', by pass {passed + 1} of 4' if passed >= 0 else ' 1'}: {words}"
 
 
 def test_a_screen_reader_hears_the_stage(driver: Driver) -> None:

@@ -182,11 +182,11 @@ def test_the_formula_has_the_values_of_the_token_that_is_shown_while_nobody_has_
     driver.program.window.show_layout("Language model")
     inspector, strip = front(TOKEN_INSPECTOR), driver.program.window.panels.of(PIPELINE)
     assert driver.program.workspace.selection.row is None and inspector.group == 1, "the first group has no signal"
-    assert strip.which.text() == "values of sample 9, token 1"
+    assert strip.which.text() == "values of sample 9, token 1; L sums all"
     assert {button.value for button in strip.strip.buttons if button.term.key == "advantage"} != {"0.000"}
     driver.program.workspace.select_token(2, 1)
     driver.settle()
-    assert inspector.group == 0 and strip.which.text() == "values of sample 3, token 2"
+    assert inspector.group == 0 and strip.which.text() == "values of sample 3, token 2; L sums all"
 
 
 def test_the_panel_plays_the_film_by_the_cursor_alone_and_tells_each_stage(

@@ -51,5 +51,5 @@ def test_one_selection_for_all_panels(driver: Driver) -> None:
     table.selected.emit(4)
     driver.settle()
     assert driver.program.workspace.selection.row == 4
-    assert window.panels["pipeline"].which.text() == "values of sample 5"  # type: ignore[attr-defined]
+    assert window.panels["pipeline"].which.text() == "sample 5; L sums all"  # type: ignore[attr-defined]
     assert table.current_cell()[0] == 4

@@ -13,7 +13,15 @@ from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles, portions
 from grpo_core.experiments.expected import expected_step
 from grpo_core.experiments.gauge import MEASURES
-from grpo_core.experiments.sweep import ESTIMATORS, RIGHT_PULL, exponential_tilt, grid, has_optimum, tilt_measures
+from grpo_core.experiments.sweep import (
+    ESTIMATORS,
+    RIGHT_PULL,
+    exponential_tilt,
+    grid,
+    has_optimum,
+    resting_beta,
+    tilt_measures,
+)
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 
@@ -108,7 +116,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("baseline", ["none", "leave_one_out"])
+@pytest.mark.parametrize("baseline", ["none", "leave_one_out", "group_mean", "batch_mean"])
 @pytest.mark.parametrize("how", [*RIGHT, "in the reward"])
 def test_at_the_optimum_of_theory_the_expected_step_is_zero(how: str, baseline: str) -> None:
     """Enumerated over every group: where it is said to arrive, nothing moves on average; elsewhere something does."""
@@ -119,9 +127,25 @@ def test_at_the_optimum_of_theory_the_expected_step_is_zero(how: str, baseline: 
         "objective.baseline": baseline, **changes,
     })  # fmt: skip
     assert has_optimum(settings)
-    best = np.log(exponential_tilt(settings, 0.5)[0])
+    best = np.log(exponential_tilt(settings, resting_beta(settings))[0])
     assert np.abs(expected_step(settings, best)).max() < 1e-12
     assert np.abs(expected_step(settings, np.zeros(3))).max() > 0.01
+
+
+def test_a_mean_that_holds_the_sample_itself_rests_at_a_weaker_tilt() -> None:
+    """π_ref exp(R (G − 1) / (G β)) with the KL in the loss; π_ref exp(R / β) with it in the reward."""
+    group = Settings().replace({
+        "task.landscape": "custom", "task.actions": 3, "task.custom": (0.1, 0.9, 0.4), "learner.group_size": 4,
+        "objective.surrogate": "log_prob", "objective.std": "none", "objective.beta": 0.5, "learner.mu": 1,
+        "objective.baseline": "group_mean", "objective.kl": "exact",
+    })  # fmt: skip
+    best = np.exp(np.array([0.1, 0.9, 0.4]) * (4 - 1) / (4 * 0.5))
+    assert np.abs(expected_step(group, np.log(best))).max() < 1e-15
+    assert exponential_tilt(group, resting_beta(group))[0] == pytest.approx(best / best.sum(), abs=1e-15)
+    assert resting_beta(group.replace({"objective.kl_in": "reward"})) == 0.5
+    alone = group.replace({"learner.group_size": 1})
+    assert has_optimum(alone) and exponential_tilt(alone, resting_beta(alone))[0] == pytest.approx(1 / 3)
+    assert not has_optimum(alone.replace({"objective.kl_in": "reward"})), "then nothing moves at all"
 
 
 def test_a_critic_leaves_the_kl_in_the_reward_out_so_theory_has_no_optimum() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from grpo_core import recompute
+from grpo_core import kl, recompute
 from grpo_core.config import PRESETS, Settings
 from grpo_core.lm import passes
 from grpo_core.lm.scoring import Scores
@@ -151,3 +151,30 @@ def test_clipped_tokens_really_get_no_push(seen: Seen) -> None:
     assert gradient is not None
     live = step.mask & (recompute.advantage(step) != 0)[:, None] & ~clipped
     assert (gradient.numpy()[clipped] == 0).all() and (gradient.numpy()[live] != 0).all()
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_a_dead_batch_at_the_reference_moves_no_weight_under_the_exact_kl(optimizer: str) -> None:
+    settings = small(
+        optimizer__kind=optimizer, optimizer__weight_decay=0.0, objective__kl="exact", objective__beta=1.0,
+        task__difficulty="hopeless", learner__mu=2, seed=1,
+    )  # fmt: skip
+    going = run(settings)
+    for _ in range(3):
+        step = next(going)
+        assert not recompute.advantage(step).any(), "a batch with a signal shows nothing here"
+        assert step.measurements["grad_norm"] == 0.0
+        assert step.dist_logp is not None and np.array_equal(step.dist_logp[-1], step.dist_logp[0])
+
+
+def test_the_exact_kl_of_torch_has_the_value_and_the_gradient_of_its_formula() -> None:
+    numbers = torch.Generator().manual_seed(0)
+    logits = torch.randn(5, 7, generator=numbers, dtype=torch.float64, requires_grad=True)
+    reference = torch.log_softmax(torch.randn(5, 7, generator=numbers, dtype=torch.float64), dim=-1)
+    weight = torch.rand(5, generator=numbers, dtype=torch.float64)
+    slopes = []
+    for formula in (passes._exact_kl, kl.exact):
+        value = formula(torch.log_softmax(logits, dim=-1), reference)
+        slopes.append(torch.autograd.grad((weight * value).sum(), logits)[0])
+        assert torch.equal(value, kl.exact(torch.log_softmax(logits, dim=-1), reference))
+    assert torch.allclose(slopes[0], slopes[1], rtol=0, atol=1e-15)

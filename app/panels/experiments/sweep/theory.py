@@ -11,7 +11,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.sweep import has_optimum, tilt_measures
+from grpo_core.experiments.sweep import compared_together, has_optimum, resting_beta, tilt_measures
 from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
@@ -37,7 +37,7 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
         except SettingsError:
             continue
         if has_optimum(settings):
-            best = tilt_measures(settings, settings.objective.beta)
+            best = tilt_measures(settings, resting_beta(settings))
             optima.append((float(x), best["kl"], best["reward"]))
     columns = np.array(optima, dtype=float).reshape(-1, 3).T
     return dict(zip(("place", "kl", "reward"), columns, strict=True))
@@ -56,7 +56,6 @@ def why_none(settings: Settings) -> str:
             else tr("No exact optimum: GRPO divides by the std."),
         ),
         (not plain, tr("No exact optimum: it is drawn for plain REINFORCE only.")),
-        (bool(BASELINES[goal.baseline].mean), tr("No exact optimum: the baseline holds the sample itself.")),
         (bool(goal.entropy_bonus), tr("No exact optimum: the entropy bonus pulls as well.")),
         (learner.resample_dead, tr("No exact optimum: groups that are drawn again are no fair sample.")),
         (bool(settings.optimizer.weight_decay), tr("No exact optimum: the weight decay pulls as well.")),
@@ -64,6 +63,10 @@ def why_none(settings: Settings) -> str:
         (
             goal.kl_in == "reward" and BASELINES[goal.baseline].from_critic,
             tr("No exact optimum: a critic's advantage leaves out the KL in the reward."),
+        ),
+        (
+            goal.kl_in == "reward" and bool(BASELINES[goal.baseline].mean) and compared_together(settings) == 1,
+            tr("No exact optimum: one completion compared with itself has no advantage."),
         ),
     )
     why = next((reason for true, reason in reasons if true), "")

@@ -12,7 +12,7 @@ from app.plotting.numbers import shown
 from app.workspace.view import View
 from grpo_core.config import Settings, described_at
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.sweep import has_optimum, tilt_measures
+from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import tr
 
 LANGUAGE = tr(
@@ -49,7 +49,7 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
         lost = tr("{diverged} of {of} runs diverged; their KL counts as infinite, their reward as the least there is.")
         text = f"{text} {lost.format(diverged=int(runs.diverged.sum()), of=len(runs.seeds))}"
     if has_optimum(runs.settings):
-        best = tilt_measures(runs.settings, runs.settings.objective.beta)
+        best = tilt_measures(runs.settings, resting_beta(runs.settings))
         optimum = tr(
             "Exact optimum: KL {best}, reward {best2}; after {updates:,} updates the median KL is {gap} nats from it."
         )

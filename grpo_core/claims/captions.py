@@ -1,0 +1,161 @@
+"""Claims of a film's captions: what the rewards of some draws became, and which probabilities have moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.baselines import BASELINES
+from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.numbers import MINUS, written
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+MOVED = 1e-3
+"""A probability that moves by less is not named among those that rise or fall."""
+ALIKE = 1e-12
+"""Largest difference of equal rewards, relative to the largest above 1."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawn:
+    """Some draws of an update, as they were recorded.
+
+    Attributes:
+        step: the update.
+        rows: the completion of each draw, (n,).
+        tokens: its token, (n,); None where whole completions are meant.
+    """
+
+    step: Step
+    rows: np.ndarray
+    tokens: np.ndarray | None = None
+
+    @property
+    def advantages(self) -> np.ndarray:
+        """Of the draws whose advantage is known, (m,)."""
+        every = recompute.advantage(self.step)
+        gained = every[self.rows] if every.ndim == 1 or self.tokens is None else every[self.rows, self.tokens]
+        return np.asarray(gained[np.isfinite(gained)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranged(Claim[Drawn]):
+    """The advantages run from ``low`` to ``high``; ``total``: their sum, where it is said."""
+
+    low: float
+    high: float
+    total: float | None = None
+
+    def check(self, data: Drawn) -> bool:
+        found = data.advantages
+        if not len(found) or not (agrees(self.low, found.min()) and agrees(self.high, found.max())):
+            return False
+        return self.low < self.high and (self.total is None or agrees(self.total, float(found.sum())))
+
+    def words(self) -> str:
+        if self.total is None:
+            low, high = _apart(self.low, self.high)
+            return tr("Normalize: rewards become advantages, from {low} to {high}.").format(low=low, high=high)
+        low, high, total = _apart(self.low, self.high, self.total)
+        return tr("Normalize: rewards become advantages, from {low} to {high}; their sum is {total}.").format(
+            low=low, high=high, total=total
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllAlike(Claim[Drawn]):
+    """Every advantage is ``value``, which is not 0."""
+
+    value: float
+
+    def check(self, data: Drawn) -> bool:
+        found = data.advantages
+        return len(found) > 0 and self.value != 0 and all(agrees(self.value, float(one)) for one in found)
+
+    def words(self) -> str:
+        return tr("Normalize: every advantage here is {low}.").format(low=_apart(self.value)[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silent(Claim[Drawn]):
+    """Every advantage is 0; ``equal``: because all rewards that are compared are equal, of two draws or more."""
+
+    equal: bool
+
+    def check(self, data: Drawn) -> bool:
+        found = data.advantages
+        return len(found) > 0 and not found.any() and self.equal == _equal(data)
+
+    def words(self) -> str:
+        if self.equal:
+            return tr("Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing.")
+        return tr("Normalize: every advantage here is 0, so the rewards push nothing here.")
+
+
+def _apart(*values: float) -> tuple[str, ...]:
+    """Numbers as in :func:`written`, or with an exponent where nine decimals do not tell them apart or from 0."""
+    same = [next(first for first in values if math.isclose(first, value, rel_tol=ALIKE)) for value in values]
+    texts = written(*same)
+    alike = len({float(text.replace(MINUS, "-")) for text in texts} | {0.0}) < len({*same, 0.0})
+    return tuple(f"{value:.2e}".replace("-", MINUS) if value else "0" for value in same) if alike else texts
+
+
+def _equal(data: Drawn) -> bool:
+    """Whether the draws' rewards, and all that each is compared with, are known and equal; by groups alone."""
+    step = data.step
+    if not BASELINES[step.settings.objective.baseline].within_group or step.advantage is not None:
+        return False
+    every = recompute.compared(step)[np.unique(step.group[data.rows])]  # (P, n)
+    spreads = [np.ptp(own) if len(own := row[~np.isnan(row)]) else 0.0 for row in every]
+    paid = step.rewards[data.rows]
+    alike = len(np.unique(data.rows)) > 1 and bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
+    return alike and all(s <= ALIKE * max(1.0, float(np.nanmax(np.abs(every)))) for s in spreads)
+
+
+Change = np.ndarray
+"""By how much each probability has moved, (A,)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved(Claim[Change]):
+    """The entries ``up`` have risen by a thousandth or more, those that rose most, and ``down`` have fallen.
+
+    ``others``: every entry that is not named has moved the other way than those that are, which all move one way.
+    """
+
+    names: tuple[str, ...]
+    up: tuple[int, ...]
+    down: tuple[int, ...]
+    others: bool = False
+
+    def check(self, data: Change) -> bool:
+        if (self.up, self.down) != (most_moved(data), most_moved(-data)):
+            return False
+        rest = np.delete(data, [*self.up, *self.down])
+        return self.others == (bool(self.up) != bool(self.down) and bool((rest < 0 if self.up else rest > 0).all()))
+
+    def words(self) -> str:
+        """A clause, to come after which update it is."""
+        up, down = (", ".join(self.names[n] for n in places) for places in (self.up, self.down))
+        if up and down:
+            return tr("more probability for {up}, less for {down}").format(up=up, down=down)
+        if up and self.others:
+            return tr("more probability for {up}, a little less for the others").format(up=up)
+        if up:
+            return tr("more probability for {up}").format(up=up)
+        if down and self.others:
+            return tr("less probability for {down}, a little more for the others").format(down=down)
+        if down:
+            return tr("less probability for {down}").format(down=down)
+        return tr("no probability moves by a thousandth")
+
+
+def most_moved(change: np.ndarray, most: int = 3) -> tuple[int, ...]:
+    """The entries that rise most and by :data:`MOVED` or more, the first one most."""
+    order: Sequence[int] = np.argsort(-change, kind="stable")[:most].tolist()
+    return tuple(n for n in order if change[n] >= MOVED)

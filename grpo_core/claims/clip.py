@@ -1,0 +1,102 @@
+"""Claims on a clip that acts on no token: which range would, or that none could. The data are the recorded update."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.claims.claim import Claim
+from grpo_core.record import Step
+from grpo_core.surrogates import SURROGATES, Ratio
+from grpo_core.text import tr
+
+JUST, FARTHER = 1e-6, 0.015
+"""By how much of its distance from 1 a bound is moved to leave a ratio out, and to be sure of not reaching it: a bound
+has three digits of that distance."""
+NEXT_TO_ONE = 1e-12
+"""Distance from 1 below which a ratio counts as 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WouldAct(Claim[Step]):
+    """In pass ``passed`` (0 = the first) the clip acts on nothing, but would if its range ended below ``high``, or
+    began above ``low``; None where no such end would do. A ``cap`` cuts a weight and has one end only."""
+
+    passed: int
+    high: float | None = None
+    low: float | None = None
+    cap: bool = False
+
+    def check(self, data: Step) -> bool:
+        if _acts(data, self.passed) or (self.high is None and self.low is None):
+            return False
+        return self._end(data, "high") and (self.cap or self._end(data, "low"))
+
+    def _end(self, data: Step, end: str) -> bool:
+        """Whether a range just beyond the bound at ``end`` acts and one a little farther does not; without a bound,
+        that none acts however narrow it is."""
+        bound = self.high if end == "high" else self.low
+        if bound is None:
+            return not _acts(data, self.passed, **{end: 1.0 + NEXT_TO_ONE * (1 if end == "high" else -1)})
+        away = max(abs(bound - 1), JUST)
+        inside = bound - JUST * away if end == "high" else bound + JUST * away
+        outside = bound + FARTHER * away if end == "high" else bound - FARTHER * away
+        return _acts(data, self.passed, **{end: inside}) and not _acts(data, self.passed, **{end: outside})
+
+    def words(self) -> str:
+        high, low = (None if bound is None else f"{bound:.12g}" for bound in (self.high, self.low))
+        if self.cap:
+            return tr("A cap below {high} would act.").format(high=high)
+        if high and low:
+            return tr("A range that ended below {high}, or began above {low}, would make the clip act.").format(
+                high=high, low=low
+            )
+        if high:
+            return tr("A range that ended below {high} would make the clip act.").format(high=high)
+        return tr("A range that began above {low} would make the clip act.").format(low=low)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NothingToStop(Claim[Step]):
+    """Every advantage of the update is 0."""
+
+    def check(self, data: Step) -> bool:
+        return not recompute.advantage(data)[data.mask.any(axis=-1)].any()
+
+    def words(self) -> str:
+        return tr("Every advantage is 0: there is no push to stop.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoRange(Claim[Step]):
+    """There is an advantage, but no range however narrow would make the clip of pass ``passed`` act."""
+
+    passed: int
+
+    def check(self, data: Step) -> bool:
+        clip = SURROGATES[data.settings.objective.surrogate].clip
+        highest = 0.0 if clip is not None and clip.cuts_weight else 1.0 + NEXT_TO_ONE
+        ends: tuple[dict[str, float], ...] = ({}, {"high": highest}, {"low": 1.0 - NEXT_TO_ONE})
+        silent = NothingToStop().check(data)
+        return not silent and not any(_acts(data, self.passed, **end) for end in ends)
+
+    def words(self) -> str:
+        return tr("No push has carried a ratio its own way: no range would make the clip act.")
+
+
+def _acts(step: Step, passed: int, *, high: float | None = None, low: float | None = None) -> bool:
+    """Whether the clip acts on a token of the pass, with its range ending at ``high`` or beginning at ``low``."""
+    objective = step.settings.objective
+    surrogate = SURROGATES[objective.surrogate]
+    assert surrogate.clip is not None
+    logs, caps = surrogate.ratio is Ratio.OWN, surrogate.clip.cuts_weight  # what the fields of the range mean
+    if high is not None:
+        end = high if caps else math.log(high) if logs else high - 1
+        objective = objective.replace(clip_high=max(end, 0.0))
+    if low is not None:
+        objective = objective.replace(clip_low=max(-math.log(low) if logs else 1 - low, 0.0))
+    clipped = recompute.terms(step, passed, objective).clipped
+    return bool(np.any(clipped & recompute.used(step, passed)))

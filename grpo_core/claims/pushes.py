@@ -1,0 +1,141 @@
+"""Claims on the pushes of two updates, one that ran and one under other settings. The data are the two records.
+
+Where a loss depends on more than the sampled tokens, the pushes are checked on the logits too, from the recorded
+distributions: a token's g reaches them as g (1[a] − π), an exact KL as W β π (log π − log π_ref − KL), and an entropy
+bonus c as W c π (log π + H).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.claims.claim import Claim
+from grpo_core.kl import EXACT
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+SAME, RESIDUE = 1e-8, 1e-11
+"""Relative difference of numbers that are the same, and what rounding leaves of them where they cancel."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pair:
+    """Two records of one batch, and the pass of each that is compared, from 0."""
+
+    ran: Step
+    other: Step
+    passes: tuple[int, int]
+
+    @property
+    def tokens(self) -> tuple[np.ndarray, np.ndarray]:
+        """d loss / d log π of both, (B, T) each."""
+        return _on_tokens(self.ran, self.passes[0]), _on_tokens(self.other, self.passes[1])
+
+    @property
+    def logits(self) -> tuple[np.ndarray, np.ndarray]:
+        """d loss / d logits of both, (C, A) each, where a loss depends on whole distributions; else :attr:`tokens`."""
+        if not (_spreads(self.ran) or _spreads(self.other)):
+            return self.tokens
+        return _on_logits(self.ran, self.passes[0]), _on_logits(self.other, self.passes[1])
+
+    @property
+    def losses(self) -> tuple[float, float]:
+        """The losses of the two passes."""
+        ran, other = (recompute.terms(s, p).loss for s, p in zip((self.ran, self.other), self.passes, strict=True))
+        return float(ran), float(other)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoPush(Claim[Pair]):
+    """No sampled token is pushed in either; ``at_all``: nor any other, else something acts on whole distributions."""
+
+    at_all: bool
+
+    def check(self, data: Pair) -> bool:
+        still = not any(x.any() for x in data.tokens)
+        return still and self.at_all == all(np.abs(x).max(initial=0.0) <= RESIDUE for x in data.logits)
+
+    def words(self) -> str:
+        if self.at_all:
+            return tr("No token is pushed in either.")
+        return tr("No sampled token is pushed on its own in either; what acts goes through whole distributions.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamePush(Claim[Pair]):
+    """The push on every sampled token is the same; ``whole``: so is what acts through whole distributions; ``loss``:
+    and then the loss too, of which nothing is said otherwise."""
+
+    whole: bool
+    loss: bool = False
+
+    def check(self, data: Pair) -> bool:
+        (a, b), tokens = data.losses, data.tokens
+        if not tokens[1].any() or not _times(*tokens, 1.0, _size(data)):
+            return False
+        loss = abs(a - b) <= SAME * max(abs(a), abs(b)) + RESIDUE
+        return self.whole == _times(*data.logits, 1.0, _size(data)) and (not self.whole or self.loss == loss)
+
+    def words(self) -> str:
+        if not self.whole:
+            return tr("The push on every sampled token is the same, but not what acts through whole distributions.")
+        if self.loss:
+            return tr("The push on every token is the same.")
+        return tr("The push on every token is the same, though the loss is another number.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimesPush(Claim[Pair]):
+    """Every push points the same way and is ``ratio`` times as large, on tokens and through whole distributions."""
+
+    ratio: float
+
+    def check(self, data: Pair) -> bool:
+        (ran, other), size = data.tokens, _size(data)
+        if not other.any() or self.ratio <= 0 or _times(ran, other, 1.0, size):
+            return False
+        return _times(ran, other, self.ratio, size) and _times(*data.logits, self.ratio, size)
+
+    def words(self) -> str:
+        return tr("Every push points the same way and is {ratio:.3g} times as large.").format(ratio=self.ratio)
+
+
+def _size(data: Pair) -> float:
+    """What is rounding where the pushes of tokens cancel on the logits."""
+    return RESIDUE * float(np.abs(data.tokens[1]).max(initial=0.0))
+
+
+def _times(ran: np.ndarray, other: np.ndarray, ratio: float, residue: float) -> bool:
+    return bool(np.allclose(other, ratio * ran, rtol=SAME, atol=residue))
+
+
+def _spreads(step: Step) -> bool:
+    """Whether the loss depends on more of the policy than log π of the sampled tokens."""
+    o = step.settings.objective
+    return bool(o.entropy_bonus) or (o.kl == EXACT and o.kl_in == "loss" and bool(o.beta))
+
+
+def _on_tokens(step: Step, passed: int) -> np.ndarray:
+    push, pull = recompute.token_gradient(step, passed)
+    return push if pull is None else push + pull
+
+
+def _on_logits(step: Step, passed: int) -> np.ndarray:
+    """d loss / d logits (C, A), token by token."""
+    logp, o = step.distribution(passed), step.settings.objective
+    assert logp is not None and step.context is not None
+    terms, tokens = recompute.terms(step, passed), _on_tokens(step, passed)
+    policy, result = np.exp(logp), np.zeros(logp.shape)
+    for i, t in np.argwhere(step.mask):
+        c, w = int(step.context[i, t]), float(terms.weight[i, t])
+        result[c] -= tokens[i, t] * policy[c]
+        result[c, step.tokens[i, t]] += tokens[i, t]
+        result[c] += w * o.entropy_bonus * policy[c] * (logp[c] - policy[c] @ logp[c])
+        if o.kl == EXACT and o.kl_in == "loss" and o.beta and step.ref_dist_logp is not None:
+            away = logp[c] - step.ref_dist_logp[c]
+            ratio = float(terms.ratio[i, t]) if o.kl_importance else 1.0
+            result[c] += w * o.beta * ratio * policy[c] * (away - policy[c] @ away)
+    return result / step.settings.learner.temperature

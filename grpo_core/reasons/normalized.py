@@ -1,0 +1,32 @@
+"""Which claim a caption makes of what the rewards became."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grpo_core.advantages import equal_rewards
+from grpo_core.baselines import BASELINES
+from grpo_core.claims.captions import AllAlike, Drawn, Ranged, Silent
+from grpo_core.claims.claim import Claim
+from grpo_core.evaluated_step import EvaluatedStep
+
+
+def normalized(
+    n: EvaluatedStep, rows: np.ndarray, gained: np.ndarray, total: float | None = None
+) -> Claim[Drawn] | None:
+    """What is to be said of the advantages ``gained`` (n,) of draws in the completions ``rows`` (n,).
+
+    ``total``: their sum, to be said too where they differ. None where no advantage is known.
+    """
+    known = gained[np.isfinite(gained)]
+    if not len(known):
+        return None
+    low, high = float(known.min()), float(known.max())
+    if low == high == 0:
+        paid, groups = n.step.rewards[rows], np.unique(n.step.group[rows])
+        compared = BASELINES[n.objective.baseline].within_group and n.step.advantage is None
+        alike = len(np.unique(rows)) > 1 and not np.isnan(paid).any() and bool(equal_rewards(paid[None])[0])
+        return Silent(equal=bool(compared and alike and n.dead[groups].all()))
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        return AllAlike(value=low)
+    return Ranged(low=low, high=high, total=total)

@@ -1,0 +1,59 @@
+"""What is said of a task before its first update holds for the updates that follow."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.panels.evolution.words import acts_without_answers, what_to_watch, why
+from grpo_core.config import language_settings
+from grpo_core.learners import learner
+
+QUIET: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "k3": {"objective.kl": "k3", "objective.beta": 0.5},
+    "exact": {"objective.kl": "exact", "objective.beta": 0.5},
+    "k1 in the reward": {"objective.kl": "k1", "objective.kl_in": "reward", "objective.beta": 0.5},
+    "no baseline": {"objective.baseline": "none", "objective.std": "none"},
+    "a rate of 0": {"objective.entropy_bonus": 0.1, "optimizer.learning_rate": 0.0},
+}
+MOVED: dict[str, dict[str, Any]] = {
+    "the entropy bonus": {"objective.entropy_bonus": 0.1},
+    "the weight decay": {"optimizer.weight_decay": 0.1},
+    "the noise of k1": {"objective.kl": "k1", "objective.beta": 0.5},
+    "the reward of the working": {"task.working_weight": 1.0, "learner.temperature": 1.6},
+}
+
+
+def hopeless(changes: dict[str, Any]) -> tuple[str, bool]:
+    """What is said of a run that never answers right, and whether three updates move its policy."""
+    base = {"task.difficulty": "hopeless", "task.prompts": 2, "learner.group_size": 4, "task.held_out": 2}
+    settings = language_settings().replace({**base, "task.accuracy_every": 1000, **changes})
+    moved = False
+    for step in islice(learner(settings), 3):
+        assert step.reward_parts is not None and not step.reward_parts[:, 0].any(), "no answer is right"
+        assert step.dist_logp is not None
+        moved |= not np.array_equal(step.dist_logp[0], step.dist_logp[-1])
+    return f"{what_to_watch(settings)} {why(settings)}", moved
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_a_hopeless_task_is_said_to_change_nothing_where_nothing_changes(name: str) -> None:
+    pytest.importorskip("torch")
+    said, moved = hopeless(QUIET[name])
+    assert not moved and "while no answer is right, nothing changes" in said and "nothing is pushed" in said
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_what_moves_a_hopeless_run_all_the_same_is_named(name: str) -> None:
+    pytest.importorskip("torch")
+    said, moved = hopeless(MOVED[name])
+    assert moved and name in said and "nothing changes" not in said
+
+
+def test_several_causes_are_listed() -> None:
+    settings = language_settings().replace({"objective.entropy_bonus": 0.1, "optimizer.weight_decay": 0.1})
+    assert len(acts_without_answers(settings)) == 2
