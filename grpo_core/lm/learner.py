@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import torch
 
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.batches import Drawn, draw, likeliest, measured
-from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.clock import Clock
 from grpo_core.lm.drawing import Drawing
+from grpo_core.lm.engines import MakePolicy, character_policy
 from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.rewards import PromptSource
@@ -58,7 +58,6 @@ class PolicyLearner(Generic[PolicyT]):
         self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None, group=group)
         self._settings = history[-1].settings if history else settings
         self._step = 0
-        torch.set_num_threads(self._settings.model.threads)
         self._source = PromptSource(self._settings.language, self._settings.model.longest_text)
         self.policy = make_policy(self._settings)
         self.drift = 0.0
@@ -89,15 +88,14 @@ class PolicyLearner(Generic[PolicyT]):
             step = self._update(self._settings, self._step + 1)
         except BaseException as error:
             self.policy.put_back(before)
-            if isinstance(error, torch.OutOfMemoryError):
-                torch.cuda.empty_cache()
+            if self.policy.out_of_memory(error):
                 raise GrpoError(_too_large(self._settings, self._step)) from None
             raise
         self._step, self._keep_next = step.step, False
         return step
 
     def _update(self, settings: Settings, number: int) -> Step:
-        clock, policy = Clock(self.policy.device), self.policy
+        clock, policy = Clock(self.policy.synchronize), self.policy
         drawing = Drawing(settings.learner.group_size)
         self._progress.begin(number, drawing.written)
         with self._autocast():
@@ -232,21 +230,20 @@ class PolicyLearner(Generic[PolicyT]):
         if self._cancelled():
             raise Cancelled(tr("The run was interrupted and stands at update {step}.").format(step=self._step))
 
-    def _autocast(self) -> torch.autocast:
-        wanted = self._settings.model.precision == "bfloat16"
-        return torch.autocast(self.policy.device.type, dtype=torch.bfloat16, enabled=wanted)
+    def _autocast(self) -> AbstractContextManager[object]:
+        return self.policy.computing(self._settings)
 
 
-class LanguageLearner(PolicyLearner[CharacterPolicy]):
-    """One run of the character transformer that comes with the program; the arguments are those of its base."""
+class LanguageLearner(PolicyLearner[Any]):
+    """One run of the character transformer that comes with the program, in whichever engine; the arguments are those
+    of its base."""
 
     def __init__(
         self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool],
         progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
+        make_policy: MakePolicy = character_policy,
     ) -> None:  # fmt: skip
-        super().__init__(
-            CharacterPolicy, settings, history=history, cancelled=cancelled, progress=progress, group=group
-        )
+        super().__init__(make_policy, settings, history=history, cancelled=cancelled, progress=progress, group=group)
 
 
 def _draft(

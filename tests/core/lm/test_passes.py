@@ -11,8 +11,8 @@ import torch
 
 from grpo_core import recompute
 from grpo_core.config import PRESETS, Settings
-from grpo_core.lm import passes
-from grpo_core.lm.scoring import Scores
+from grpo_core.lm.character_policy import CharacterPolicy
+from grpo_core.lm.passes import Loss
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from tests.core.lm.test_learner import run, small
@@ -41,16 +41,15 @@ class Seen:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Filled by the passes that follow, which run as ever."""
-    held, loss_of = Seen(), passes._loss
+    held, backward = Seen(), CharacterPolicy.backward
 
-    def watched(objective: Any, now: Scores, *rest: Any) -> torch.Tensor:
-        now.logp.retain_grad()
-        loss = loss_of(objective, now, *rest)
-        held.losses.append(float(loss.detach()))
-        held.logp.append(now.logp)
-        return loss
+    def watched(policy: CharacterPolicy, place: Any, temperature: float, loss: Loss) -> None:
+        loss.now.logp.retain_grad()
+        held.losses.append(float(loss.terms.loss.detach()))
+        held.logp.append(loss.now.logp)
+        backward(policy, place, temperature, loss)
 
-    monkeypatch.setattr(passes, "_loss", watched)
+    monkeypatch.setattr(CharacterPolicy, "backward", watched)
     return held
 
 

@@ -1,0 +1,59 @@
+"""What computes the character transformer: torch where it is installed, else NumPy, which every copy has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from grpo_core.config import Settings
+from grpo_core.lm.interface import LanguagePolicy, Scores
+
+CharacterPolicy = LanguagePolicy[Any, Scores]
+MakePolicy = Callable[[Settings], CharacterPolicy]
+
+
+def torch_policy(settings: Settings) -> CharacterPolicy:
+    """The model in torch.
+
+    Raises:
+        ImportError: torch is not installed, or cannot be loaded.
+        SettingsError: the settings ask for something that is not there.
+    """
+    from grpo_core.lm.character_policy import CharacterPolicy as TorchPolicy
+
+    return TorchPolicy(settings)
+
+
+def numpy_policy(settings: Settings) -> CharacterPolicy:
+    """The model in NumPy.
+
+    Raises:
+        SettingsError: the settings ask for something that NumPy cannot do.
+    """
+    from grpo_core.lm.numpy_engine.policy import NumpyPolicy
+
+    return NumpyPolicy(settings)
+
+
+ENGINES: Mapping[str, MakePolicy] = {"torch": torch_policy, "NumPy": numpy_policy}
+"""Name -> what makes a policy."""
+
+
+@cache
+def present_engine() -> str:
+    """The engine of a model that begins here, a key of :data:`ENGINES`. Imports torch where it is installed."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        return "NumPy"
+    return "torch"
+
+
+def character_policy(settings: Settings) -> CharacterPolicy:
+    """The program's own model at its start, its reference and its optimizer.
+
+    Raises:
+        SettingsError: the settings ask for something that is not there.
+    """
+    return ENGINES[present_engine()](settings)
