@@ -8,6 +8,7 @@ from typing import Any
 
 from grpo_core.config import Settings
 from grpo_core.lm.interface import LanguagePolicy, Scores
+from grpo_core.lm.recorded_engine import NUMPY, TORCH
 
 CharacterPolicy = LanguagePolicy[Any, Scores]
 MakePolicy = Callable[[Settings], CharacterPolicy]
@@ -36,7 +37,7 @@ def numpy_policy(settings: Settings) -> CharacterPolicy:
     return NumpyPolicy(settings)
 
 
-ENGINES: Mapping[str, MakePolicy] = {"torch": torch_policy, "NumPy": numpy_policy}
+ENGINES: Mapping[str, MakePolicy] = {TORCH: torch_policy, NUMPY: numpy_policy}
 """Name -> what makes a policy."""
 
 
@@ -45,9 +46,9 @@ def present_engine() -> str:
     """The engine of a model that begins here, a key of :data:`ENGINES`. Imports torch where it is installed."""
     try:
         import torch  # noqa: F401
-    except ImportError:
-        return "NumPy"
-    return "torch"
+    except (ImportError, OSError):  # the latter of a library that lacks another
+        return NUMPY
+    return TORCH
 
 
 def character_policy(settings: Settings) -> CharacterPolicy:

@@ -18,6 +18,7 @@ from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.engines import MakePolicy, character_policy
 from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
 from grpo_core.lm.passes import array_of, require_finite
+from grpo_core.lm.recorded_engine import engine_of, marks
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.progress import Phase, Progress, UpdateProgress, unreported
 from grpo_core.record import Step
@@ -43,6 +44,7 @@ class PolicyLearner(Generic[PolicyT]):
         policy: the model, its reference and the optimizer's memory.
         drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
             and with the versions that recorded them.
+        recorded_by: the engine that made the last of the recorded updates; this one's own where there is none.
 
     Raises:
         SettingsError: the settings ask for something that is not there, or a structural one differs.
@@ -61,6 +63,7 @@ class PolicyLearner(Generic[PolicyT]):
         self._source = PromptSource(self._settings.language, self._settings.model.longest_text)
         self.policy = make_policy(self._settings)
         self.drift = 0.0
+        self.recorded_by = engine_of(history[-1]) if history else self.policy.engine
         for step in history:
             self._replay(step)
         self._keep_next = bool(history) and not holds_weights(history[-1])
@@ -117,7 +120,7 @@ class PolicyLearner(Generic[PolicyT]):
             after = self._scored_after(settings, batch, done.scores[0], number, self._poll_in(Phase.SCORING))
             clock.lap("seconds_after")
         extra = {"resampled": float(drawn.redrawn)} if settings.learner.resample_dead else {}
-        extra |= policy.measurements(batch, after, reference)
+        extra |= policy.measurements(batch, after, reference) | marks(policy.engine)
         return dataclasses.replace(
             done.draft,
             **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
@@ -174,7 +177,11 @@ class PolicyLearner(Generic[PolicyT]):
         return dataclasses.replace(
             done.draft,
             **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
-            measurements={"grad_norm": done.norm, **policy.measurements(batch, after, reference)},
+            measurements={
+                "grad_norm": done.norm,
+                **policy.measurements(batch, after, reference),
+                **marks(policy.engine),
+            },
         )
 
     def _scored_by_reference(self, settings: Settings, batch: Any, poll: Poll) -> Any:
@@ -194,6 +201,8 @@ class PolicyLearner(Generic[PolicyT]):
         self._ask()
         if holds_weights(step):
             self.policy.restore(step.resume, step.settings.optimizer)
+            if engine_of(step) != self.policy.engine:
+                self._compare_scores(step)
         elif step.step != self._step + 1 or step.prompt_tokens is None:
             raise GrpoError(
                 tr(
@@ -209,9 +218,21 @@ class PolicyLearner(Generic[PolicyT]):
                     step.settings, batch, reference, lambda old, values: step, self._poll, step.step
                 )
             for passed, now in enumerate(again.scores):
-                difference = np.abs(array_of(now.logp) - step.logp[passed])[step.mask]
-                self.drift = max(self.drift, float(difference.max(initial=0.0)))
+                self._note_drift(now, step, passed)
         self._step = step.step
+
+    def _compare_scores(self, step: Step) -> None:
+        """Note how this engine scores what another one has scored under the same weights, after ``step``."""
+        if step.prompt_tokens is None or not step.scored_after:
+            return
+        batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask)
+        with self._autocast():
+            now = self.policy.score(batch, step.settings.learner.temperature, self._poll)
+        self._note_drift(now, step, step.passes)
+
+    def _note_drift(self, now: Scored, step: Step, passed: int) -> None:
+        difference = np.abs(array_of(now.logp) - step.logp[passed])[step.mask]
+        self.drift = max(self.drift, float(difference.max(initial=0.0)))
 
     def _poll_in(self, phase: Phase) -> Poll:
         """Asks whether to give up, and notes how far the update is in ``phase``."""

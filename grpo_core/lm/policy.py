@@ -15,6 +15,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.lm.checkpoint import device_named, started
 from grpo_core.lm.eager import spare_the_compiler, step
 from grpo_core.lm.model import Transformer
+from grpo_core.lm.recorded_engine import TORCH
 from grpo_core.text import tr
 
 State = dict[str, np.ndarray]
@@ -51,7 +52,7 @@ class TrainedWeights:
     @property
     def engine(self) -> str:
         """What computes it (:attr:`grpo_core.lm.interface.LanguagePolicy.engine`)."""
-        return "torch"
+        return TORCH
 
     def computing(self, settings: Settings) -> torch.autocast:
         """Everything that is computed under ``settings`` is computed inside this."""

@@ -22,6 +22,7 @@ from grpo_core.lm.numpy_engine.transformer import Trace, backward, forward, log_
 from grpo_core.lm.numpy_engine.weights import Weights, shapes
 from grpo_core.lm.packing import Packing, packed
 from grpo_core.lm.passes import Loss, learned
+from grpo_core.lm.recorded_engine import NUMPY
 from grpo_core.lm.sampling import drawn
 from grpo_core.text import tr
 
@@ -60,13 +61,14 @@ class NumpyPolicy(Characters):
     Attributes:
         weights: the policy.
         reference: the same weights as at the run's start.
+        gradient: of the loss; 0 between updates.
         critic: (D + 1,) a linear value of the stream, and its constant.
 
     Raises:
         SettingsError: the checkpoint cannot be used, or the settings ask for another device than the CPU.
     """
 
-    engine = "NumPy"
+    engine = NUMPY
 
     def __init__(self, settings: Settings, dtype: Any = np.float32) -> None:
         size = settings.model
@@ -77,7 +79,7 @@ class NumpyPolicy(Characters):
         set_threads(size.threads)
         self.weights, self.reference = (started(size, settings.seed, dtype) for _ in range(2))
         self.critic = np.zeros(size.width + 1, dtype)
-        self._gradient = Weights(size, dtype)
+        self.gradient = Weights(size, dtype)
         self._kind = settings.optimizer.kind
         self._memory: Memory | None = None
         self._traced: Trace | None = None
@@ -143,7 +145,7 @@ class NumpyPolicy(Characters):
         d loss / d logits = (Σ g onehot − π Σ g) / temperature, and what flows through the full distributions."""
         assert self._traced is not None
         d_logits = logit_gradient(loss, place, temperature).astype(self.weights.flat.dtype)
-        backward(self.weights, place, self._traced, d_logits, self._gradient)
+        backward(self.weights, place, self._traced, d_logits, self.gradient)
         self._traced = None
 
     def stepped(self, wanted: Optimizer) -> float:
@@ -153,12 +155,17 @@ class NumpyPolicy(Characters):
         """
         if wanted.kind != self._kind:
             self._kind, self._memory = wanted.kind, None
-        gradient = self._gradient.flat
+        gradient = self.gradient.flat
         norm = limited(gradient, wanted.max_grad_norm)
         if np.isfinite(norm):
             self._memory = stepped(wanted, self.weights.flat, gradient, self._memory)
         gradient[:] = 0.0
         return norm
+
+    @property
+    def optimizer_states(self) -> list[np.ndarray]:
+        """What the optimizer remembers of earlier steps."""
+        return [] if self._memory is None else [self._memory.mean, self._memory.square]
 
     # -- record, keep, restore -------------------------------------------------------------------------------------
 
@@ -210,7 +217,7 @@ class NumpyPolicy(Characters):
 
     def put_back(self, kept: Kept) -> None:
         """Stand where ``kept`` was taken."""
-        self._gradient.flat[:] = 0.0
+        self.gradient.flat[:] = 0.0
         self.weights.flat[:], self.critic[:] = kept.weights, kept.critic
         self._kind, self._memory = kept.kind, kept.memory
 

@@ -3,6 +3,7 @@ updates."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +13,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_core.config import Model, Objective, Settings
+from grpo_core.config import Model, Objective, Settings, language_settings
+from grpo_core.errors import Cancelled, NonFiniteError, SettingsError
+from grpo_core.learners import leading_to, origin
+from grpo_core.lm.answers import Answering
 from grpo_core.lm.character_policy import CharacterPolicy
+from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.interface import Scores
 from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
@@ -24,15 +29,19 @@ from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
 from grpo_core.lm.numpy_engine.weights import Weights, shapes
 from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
+from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
 from grpo_core.lm.scoring import score
 from grpo_core.lm.size import parameters
+from grpo_core.questions import Question, Replay, Replayed
+from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
+from grpo_core.texts import completion_text
 from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts
 from tests.core.lm.test_layout import batch
 from tests.core.lm.test_layout import shapes as batch_shapes
-from tests.core.lm.test_learner import small
+from tests.core.lm.test_learner import same, small
 
 SIZES = {
     "tiny": TINY,
@@ -238,3 +247,91 @@ def test_thirty_updates_agree_in_float64(name: str) -> None:
     assert np.abs(trained - start).max() > 1e-3, "it has learned"
     assert np.abs(trained - runs[1].policy.weights.flat).max() < 1e-9
     assert np.abs(runs[0].policy.critic.numpy() - runs[1].policy.critic).max() < 1e-9
+
+
+def going(engine: str, wanted: Settings, history: Sequence[Step] = ()) -> LanguageLearner:
+    """A run that this engine computes, in float32."""
+    return LanguageLearner(wanted, history=history, cancelled=lambda: False, make_policy=ENGINES[engine])
+
+
+@pytest.mark.parametrize("stop", [2, 3, 5])
+@pytest.mark.parametrize(("before", "after"), [(TORCH, NUMPY), (NUMPY, TORCH)])
+def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(before: str, after: str, stop: int) -> None:
+    wanted = small()  # which keeps its weights every three updates
+    first = going(before, wanted)
+    whole = [next(first) for _ in range(6)]
+    assert {engine_of(step) for step in whole} == {before}
+    second = going(after, wanted, leading_to(whole[stop - 1], lambda number: whole[number - 1]))
+    assert second.recorded_by == before and 0 < second.drift < 1e-4
+    then = next(second)
+    assert engine_of(then) == after and then.step == stop + 1
+    assert np.array_equal(then.tokens, whole[stop].tokens), "so close are the two"
+    assert np.abs(then.logp - whole[stop].logp).max() < 1e-4
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_run_goes_on_with_its_own_engine_bit_for_bit(engine: str) -> None:
+    wanted = small(learner__mu=2)
+    first = going(engine, wanted)
+    whole = [next(first) for _ in range(5)]
+    second = going(engine, wanted, leading_to(whole[3], lambda number: whole[number - 1]))
+    assert (second.recorded_by, second.drift) == (engine, 0.0)
+    assert same(next(second), whole[4])
+
+
+def test_the_optimizer_remembers_the_same_in_both_snapshots() -> None:
+    states = []
+    for engine in ENGINES:
+        run = going(engine, small(model__snapshot_every=1))
+        states.append([next(run).resume for _ in range(2)][-1])
+    for name, value in states[0].items():
+        assert states[1][name].dtype == value.dtype and states[1][name].shape == value.shape, name
+        # where a gradient is rounding, Adam's first steps go either way, as far as its rate
+        most = 2 * small().optimizer.learning_rate if name == "weights" else 1e-6
+        assert np.abs(states[1][name] - value).max() <= 1.01 * most, name
+    assert states[0].keys() == states[1].keys()
+
+
+def test_an_interrupted_update_leaves_nothing_behind() -> None:
+    asked = [False]
+    wanted = small(learner__mu=2)
+    run = LanguageLearner(wanted, cancelled=lambda: asked[0], make_policy=ENGINES[NUMPY])
+    whole = going(NUMPY, wanted)
+    assert same(next(run), next(whole))
+    asked[0] = True
+    with pytest.raises(Cancelled):
+        next(run)
+    asked[0] = False
+    assert same(next(run), next(whole)) and same(next(run), next(whole))
+
+
+def test_weights_that_overflow_are_told_and_taken_back() -> None:
+    run = going(NUMPY, small())
+    next(run)
+    before = run.policy.state()["weights"]
+    sane = run.settings
+    run.settings = sane.replace({"optimizer.learning_rate": 1e3, "optimizer.weight_decay": 1e3})
+    with contextlib.suppress(NonFiniteError):
+        for step in run:
+            before = run.policy.state()["weights"]
+            assert step.step < 100, "it is told of"
+    assert np.array_equal(run.policy.state()["weights"], before)
+    run.settings = sane
+    assert np.isfinite(next(run).logp).all()
+
+
+def test_what_is_scored_and_replayed_is_answered_by_this_engine_too() -> None:
+    wanted = small()
+    run = going(NUMPY, wanted)
+    whole = [next(run) for _ in range(2)]
+    answering = Answering(lambda settings, history, cancelled: going(NUMPY, settings, history))
+    text = completion_text(whole[1], 0, origin(wanted)).removesuffix("⏎")
+    answer = answering(Question(step=2, group=0, completion=text), whole[1], whole[:1], lambda: False)
+    assert np.abs(answer.logp - whole[1].old_logp[0][whole[1].mask[0]]).max() < 1e-5
+    replayed = answering(Replay(step=2, settings=wanted), whole[1], whole[:1], lambda: False)
+    assert isinstance(replayed, Replayed) and np.array_equal(replayed.arrays["logp"], whole[1].logp)
+
+
+def test_without_torch_only_the_cpu_is_there() -> None:
+    with pytest.raises(SettingsError, match="without torch"):
+        NumpyPolicy(language_settings().replace({"model.device": "cuda"}))
