@@ -152,14 +152,18 @@ def _linear_back(dy: np.ndarray, x: np.ndarray, layer: Layer, own: Layer) -> np.
 
 def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
     """LayerNorm (arXiv:1607.06450), y = γ u + β with u = (x − μ) / σ of each row, and what the way back needs."""
-    width = x.shape[-1]
-    centred = x - x.mean(axis=-1, keepdims=True)
-    variance = np.einsum("nd,nd->n", centred, centred)[:, None] / width
+    centred = x - _mean(x)
+    variance = np.einsum("nd,nd->n", centred, centred)[:, None] / x.shape[-1]
     inverse = 1 / np.sqrt(variance + EPSILON)
     centred *= inverse
     y = centred * layer.weight
     y += layer.bias
     return y, Normed(unit=centred, inverse=inverse)
+
+
+def _mean(x: np.ndarray) -> np.ndarray:
+    """Of each row, (n, D) -> (n, 1); without the wrappers of ``mean``, which take longer than the sum."""
+    return np.asarray(np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1])
 
 
 def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> np.ndarray:
@@ -168,7 +172,7 @@ def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> 
     own.bias[...] += dy.sum(axis=0)
     g = dy * layer.weight
     along = np.einsum("nd,nd->n", g, kept.unit)[:, None] / g.shape[-1]
-    g -= g.mean(axis=-1, keepdims=True)
+    g -= _mean(g)
     g -= kept.unit * along
     g *= kept.inverse
     return np.asarray(g)
@@ -226,9 +230,9 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 def softmax(scores: np.ndarray) -> None:
     """e^s / Σ e^s over the last axis, in place."""
-    scores -= scores.max(axis=-1, keepdims=True)
+    scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    scores /= scores.sum(axis=-1, keepdims=True)
+    scores /= np.add.reduce(scores, axis=-1, keepdims=True)
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:

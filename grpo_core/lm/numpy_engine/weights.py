@@ -16,6 +16,9 @@ import numpy as np
 from grpo_core.config import Model
 from grpo_core.lm.vocabulary import VOCABULARY
 
+_LAYER = "blocks.{number}.{name}"
+"""What torch calls a layer of a block."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
@@ -44,7 +47,8 @@ def shapes(size: Model) -> dict[str, tuple[int, ...]]:
     for number in range(size.layers):
         layers = {"norm1": (d,), "qkv": (3 * d, d), "out": (d, d), "norm2": (d,), "up": (4 * d, d), "down": (d, 4 * d)}
         for name, shape in layers.items():
-            found |= {f"blocks.{number}.{name}.weight": shape, f"blocks.{number}.{name}.bias": shape[:1]}
+            layer = _LAYER.format(number=number, name=name)
+            found |= {f"{layer}.weight": shape, f"{layer}.bias": shape[:1]}
     return found | {"norm.weight": (d,), "norm.bias": (d,)}
 
 
@@ -71,7 +75,8 @@ class Weights:
         self.embed, self.position = self.named["embed.weight"], self.named["position.weight"]
         names = ("norm1", "qkv", "out", "norm2", "up", "down")
         self.blocks = tuple(
-            Block(**{name: self._layer(f"blocks.{number}.{name}") for name in names}) for number in range(size.layers)
+            Block(**{name: self._layer(_LAYER.format(number=number, name=name)) for name in names})
+            for number in range(size.layers)
         )
         self.norm = self._layer("norm")
 
