@@ -13,8 +13,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_core.config import Model, Objective, Settings, language_settings
-from grpo_core.errors import Cancelled, NonFiniteError, SettingsError
+from grpo_core.config import PRESETS, Model, Objective, Settings, language_settings
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import leading_to, origin
 from grpo_core.lm.answers import Answering
 from grpo_core.lm.character_policy import CharacterPolicy
@@ -25,6 +25,7 @@ from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.numpy_engine.policy import NumpyPolicy, logit_gradient
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
+from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
 from grpo_core.lm.numpy_engine.weights import Weights, shapes
 from grpo_core.lm.packing import packed
@@ -34,6 +35,7 @@ from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
 from grpo_core.lm.scoring import score
 from grpo_core.lm.size import parameters
+from grpo_core.metrics import metrics
 from grpo_core.questions import Question, Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
@@ -335,3 +337,39 @@ def test_what_is_scored_and_replayed_is_answered_by_this_engine_too() -> None:
 def test_without_torch_only_the_cpu_is_there() -> None:
     with pytest.raises(SettingsError, match="without torch"):
         NumpyPolicy(language_settings().replace({"model.device": "cuda"}))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_trains_and_its_record_recomputes(preset: str) -> None:
+    wanted = PRESETS[preset].applied_to(small(optimizer__learning_rate=1e-3)).replace({"learner.mu": 2})
+    run = going(NUMPY, wanted)
+    for _ in range(2):
+        step = next(run)
+        told = metrics(step)
+        seldom = {"best_action", "accuracy_greedy", "accuracy_sampled"}
+        assert all(np.isfinite(value) for name, value in told.items() if name not in seldom)
+        assert np.array_equal(step.logp[0], step.old_logp), "the first pass is on-policy by construction"
+        assert step.sampling_logp is not None
+        assert np.abs(step.sampling_logp - step.old_logp)[step.mask].max() < 1e-4
+
+
+@pytest.mark.parametrize("stage", ["forward", "backward", "sample"])
+def test_too_little_memory_at_any_stage_is_told_and_takes_nothing_with_it(
+    stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    run, whole = going(NUMPY, small()), going(NUMPY, small())
+    assert same(next(run), next(whole))
+    with monkeypatch.context() as broken:
+        broken.setattr(NumpyPolicy, stage, fails)
+        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* stands at update 1"):
+            next(run)
+    assert same(next(run), next(whole))
+
+
+def test_matrix_products_take_as_many_threads_as_they_are_told() -> None:
+    if not set_threads(1):
+        pytest.skip("NumPy's library is not OpenBLAS")
+    assert set_threads(2) and set_threads(1)
