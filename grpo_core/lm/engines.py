@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from grpo_core.config import Settings
@@ -41,7 +40,6 @@ ENGINES: Mapping[str, MakePolicy] = {TORCH: torch_policy, NUMPY: numpy_policy}
 """Name -> what makes a policy."""
 
 
-@cache
 def present_engine() -> str:
     """The engine of a model that begins here, a key of :data:`ENGINES`. Imports torch where it is installed."""
     try:
