@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from grpo_core.lm.numpy_engine.tables import merged
 from grpo_core.lm.numpy_engine.transformer import (
     added_where,
     attention,
     linear,
     log_softmax,
-    merged,
     normalized,
     relu,
     softmax,

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from grpo_core.lm.numpy_engine.tables import add_rows, gathered, picked, placed
 from grpo_core.lm.numpy_engine.weights import Block, Layer, Weights
 from grpo_core.lm.packing import Packing
 
@@ -91,25 +92,26 @@ def backward(weights: Weights, batch: Packing, trace: Trace, d_logits: np.ndarra
     dx[batch.ends] = d_ends  # no two contexts end at the same token
     for block, kept, own in zip(weights.blocks[::-1], trace.blocks[::-1], gradient.blocks[::-1], strict=True):
         dx = _block_back(dx, block, kept, own, weights.size.heads, batch)
-    _add_rows(gradient.embed, batch.tokens, dx)
-    _add_rows(gradient.position, batch.positions, dx)
+    add_rows(gradient.embed, batch.tokens, dx)
+    add_rows(gradient.position, batch.positions, dx)
 
 
 def _block(
     x: np.ndarray, block: Block, heads: int, batch: Packing, within: np.ndarray, after: np.ndarray
 ) -> tuple[np.ndarray, BlockTrace]:
+    """The stream after a block. Prompts attend within themselves, completions to their prompt and themselves."""
     entered, norm1 = normalized(x, block.norm1)
     qkv = linear(entered, block.qkv).reshape(len(x), 3, heads, -1)  # (N, 3, H, D / H)
     prompts, width, own = batch.shape
     table = qkv[batch.prompt_table].reshape(prompts, width, *qkv.shape[1:])
     found, of_prompts = attention(table[:, :, 0], table[:, :, 1], table[:, :, 2], within)
-    attended, of_completions = [_gathered(found, batch.prompt_cells)], None
+    attended, of_completions = [gathered(found, batch.prompt_cells)], None
     if len(batch.completion_cells):
         keys = batch.key_table.reshape(len(batch.prompt_of), -1)  # (M, S)
         seen = qkv[:, 1:][keys]  # (M, S, 2, H, D / H)
         asked = qkv[:, 0][keys[:, width : width + own]]
         found, of_completions = attention(asked, seen[:, :, 0], seen[:, :, 1], after)
-        attended.append(_gathered(found, batch.completion_cells))
+        attended.append(gathered(found, batch.completion_cells))
     mixed = np.concatenate(attended)  # (N, D)
     x = x + linear(mixed, block.out)
     read, norm2 = normalized(x, block.norm2)
@@ -209,17 +211,17 @@ def _attention_of_batch_back(d_mixed: np.ndarray, kept: BlockTrace, heads: int, 
     split, each = len(batch.prompt_cells), d_mixed.reshape(len(d_mixed), heads, -1)
     packed = np.empty((len(each), 3, *each.shape[1:]), dtype=each.dtype)
     shape = kept.of_prompts.q.transpose(0, 2, 1, 3).shape
-    gradients = list(_attention_back(_placed(each[:split], batch.prompt_cells, shape), kept.of_prompts))
+    gradients = list(_attention_back(placed(each[:split], batch.prompt_cells, shape), kept.of_prompts))
     if kept.of_completions is not None:
         rows = len(batch.prompt_of)
         shape = (rows, own, *each.shape[1:])
-        d_q, *d_seen = _attention_back(_placed(each[split:], batch.completion_cells, shape), kept.of_completions)
-        packed[split:, 0] = _picked(d_q, batch.completion_cells)
+        d_q, *d_seen = _attention_back(placed(each[split:], batch.completion_cells, shape), kept.of_completions)
+        packed[split:, 0] = picked(d_q, batch.completion_cells)
         for part, d_table in enumerate(d_seen, 1):
-            packed[split:, part] = _picked(d_table, batch.key_cells)
+            packed[split:, part] = picked(d_table, batch.key_cells)
             gradients[part] = gradients[part] + np.add.reduceat(d_table[:, :width], batch.first_of_prompt)
     for part, d_table in enumerate(gradients):
-        packed[:split, part] = _picked(d_table, batch.prompt_cells)
+        packed[:split, part] = picked(d_table, batch.prompt_cells)
     return packed.reshape(len(packed), -1)
 
 
@@ -241,36 +243,6 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
-def merged(found: np.ndarray) -> np.ndarray:
-    """What the heads of each token found, side by side: (rows, H, columns, d) -> (rows columns, D)."""
-    rows, heads, columns, each = found.shape
-    return np.asarray(found.transpose(0, 2, 1, 3).reshape(rows * columns, heads * each))
-
-
 def added_where(allowed: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """What is added to the scores: 0 where it is ``allowed`` to look, else −∞."""
     return np.asarray(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))
-
-
-def _gathered(found: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """(rows, H, columns, d) -> what lies in these cells, (n, D)."""
-    return _picked(found.transpose(0, 2, 1, 3), cells).reshape(len(cells), -1)
-
-
-def _picked(table: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """(rows, columns, ...) -> (n, ...), what lies in these cells."""
-    return np.asarray(table[np.divmod(cells, table.shape[1])])
-
-
-def _placed(values: np.ndarray, cells: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """``values`` (n, H, d) in these cells of a table (rows, columns, H, d), 0 elsewhere; as (rows, H, columns, d)."""
-    table = np.zeros(shape, dtype=values.dtype)
-    table.reshape(-1, *shape[2:])[cells] = values
-    return table.transpose(0, 2, 1, 3)
-
-
-def _add_rows(total: np.ndarray, index: np.ndarray, rows: np.ndarray) -> None:
-    """Adds each of ``rows`` (n, D) to the row of ``total`` that ``index`` (n,) names."""
-    order = np.argsort(index, kind="stable")
-    named, first = np.unique(index[order], return_index=True)
-    total[named] += np.add.reduceat(rows[order], first)
