@@ -16,7 +16,7 @@ help:  ## what there is
 run: $(VENV)/.app system  ## open the window (without a display: a run offscreen, with pictures)
 	@$(BIN)/python -m app $(ARGS)
 
-run-lm: $(VENV)/.lm system  ## the same with torch, which the language model needs
+run-lm: $(VENV)/.lm system  ## the same with torch, for a GPU and models of your own
 	@$(BIN)/python -m app $(ARGS)
 
 run-hf: $(VENV)/.hf system  ## the same with transformers and peft too, for a model from a folder

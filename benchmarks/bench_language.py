@@ -3,6 +3,8 @@ without a cache; one thread and two; the CPU and, where there is one, the GPU.
 
     python -m benchmarks.bench_language
 
+The same updates are made with NumPy, the engine of copies without torch, in turn with torch's.
+
 An update of 8 x 8 completions is split as the learner itself records it. The yardstick is the time that its matrix
 products alone would take at the rate measured here for products of the same size: every completion with its prompt,
 nothing shared, no padding; five forward passes (sampling, reference, and three for forward and backward).
@@ -19,8 +21,10 @@ import torch
 
 from benchmarks.table import measured
 from grpo_core.config import Model, Settings, language_settings
+from grpo_core.lm.engines import ENGINES, MakePolicy
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer
+from grpo_core.lm.recorded_engine import NUMPY, TORCH
 from grpo_core.lm.size import parameters
 from grpo_core.lm.vocabulary import STOP
 from grpo_core.metrics import metrics
@@ -34,9 +38,12 @@ LARGER = Model(layers=4, width=144, heads=4, checkpoint="untrained")
 """About ten times the parameters of the default."""
 
 
-def timed(settings: Settings, updates: int = UPDATES) -> tuple[dict[str, float], float, list[Step]]:
+def timed(
+    settings: Settings, updates: int = UPDATES, make_policy: MakePolicy = ENGINES[TORCH]
+) -> tuple[dict[str, float], float, list[Step]]:
     """(median milliseconds of each stage, of a whole update, the updates); the first three warm up."""
-    run = LanguageLearner(settings.replace({"task.accuracy_every": 100_000}), cancelled=lambda: False)
+    quiet = settings.replace({"task.accuracy_every": 100_000})
+    run = LanguageLearner(quiet, cancelled=lambda: False, make_policy=make_policy)
     steps, whole = list[Step](), list[float]()
     for _ in range(updates + 3):
         start = time.perf_counter()
@@ -83,7 +90,8 @@ def main() -> None:
     """Print the tables."""
     base = language_settings()
     torch.set_num_threads(1)
-    rounds = [timed(base) for _ in range(ROUNDS)]
+    both = [{engine: timed(base, make_policy=make) for engine, make in ENGINES.items()} for _ in range(ROUNDS)]
+    rounds = [each[TORCH] for each in both]
     stages = {name: statistics.median(each[0][name] for each in rounds) for name in STAGES}
     steps = rounds[0][2]
     products = statistics.median(yardstick(step) for step in steps)
@@ -96,6 +104,13 @@ def main() -> None:
     print(f"  {'sampling to optimizer':<28}{learning:8.1f}")
     print(f"  {'its matrix products alone':<28}{products:8.1f}   ratio {learning / products:.2f}")
     measured("language", learning / products)
+    for engine in ENGINES:
+        whole = statistics.median(each[engine][1] for each in both)
+        parts = {name: statistics.median(each[engine][0][name] for each in both) for name in STAGES}
+        split = ", ".join(f"{name.removeprefix('seconds_')} {value:.1f}" for name, value in parts.items())
+        print(f"  {'whole update with ' + engine:<28}{whole:8.1f}   {split}")
+        if engine == NUMPY:
+            measured("language_numpy", whole)
     model = LanguageLearner(base, cancelled=lambda: False).policy.model
     tokens = statistics.median(float(step.mask.sum()) for step in steps)
     slow = statistics.median(uncached(model, step) for step in steps[:10])

@@ -11,8 +11,8 @@ import numpy as np
 from array_api_compat import device, is_torch_array
 
 __all__ = [
-    "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "full", "is_zero", "numeric", "ones",
-    "stop_gradient", "to_numpy",
+    "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full", "is_zero",
+    "numeric", "ones", "stop_gradient", "to_numpy",
 ]  # fmt: skip
 
 Array = Any
@@ -54,6 +54,13 @@ def stop_gradient(x: Array) -> Array:
 def to_numpy(x: Array) -> np.ndarray:
     """``x`` as a NumPy array, off the autograd tape and on the CPU."""
     return x.detach().cpu().numpy() if is_torch_array(x) else np.asarray(x)
+
+
+def from_numpy(x: np.ndarray, like: Array) -> Array:
+    """``x`` as an array of ``like``'s library and dtype, on its device."""
+    if type(like) is np.ndarray:
+        return np.asarray(x, like.dtype)
+    return array_namespace(like).asarray(x, dtype=like.dtype, device=device(like))
 
 
 def as_array(x: Any, like: Array) -> Array:

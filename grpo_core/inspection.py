@@ -14,6 +14,7 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.config.presets import presets_of
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Node, Quantity, explain
+from grpo_core.lm.recorded_engine import engine_of
 from grpo_core.metrics import METRICS
 from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunReader
@@ -31,6 +32,8 @@ def summary(reader: RunReader) -> str:
         ("Settings", _differences(settings)),
         ("Seed", str(settings.seed)),
     ]
+    if settings.is_language and reader.last:
+        lines.append(("Computed", f"with {engine_of(reader.step(reader.last))}"))
     if meta.parent:
         lines.insert(2, ("Branch of", f"run {meta.parent[0]} after update {meta.parent[1]}"))
     for first, _ in reader.settings_changes()[1:]:

@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 
 NO_TORCH = (
     tr(
-        "The language model is not in this slim download. Get the full one, whose name ends in “-full”, "
-        "from where this "
-        "one came from: it opens the same runs. The bandit works without it."
+        "This needs torch, which is not in this slim download. Get the full one, whose name ends in “-full”, from "
+        "where this one came from: it opens the same runs. The bandit and the program's own language model work "
+        "without it."
     )
     if getattr(sys, "frozen", False)
     else tr(
-        "The language model needs torch, which is not installed. Install it with “make run-lm” in the source folder, "
-        "or with “pip install torch==2.13.0 safetensors”; the bandit works without it."
+        "This needs torch, which is not installed. Install it with “make run-lm” in the source folder, or with “pip "
+        "install torch==2.13.0 safetensors”. The bandit and the program's own language model work without it."
     )
 )
-"""What is said where the language model cannot be had: nobody installs anything into a packaged program."""
+"""What is said where something is asked for that only torch can do: a model from a folder, or making a checkpoint.
+Nobody installs anything into a packaged program."""
 
 
 class Learner(Protocol):
@@ -110,7 +111,7 @@ def learner(
 
     Raises:
         SettingsError: a structural setting differs from that of ``resume``; a new run is needed.
-        GrpoError: ``resume`` does not hold what is needed to go on, or torch is missing.
+        GrpoError: ``resume`` does not hold what is needed to go on, or a model from a folder needs torch.
     """
     if not settings.is_language:
         return BanditLearner(settings, resume=resume, cancelled=cancelled)
@@ -127,17 +128,17 @@ def language_learner(
     ``group`` as they are sampled.
 
     Raises:
-        GrpoError: torch is missing, or transformers for a model from a folder; or the model or ``history`` cannot be
-            used.
+        GrpoError: a model from a folder is asked for, and torch is missing; or the model or ``history`` cannot be used.
     """
-    try:
-        from grpo_core.lm.learner import LanguageLearner
-    except ImportError:
-        raise GrpoError(NO_TORCH) from None
     if settings.model.folder:
-        from grpo_core.hf.learner import FolderLearner
+        try:
+            from grpo_core.hf.learner import FolderLearner
+        except ImportError:
+            raise GrpoError(NO_TORCH) from None
 
         return FolderLearner(settings, history=history, cancelled=cancelled, progress=progress, group=group)
+    from grpo_core.lm.learner import LanguageLearner
+
     return LanguageLearner(settings, history=history, cancelled=cancelled, progress=progress, group=group)
 
 

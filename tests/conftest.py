@@ -192,3 +192,15 @@ def _delete_what_was_let_go() -> None:
     from PySide6.QtCore import QCoreApplication, QEvent
 
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@pytest.fixture
+def without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Processes that begin in this test find no torch; the folder that takes its place on their path."""
+    folder = tmp_path / "instead of torch"
+    folder.mkdir()
+    for name in ("torch", "safetensors"):
+        (folder / f"{name}.py").write_text(f'raise ModuleNotFoundError("No module named {name!r}", name={name!r})\n')
+    monkeypatch.syspath_prepend(folder)  # a spawned process takes it over
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    return folder

@@ -61,7 +61,10 @@ LIGHT = tuple(
     f"grpo_core.lm.{name}"
     for name in (
         "vocabulary", "problems", "pattern_process", "patterns", "prompt_file", "kept_prompts", "rewards", "size",
-        "origin", "recorded_answers", "word_verdicts", "words",
+        "origin", "recorded_answers", "word_verdicts", "words", "interface", "packing", "passes", "sampling", "batches",
+        "characters", "checkpoint_file", "clock", "drawing", "recorded_engine", "numpy_engine.ledger",
+        "numpy_engine.optimizer", "numpy_engine.policy", "numpy_engine.sampler", "numpy_engine.tables",
+        "numpy_engine.threads", "numpy_engine.transformer", "numpy_engine.weights",
     )
 )  # fmt: skip
 LIGHT += tuple(
@@ -70,7 +73,8 @@ LIGHT += tuple(
         "attention", "folder", "generation", "gguf_header", "memory", "origin", "refusal", "tensors", "trl_script",
     )
 )  # fmt: skip
-"""What of the language models needs no torch: words, prompts and rewards, and a look at a folder's files."""
+"""What of the language models needs no torch: words, prompts and rewards, the NumPy engine, and a look at a folder's
+files."""
 WITH_TORCH = ("grpo_core.lm", "grpo_core.hf")
 """Rooms whose other files import torch."""
 HEAVY = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
-from grpo_core.learners import NO_TORCH
 from grpo_core.runs import library
 from grpo_core.runs.importers import place_of
 from grpo_core.runs.session import SUFFIX
@@ -65,11 +63,8 @@ class RunsController:
         self.new_run_of(Settings())
 
     def new_language_run(self) -> None:
-        """Begin a run of the language model under its default settings; without torch, say how to get it."""
-        if find_spec("torch") is None or find_spec("safetensors") is None:
-            self._window.messages.say(NO_TORCH)
-        else:
-            self.new_run_of(language_settings())
+        """Begin a run of the language model under its default settings."""
+        self.new_run_of(language_settings())
 
     def ask_model_folder(self) -> None:
         """Ask for the folder of a model, and begin a run of it."""

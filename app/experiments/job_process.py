@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 from app.training.run_process import RunProcess
@@ -12,7 +11,6 @@ from grpo_core.errors import GrpoError
 from grpo_core.experiments.jobs import serve
 from grpo_core.experiments.packing import packed, unpacked
 from grpo_core.host.wire import error_from
-from grpo_core.learners import NO_TORCH
 from grpo_core.text import tr
 
 LOOK = 0.02
@@ -134,11 +132,9 @@ def language_job(job: str, *arguments: object, poll: Callable[[], None]) -> Iter
     """The results of a job with a language model, in a process that is started for it.
 
     Raises:
-        GrpoError: torch is missing, or the process has ended.
+        GrpoError: the process has ended.
         Cancelled: ``poll`` raised it.
     """
-    if find_spec("torch") is None or find_spec("safetensors") is None:
-        raise GrpoError(NO_TORCH)
     process = JobProcess()
     try:
         yield from process.results(job, arguments, poll)

@@ -10,7 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.experiments.queue_process import QueueProcess, require_torch
+from app.experiments.queue_process import QueueProcess
 from app.experiments.runner import Poll, Runner
 from grpo_core.errors import GrpoError
 from grpo_core.experiments import queue as runs
@@ -97,10 +97,9 @@ class BackgroundQueue(QObject):
         """Train ``queue`` in ``folder``.
 
         Raises:
-            GrpoError: another one is being trained, the folder cannot be written, or torch is missing.
+            GrpoError: another one is being trained, or the folder cannot be written.
         """
         self._must_be_still()
-        require_torch()
         self._take(folder, runs.begin(folder, queue))
         self.resume()
 
@@ -118,11 +117,10 @@ class BackgroundQueue(QObject):
         """Go on with what is not finished.
 
         Raises:
-            GrpoError: the folder cannot be written, or torch is missing.
+            GrpoError: the folder cannot be written.
         """
         if self._process is not None or self.folder is None or self.queue is None:
             return
-        require_torch()
         self._reader.close()  # a look at a file could be taken for somebody who writes it
         self.queue = runs.begin(self.folder, self.queue)
         self._process = QueueProcess(self.folder)

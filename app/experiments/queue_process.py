@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,10 @@ import psutil
 from grpo_core.errors import GrpoError
 from grpo_core.experiments.queue_process import serve
 from grpo_core.host.wire import receive, send
-from grpo_core.learners import NO_TORCH
 from grpo_core.text import tr
 
 NICE = 10
 """How far it stands back behind the window and a live run."""
-
-
-def require_torch() -> None:
-    """Check that what a language model's training needs is installed.
-
-    Raises:
-        GrpoError: torch is missing; the message says how to get it.
-    """
-    if find_spec("torch") is None or find_spec("safetensors") is None:
-        raise GrpoError(NO_TORCH)
 
 
 class QueueProcess:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QSize
@@ -26,7 +25,6 @@ from app.panels.registry import lesson_panels
 from app.plotting.export import Paper, image_of
 from app.theme import look
 from grpo_core.errors import GrpoError
-from grpo_core.learners import NO_TORCH
 from grpo_core.lessons import Lesson, Prediction, spoken
 from grpo_core.text import tr
 
@@ -59,7 +57,7 @@ def lesson_named(name: str) -> Lesson:
     """The shipped lesson of an id or a number, which can be given here.
 
     Raises:
-        GrpoError: there is none, or its runs need torch, which is not installed.
+        GrpoError: there is none.
     """
     known, _ = lessons(lesson_panels())
     lesson = find_lesson(known, name)
@@ -69,9 +67,6 @@ def lesson_named(name: str) -> Lesson:
                 name=name, ids=", ".join(lesson.id for lesson in known)
             )
         )
-    shown = [seen for step in lesson.steps for seen in (step, step.opening) if seen is not None]
-    if find_spec("torch") is None and any(lesson.settings_of(s).is_language for s in shown if not s.recorded):
-        raise GrpoError(NO_TORCH)
     return lesson
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 from app.examples import example
@@ -12,8 +11,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError, RunFileError
-from grpo_core.learners import NO_TORCH
+from grpo_core.errors import RunFileError
 from grpo_core.runs import library
 from grpo_core.text import tr
 
@@ -46,8 +44,6 @@ class LessonRuns:
         Raises:
             GrpoError: there can be no such run; the message says why.
         """
-        if settings.is_language and find_spec("torch") is None:
-            raise GrpoError(NO_TORCH)
         run = self._runs.pop(settings, None)
         self.switching = True
         try:
@@ -66,7 +62,7 @@ class LessonRuns:
         return run
 
     def play(self, recorded: str) -> RunHandle:
-        """A recorded run as the active one: read from its file, without torch.
+        """A recorded run as the active one: read from its file.
 
         Raises:
             GrpoError: its file cannot be read.

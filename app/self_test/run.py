@@ -22,7 +22,7 @@ from grpo_core.runs.importers.parquet import Columns
 HARMLESS = ("This plugin does not support", "Detected locale")
 """What the offscreen platform says of everything that takes a window manager, and Qt of a terminal without UTF-8."""
 LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.")
-"""Import torch, which is for a language model's process alone."""
+"""Import torch where it is there, which is for a language model's process alone; that one is tried too."""
 
 
 def self_test(out: Path | None = None, *, golden: Path | None = None, window: bool = True) -> int:

@@ -21,7 +21,8 @@ from app.self_test.pretrained import pretrained
 from app.self_test.report import CheckFailed, CheckReport
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
-from grpo_core.learners import NO_TORCH, learner
+from grpo_core.learners import learner
+from grpo_core.lm.recorded_engine import TORCH, engine_of
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
@@ -77,14 +78,11 @@ def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
     report.check("formulas are drawn", lambda: drawn.formula(_last(driven)))
     report.check("every panel opens", lambda: _panels(driven))
     report.check("a picture of the window is exported", lambda: _pictured(driven, pictures))
-    if _torch():
-        report.check("the language model learns", lambda: _language(driven))
-        report.check("its run is read back bit for bit", lambda: _saved(driven, "self-test lm.grpo"))
-        report.check("its numbers explain themselves", lambda: explained(_last(driven)))
-        if this_build().kind == FULL or (shipped_model() is not None and find_spec("transformers") is not None):
-            report.check("a pretrained model learns", lambda: pretrained(driven))
-    else:
-        report.check("without torch the program says so", lambda: _no_language(driven))
+    report.check("the language model learns", lambda: _language(driven))
+    report.check("its run is read back bit for bit", lambda: _saved(driven, "self-test lm.grpo"))
+    report.check("its numbers explain themselves", lambda: explained(_last(driven)))
+    if this_build().kind == FULL or (shipped_model() is not None and find_spec("transformers") is not None):
+        report.check("a pretrained model learns", lambda: pretrained(driven))
 
 
 def _panels(driven: Driven) -> str:
@@ -118,10 +116,6 @@ def _closed(driven: Driven) -> str:
 
 def _fail(why: str) -> str:
     raise CheckFailed(why)
-
-
-def _torch() -> bool:
-    return all(find_spec(name) is not None for name in ("torch", "safetensors"))
 
 
 def _trained(driven: Driven) -> str:
@@ -173,24 +167,13 @@ def _language(driven: Driven) -> str:
         raise CheckFailed(f"the gradient's norm is {series['grad_norm']!r}")
     if (step.logp[0] == step.logp[-1])[step.mask].all():
         raise CheckFailed("the update has changed no probability")
+    if this_build().kind == FULL and engine_of(step) != TORCH:
+        raise CheckFailed("this is the full package, and torch is missing in it: unpack the archive again")
     return f"{len(step.tokens)} completions, mean reward {series['reward_mean']:.3f}, on the {_devices(driven)}"
 
 
 def _devices(driven: Driven) -> str:
     return driven.program.controller.worker.devices[0]
-
-
-def _no_language(driven: Driven) -> str:
-    """Ask for the language model where there is no torch."""
-    if this_build().kind == FULL:
-        raise CheckFailed("this is the full package, and torch is missing in it: unpack the archive again")
-    before = driven.program.workspace.run
-    driven.program.runs.new_language_run()
-    driven.settle()
-    if driven.program.workspace.run is not before or driven.last_message != NO_TORCH:
-        raise CheckFailed("choosing the language model did not say how to get it")
-    what = "this is the slim build" if this_build().kind == SLIM else "torch is not installed"
-    return f"{what}, and the bandit is all there is; the language model was not tried"
 
 
 def _run(driven: Driven) -> RunHandle:

@@ -93,14 +93,22 @@ def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
 
 
 def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
-    """What the process of the shipped language model holds after its first update: blocks, and bytes in all."""
+    """What the process of the shipped language model holds after its first update: blocks, and bytes in all, which
+    NumPy keeps no count of."""
     models = LanguageModels()
     models.devices()
-    from grpo_core.lm import ledger as counting
     from grpo_core.lm.learner import LanguageLearner
+    from grpo_core.lm.recorded_engine import TORCH
 
     learner = LanguageLearner(language_settings(), history=(), cancelled=given_up(poll))
     next(learner)
+    if learner.policy.engine != TORCH:
+        from grpo_core.lm.numpy_engine import ledger as arrays
+
+        yield {"blocks": arrays.counted(learner.policy), "held": None, "allocated": None}
+        return
+    from grpo_core.lm import ledger as counting
+
     yield {
         "blocks": list(counting.counted(learner.policy)),
         "held": counting.held(),

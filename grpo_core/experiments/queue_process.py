@@ -45,8 +45,7 @@ def serve(connection: Connection, folder: str) -> None:
 
 
 def load() -> None:
-    """Load torch, which takes seconds, before anything is begun; without it the first run says what is missing."""
-    try:
-        import grpo_core.lm.learner  # noqa: F401
-    except ImportError:
-        return
+    """Load torch, which takes seconds, before anything is begun."""
+    from grpo_core.lm.engines import present_engine
+
+    present_engine()

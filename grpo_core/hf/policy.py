@@ -50,6 +50,7 @@ class FolderPolicy(FolderWeights):
 
     def __init__(self, settings: Settings) -> None:
         wanted, device = settings.model, device_named(settings.model.device)
+        torch.set_num_threads(wanted.threads)
         files = look(Path(wanted.folder))
         if wanted.digest and wanted.digest != files.digest:
             raise refuse(files.path, tr("it holds other files than when this run began; put those back, or begin anew"))

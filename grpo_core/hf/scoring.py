@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from grpo_core.hf.sampling import standing_right
-from grpo_core.lm.layout import distinct_rows
+from grpo_core.lm.packing import distinct_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,13 +1,14 @@
-"""A language model that learns and answers in the process that trains it; torch is imported when one begins."""
+"""A language model that learns and answers in the process that trains it; torch, where it is, is imported then."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.learners import NO_TORCH, Earlier, language_learner, leading_to, origin
+from grpo_core.learners import Earlier, language_learner, leading_to, origin
 from grpo_core.progress import Progress, unreported
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.record import Step
@@ -31,7 +32,7 @@ class AnsweringLearner:
         self, learner: LanguageLearner | FolderLearner, answering: Answering, cancelled: Callable[[], bool]
     ) -> None:
         self._learner, self._answering, self._cancelled = learner, answering, cancelled
-        self.note = _drift_note(learner.drift, learner.settings)
+        self.note = _continuation_note(learner)
 
     @property
     def settings(self) -> Settings:
@@ -94,17 +95,14 @@ class LanguageModels:
         self._answering: Answering | None = None
 
     def devices(self) -> tuple[str, ...]:
-        """What models can be computed on, in words. Imports torch.
+        """What models can be computed on, in words. Imports torch where it is installed."""
+        from grpo_core.lm.engines import present_engine
+        from grpo_core.lm.recorded_engine import TORCH
 
-        Raises:
-            GrpoError: torch cannot be imported.
-        """
-        try:
-            from grpo_core.lm.checkpoint import devices
-        except ModuleNotFoundError:
-            raise GrpoError(NO_TORCH) from None
-        except ImportError as error:
-            raise GrpoError(tr("torch cannot be used here: {error}.").format(error=error)) from None
+        if present_engine() != TORCH:
+            return (tr("cpu ({cpu_count} cores, with NumPy)").format(cpu_count=os.cpu_count() or 1),)
+        from grpo_core.lm.checkpoint import devices
+
         return tuple(devices())
 
     def learner(
@@ -121,8 +119,14 @@ class LanguageModels:
         return AnsweringLearner(model, self._answering, cancelled)
 
 
-def _drift_note(drift: float, settings: Settings) -> str:
-    """What is said where recorded log-probabilities are replayed with a difference; empty where there is none."""
+def _continuation_note(learner: LanguageLearner | FolderLearner) -> str:
+    """What is said where a run is taken up by another engine, or replayed with a difference; empty where neither is."""
+    drift, settings, engine = learner.drift, learner.settings, learner.policy.engine
+    if learner.recorded_by != engine:
+        return tr(
+            "The run was computed with {before}; here {now} goes on with it. On the recorded completions the two "
+            "differ by up to {drift:.1g} nats, so what follows is a continuation of its own."
+        ).format(before=learner.recorded_by, now=engine, drift=drift)
     if drift == 0:
         return ""
     if settings.model.folder:

@@ -176,7 +176,7 @@ class Incoming:
 
 
 class ProcessLearners:
-    """Makes the learners of a run's process: a bandit without torch, a language model with it."""
+    """Makes the learners of a run's process: a bandit without torch, a language model with it where it is installed."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing

@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
-import torch
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.lm import rewards
-from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner, PolicyLearner
-from grpo_core.lm.scoring import score
+from grpo_core.lm.passes import array_of
 from grpo_core.lm.vocabulary import STOP, decode, encode
 from grpo_core.questions import Answer, AnyAnswer, Question, Replay, Replayed, not_finite
 from grpo_core.record import ARRAYS, Step
@@ -119,6 +117,10 @@ def asked(
     return step.prompt_tokens[question.group][None], tokens
 
 
+def unpolled(done: int, total: int) -> None:
+    """Goes on: a single completion is not worth asking for."""
+
+
 def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
     """A completion under the policy of ``learner`` and under its reference.
 
@@ -131,16 +133,14 @@ def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
     source = rewards.PromptSource(settings.language, settings.model.context)
     parts = np.array(rewards.parts(settings.language, source.prompt(text), question.completion))
     policy = learner.policy
-    place = layout(prompt_tokens, tokens[None], np.ones((1, len(tokens)), dtype=bool), policy.device)
-    with torch.no_grad():
-        now, reference = (
-            score(model, place, settings.learner.temperature) for model in (policy.model, policy.reference)
-        )
+    batch = policy.batch(prompt_tokens, tokens[None], np.ones((1, len(tokens)), dtype=bool))
+    now = policy.score(batch, settings.learner.temperature, unpolled)
+    reference = policy.score_reference(batch, settings.learner.temperature, unpolled)
     return Answer(
         tokens=tokens,
-        logp=now.logp[0].float().cpu().numpy(),
-        ref_logp=reference.logp[0].float().cpu().numpy(),
-        dist_logp=now.dist_logp.cpu().numpy(),
+        logp=array_of(now.logp)[0],
+        ref_logp=array_of(reference.logp)[0],
+        dist_logp=array_of(now.dist_logp),
         reward=float(rewards.rewards(settings.language, parts[None])[0]),
         parts=parts,
     )

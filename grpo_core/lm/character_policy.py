@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from grpo_core.config import Objective, Settings
-from grpo_core.kl import EXACT
-from grpo_core.lm.interface import Drafts, Passes, Poll, ReadRows, Table
+from grpo_core.lm.characters import Characters, recorded_after, recorded_before
+from grpo_core.lm.interface import Drafts, Passes, Poll, ReadRows, Scores, Table
 from grpo_core.lm.layout import Layout, layout
 from grpo_core.lm.model import Transformer
-from grpo_core.lm.passes import array_of, learned
+from grpo_core.lm.passes import Loss, learned
 from grpo_core.lm.policy import Kept, Policy
-from grpo_core.lm.problems import Prompt
 from grpo_core.lm.sampler import sample
-from grpo_core.lm.scoring import Scores, score
-from grpo_core.lm.vocabulary import decode, encode, padded
+from grpo_core.lm.scoring import score
 
 
-class CharacterSampling:
+class CharacterSampling(Characters):
     """Draws completions of a character transformer (:class:`grpo_core.lm.interface.Sampling`).
 
     Attributes:
@@ -30,15 +28,6 @@ class CharacterSampling:
 
     def __init__(self, model: Transformer) -> None:
         self.model = model
-
-    def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """The tokens of prompts, one a character, (P, T_prompt), −1 in padding."""
-        rows = [encode(prompt.text) for prompt in prompts]
-        return padded(rows, max(map(len, rows)))
-
-    def text(self, tokens: np.ndarray) -> str:
-        """What a completion's tokens (L,) say, without its end sign."""
-        return decode(tokens)
 
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
@@ -87,23 +76,23 @@ class CharacterPolicy(Policy):
         """All passes of update ``number``, each over the whole batch at once."""
         return learned(self, settings, batch, reference, draft, poll, number)
 
+    def forward(self, place: Layout, temperature: float) -> Scores:
+        """The batch under the present policy, on autograd's tape."""
+        return score(self.model, place, temperature)
+
+    def backward(self, place: Layout, temperature: float, loss: Loss) -> None:
+        """Compute d loss / d weights by autograd."""
+        loss.terms.loss.backward()
+
     def recorded_before(self, batch: Layout, reference: Scores | None) -> dict[str, Any]:
         """Where the distributions stand, and those of the reference."""
-        known: dict[str, Any] = {"context": batch.context.cpu().numpy().astype(np.int32)}
-        if reference is not None:
-            known |= {"ref_logp": array_of(reference.logp), "ref_dist_logp": array_of(reference.dist_logp)}
-        return known
+        return recorded_before(batch.context, reference)
 
     def recorded_after(
         self, objective: Objective, batch: Layout, scores: list[Scores], reference: Scores | None
     ) -> dict[str, Any]:
-        """Log-probabilities of every pass, and full distributions: of all where the loss was made of them, else of the
-        ends."""
-        whole = scores if objective.kl == EXACT or objective.entropy_bonus else [scores[0], scores[-1]]
-        return {
-            "logp": np.stack([array_of(each.logp) for each in scores]),
-            "dist_logp": np.stack([array_of(each.dist_logp) for each in whole]),
-        }
+        """Log-probabilities and full distributions of the passes."""
+        return recorded_after(objective, scores)
 
     def measurements(self, batch: Layout, after: Scores, reference: Scores | None) -> dict[str, float]:
         """None: all follows from the recorded distributions."""

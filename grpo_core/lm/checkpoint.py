@@ -7,18 +7,15 @@ import os
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from grpo_core.config import Model
 from grpo_core.errors import SettingsError
+from grpo_core.lm.checkpoint_file import SIZE, checkpoint_path, read_checkpoint
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.regular_file import opened_regular, write_whole
-from grpo_core.shipped import CHECKPOINT, resource
 from grpo_core.text import tr
-
-SIZE = ("layers", "width", "heads", "context")
 
 
 def started(size: Model, seed: int, device: torch.device) -> Transformer:
@@ -31,8 +28,7 @@ def started(size: Model, seed: int, device: torch.device) -> Transformer:
     if size.checkpoint == "untrained":
         initialized(model, seed)
     else:
-        shipped = size.checkpoint == "shipped"
-        load(model, resource(CHECKPOINT) if shipped else Path(size.checkpoint))
+        load(model, checkpoint_path(size))
     return model.to(device)
 
 
@@ -64,51 +60,10 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
     Raises:
         SettingsError: the file cannot be read, is no checkpoint, or belongs to a model of another size.
     """
-
-    def refuse(allowed: str) -> SettingsError:
-        return SettingsError("model.checkpoint", str(path), allowed)
-
     expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
-    try:
-        opened_regular(path.expanduser()).close()  # reading a pipe would wait for somebody to write to it
-        with safe_open(path.expanduser(), framework="pt") as file:
-            about = dict(file.metadata() or {})
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - no mapping
-            # others are not loaded: a file with holes may stand for more than the computer has room for
-            weights = {name: file.get_tensor(name).float() for name in shapes} if shapes == expected else {}
-    except OSError as error:
-        raise refuse(
-            tr("it cannot be read ({strerror}); choose “shipped” or another file").format(
-                strerror=error.strerror or tr("not found")
-            )
-        ) from None
-    except (SafetensorError, RuntimeError, ValueError) as error:
-        raise refuse(tr("it is no safetensors file ({error})").format(error=error)) from None
-    stored = _size(about)
-    wanted = {name: getattr(model.size, name) for name in SIZE}
-    if stored is not None and stored != wanted:
-        sizes = ", ".join(f"{name} {value}" for name, value in stored.items())
-        raise refuse(
-            tr("it belongs to a model with {sizes}; choose those, “untrained”, or another checkpoint").format(
-                sizes=sizes
-            )
-        )
-    if about.get("vocabulary", "".join(VOCABULARY)) != "".join(VOCABULARY):
-        raise refuse(tr("it was trained on other characters"))
-    if shapes != expected:
-        raise refuse(tr("its tensors are not those of this model"))
-    if not all(bool(weight.isfinite().all()) for weight in weights.values()):
-        raise refuse(tr("some of its weights are not finite numbers"))
-    model.load_state_dict(weights)
+    weights, about = read_checkpoint(path, model.size, expected)
+    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
     return about
-
-
-def _size(about: dict[str, str]) -> dict[str, int] | None:
-    try:
-        size = json.loads(about["size"])
-        return {name: int(size[name]) for name in SIZE}
-    except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
-        return None
 
 
 def device_named(name: str) -> torch.device:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import time
-
-import torch
+from collections.abc import Callable
 
 
 class Clock:
     """A stopwatch with named laps.
 
+    Args:
+        synchronize: waits until what was asked for has been computed.
+
     Attributes:
         seconds: lap -> seconds.
     """
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
+    def __init__(self, synchronize: Callable[[], None]) -> None:
+        self._synchronize = synchronize
         self._last = time.perf_counter()
         self.seconds: dict[str, float] = {}
 
     def lap(self, name: str) -> None:
         """What has been done since the last lap was ``name``."""
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
+        self._synchronize()
         now = time.perf_counter()
         self.seconds[name] = now - self._last
         self._last = now

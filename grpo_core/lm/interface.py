@@ -1,19 +1,20 @@
 """What a learner asks of a language model's policy, whatever computes it: sample, score, train, reference, snapshot.
 
-Two kinds of policy do this: the character transformer that comes with the program (``character_policy.py``), and a
-model from a folder of the user's (``grpo_core.hf.policy``). Prompts, rewards, loss and record are the same for both.
+Three kinds of policy do this: the character transformer that comes with the program, in torch (``character_policy.py``)
+or in NumPy (``numpy_engine/policy.py``), and a model from a folder of the user's (``grpo_core.hf.policy``). Prompts,
+rewards, loss and record are the same for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from grpo_core.arrays import Array
 from grpo_core.config import Objective, Optimizer, Settings
 from grpo_core.lm.problems import Prompt
 from grpo_core.record import Step
@@ -35,8 +36,23 @@ class Scored(Protocol):
     """What a forward pass over a batch gives, and whatever else a policy measures there."""
 
     @property
-    def logp(self) -> Tensor:
+    def logp(self) -> Array:
         """(B, T) log-probabilities of the sampled tokens; 0 in padding."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scores:
+    """What a forward pass of the character transformer gives.
+
+    Attributes:
+        dist_logp: (C, V) log-probabilities at every context, at the sampling temperature.
+        logp: (B, T) of the sampled tokens; 0 in padding.
+        stream: (C, D) the normalised stream at every context, which a critic reads.
+    """
+
+    dist_logp: Array
+    logp: Array
+    stream: Array
 
 
 ReadRows = Callable[[slice], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -93,13 +109,20 @@ class Passes(Generic[ScoresT]):
 
 
 class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
-    """A trainable language model with its frozen reference and the optimizer's memory.
+    """A trainable language model with its frozen reference and the optimizer's memory."""
 
-    Attributes:
-        device: where it is computed.
-    """
+    @property
+    def engine(self) -> str:
+        """What computes it, a key of :data:`grpo_core.lm.engines.ENGINES`."""
 
-    device: torch.device
+    def computing(self, settings: Settings) -> AbstractContextManager[object]:
+        """Everything that is computed under ``settings`` is computed inside this."""
+
+    def synchronize(self) -> None:
+        """Wait until what was asked for has been computed."""
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        """Whether ``error`` says that memory was too short; what can be freed has been freed then."""
 
     def check(self, settings: Settings) -> None:
         """Nothing, if this policy can be trained under ``settings``.

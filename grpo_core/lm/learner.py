@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import torch
 
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.batches import Drawn, draw, likeliest, measured
-from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.clock import Clock
 from grpo_core.lm.drawing import Drawing
+from grpo_core.lm.engines import MakePolicy, character_policy
 from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
 from grpo_core.lm.passes import array_of, require_finite
+from grpo_core.lm.recorded_engine import engine_of, marks
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.progress import Phase, Progress, UpdateProgress, unreported
 from grpo_core.record import Step
@@ -43,6 +44,7 @@ class PolicyLearner(Generic[PolicyT]):
         policy: the model, its reference and the optimizer's memory.
         drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
             and with the versions that recorded them.
+        recorded_by: the engine that made the last of the recorded updates; this one's own where there is none.
 
     Raises:
         SettingsError: the settings ask for something that is not there, or a structural one differs.
@@ -58,10 +60,10 @@ class PolicyLearner(Generic[PolicyT]):
         self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None, group=group)
         self._settings = history[-1].settings if history else settings
         self._step = 0
-        torch.set_num_threads(self._settings.model.threads)
         self._source = PromptSource(self._settings.language, self._settings.model.longest_text)
         self.policy = make_policy(self._settings)
         self.drift = 0.0
+        self.recorded_by = engine_of(history[-1]) if history else self.policy.engine
         for step in history:
             self._replay(step)
         self._keep_next = bool(history) and not holds_weights(history[-1])
@@ -89,15 +91,14 @@ class PolicyLearner(Generic[PolicyT]):
             step = self._update(self._settings, self._step + 1)
         except BaseException as error:
             self.policy.put_back(before)
-            if isinstance(error, torch.OutOfMemoryError):
-                torch.cuda.empty_cache()
+            if self.policy.out_of_memory(error):
                 raise GrpoError(_too_large(self._settings, self._step)) from None
             raise
         self._step, self._keep_next = step.step, False
         return step
 
     def _update(self, settings: Settings, number: int) -> Step:
-        clock, policy = Clock(self.policy.device), self.policy
+        clock, policy = Clock(self.policy.synchronize), self.policy
         drawing = Drawing(settings.learner.group_size)
         self._progress.begin(number, drawing.written)
         with self._autocast():
@@ -119,7 +120,7 @@ class PolicyLearner(Generic[PolicyT]):
             after = self._scored_after(settings, batch, done.scores[0], number, self._poll_in(Phase.SCORING))
             clock.lap("seconds_after")
         extra = {"resampled": float(drawn.redrawn)} if settings.learner.resample_dead else {}
-        extra |= policy.measurements(batch, after, reference)
+        extra |= policy.measurements(batch, after, reference) | marks(policy.engine)
         return dataclasses.replace(
             done.draft,
             **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
@@ -176,7 +177,11 @@ class PolicyLearner(Generic[PolicyT]):
         return dataclasses.replace(
             done.draft,
             **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
-            measurements={"grad_norm": done.norm, **policy.measurements(batch, after, reference)},
+            measurements={
+                "grad_norm": done.norm,
+                **policy.measurements(batch, after, reference),
+                **marks(policy.engine),
+            },
         )
 
     def _scored_by_reference(self, settings: Settings, batch: Any, poll: Poll) -> Any:
@@ -196,6 +201,8 @@ class PolicyLearner(Generic[PolicyT]):
         self._ask()
         if holds_weights(step):
             self.policy.restore(step.resume, step.settings.optimizer)
+            if engine_of(step) != self.policy.engine:
+                self._compare_scores(step)
         elif step.step != self._step + 1 or step.prompt_tokens is None:
             raise GrpoError(
                 tr(
@@ -211,9 +218,21 @@ class PolicyLearner(Generic[PolicyT]):
                     step.settings, batch, reference, lambda old, values: step, self._poll, step.step
                 )
             for passed, now in enumerate(again.scores):
-                difference = np.abs(array_of(now.logp) - step.logp[passed])[step.mask]
-                self.drift = max(self.drift, float(difference.max(initial=0.0)))
+                self._note_drift(now, step, passed)
         self._step = step.step
+
+    def _compare_scores(self, step: Step) -> None:
+        """Note how this engine scores what another one has scored under the same weights, after ``step``."""
+        if step.prompt_tokens is None or not step.scored_after:
+            return
+        batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask)
+        with self._autocast():
+            now = self.policy.score(batch, step.settings.learner.temperature, self._poll)
+        self._note_drift(now, step, step.passes)
+
+    def _note_drift(self, now: Scored, step: Step, passed: int) -> None:
+        difference = np.abs(array_of(now.logp) - step.logp[passed])[step.mask]
+        self.drift = max(self.drift, float(difference.max(initial=0.0)))
 
     def _poll_in(self, phase: Phase) -> Poll:
         """Asks whether to give up, and notes how far the update is in ``phase``."""
@@ -232,21 +251,20 @@ class PolicyLearner(Generic[PolicyT]):
         if self._cancelled():
             raise Cancelled(tr("The run was interrupted and stands at update {step}.").format(step=self._step))
 
-    def _autocast(self) -> torch.autocast:
-        wanted = self._settings.model.in_bfloat16
-        return torch.autocast(self.policy.device.type, dtype=torch.bfloat16, enabled=wanted)
+    def _autocast(self) -> AbstractContextManager[object]:
+        return self.policy.computing(self._settings)
 
 
-class LanguageLearner(PolicyLearner[CharacterPolicy]):
-    """One run of the character transformer that comes with the program; the arguments are those of its base."""
+class LanguageLearner(PolicyLearner[Any]):
+    """One run of the character transformer that comes with the program, in whichever engine; the arguments are those
+    of its base."""
 
     def __init__(
         self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool],
         progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
+        make_policy: MakePolicy = character_policy,
     ) -> None:  # fmt: skip
-        super().__init__(
-            CharacterPolicy, settings, history=history, cancelled=cancelled, progress=progress, group=group
-        )
+        super().__init__(make_policy, settings, history=history, cancelled=cancelled, progress=progress, group=group)
 
 
 def _draft(

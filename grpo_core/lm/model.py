@@ -60,8 +60,8 @@ class Transformer(nn.Module):
         return self.embed(tokens) + self.position(positions)  # type: ignore[no-any-return]
 
     def logits(self, x: Tensor) -> Tensor:
-        """Logits of the next token from the stream after the last block: (..., D) -> (..., V), float32."""
-        return F.linear(self.norm(x), self.embed.weight).float()
+        """Logits of the next token from the stream after the last block: (..., D) -> (..., V), float32 or float64."""
+        return widened(F.linear(self.norm(x), self.embed.weight))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits of the next token at every place: (B, T) -> (B, T, V). Tokens stand left, padding is ignored by
@@ -75,6 +75,11 @@ class Transformer(nn.Module):
             attended = F.scaled_dot_product_attention(q, k, v, attn_mask=past)
             x = block.finish(x, attended.transpose(1, 2).flatten(-2))
         return self.logits(x)
+
+
+def widened(x: Tensor) -> Tensor:
+    """``x`` in float32 where it has fewer digits."""
+    return x if x.dtype == torch.float64 else x.float()
 
 
 def initialized(model: Transformer, seed: int) -> Transformer:

@@ -3,27 +3,101 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from grpo_core import kl, recompute
-from grpo_core.config import Objective, Settings
+from grpo_core.arrays import Array, array_namespace, as_array, from_numpy, stop_gradient, to_numpy
+from grpo_core.config import Objective, Optimizer, Settings
 from grpo_core.errors import NonFiniteError
-from grpo_core.lm.interface import Drafts, Passes, Poll
-from grpo_core.lm.layout import Layout
-from grpo_core.lm.policy import Policy
-from grpo_core.lm.scoring import Scores, score
-from grpo_core.objective import evaluate
+from grpo_core.lm.interface import Drafts, Passes, Poll, Scores
+from grpo_core.objective import Terms, evaluate, gradient
 from grpo_core.record import Step
 from grpo_core.text import tr
 
 
+class Place(Protocol):
+    """Where the tokens of a batch lie; of :class:`~grpo_core.lm.packing.Packing` what the loss needs."""
+
+    @property
+    def context(self) -> Array:
+        """(B, T) the context of each token; 0 in padding."""
+
+    @property
+    def mask(self) -> Array:
+        """(B, T) boolean."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Loss:
+    """The loss of one pass, in whichever library its arrays are.
+
+    Attributes:
+        objective: its switches.
+        place: where the tokens lie.
+        now: the present scores.
+        old: (B, T) log-probabilities before the first pass.
+        advantage: (B,) or (B, T).
+        reference: the scores of the reference policy; None where nobody watches it.
+    """
+
+    objective: Objective
+    place: Place
+    now: Scores
+    old: Array
+    advantage: Array
+    reference: Scores | None
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The loss and every number on the way to it. What flows through the full distributions, autograd adds."""
+        return evaluate(self.objective, self.now.logp, self.old, self.advantage, self.place.mask, **self._given)
+
+    @property
+    def token_gradient(self) -> Array:
+        """d loss / d logp (B, T) in closed form, without what flows through the full distributions."""
+        return gradient(self.objective, self.now.logp, self.old, self.advantage, self.place.mask, **self._given)
+
+    @cached_property
+    def _given(self) -> dict[str, Any]:
+        reference, whole = self.reference, dict[str, Any]()
+        if self.objective.kl == kl.EXACT and reference is not None:
+            whole["exact_kl"] = exact_kl(self.now.dist_logp, reference.dist_logp)[self.place.context]
+        if self.objective.entropy_bonus:
+            whole["entropy"] = kl.entropy(self.now.dist_logp)[self.place.context]
+        return whole | {"ref_logp": None if reference is None else reference.logp}
+
+
+PlaceT_contra = TypeVar("PlaceT_contra", bound=Place, contravariant=True)
+PlaceT = TypeVar("PlaceT", bound=Place)
+
+
+class Trained(Protocol[PlaceT_contra]):
+    """What the passes need of a policy.
+
+    Attributes:
+        critic: (D + 1,) a linear value of the stream, and its constant.
+    """
+
+    critic: Array
+
+    def forward(self, place: PlaceT_contra, temperature: float) -> Scores:
+        """The batch under the present policy, such that :meth:`backward` can go back."""
+
+    def backward(self, place: PlaceT_contra, temperature: float, loss: Loss) -> None:
+        """Compute d loss / d weights, from the scores of the last forward pass."""
+
+    def stepped(self, wanted: Optimizer) -> float:
+        """Take one optimizer step along the gradients; returns their norm before it was limited."""
+
+
 def learned(
-    policy: Policy,
+    policy: Trained[PlaceT],
     settings: Settings,
-    place: Layout,
+    place: PlaceT,
     reference: Scores | None,
     draft: Drafts,
     poll: Poll,
@@ -36,34 +110,38 @@ def learned(
     Raises:
         NonFiniteError: a loss or a gradient is not finite; ``policy`` has made the passes before that one.
     """
-    objective, scores, norms = settings.objective, list[Scores](), list[float]()
+    learner, scores, norms = settings.learner, list[Scores](), list[float]()
     step: Step | None = None
-    old = advantage = torch.empty(0)
-    for passed in range(settings.learner.mu):
-        poll(passed + 1, settings.learner.mu)
-        now = score(policy.model, place, settings.learner.temperature)
+    old = advantage = np.empty(0)
+    for passed in range(learner.mu):
+        poll(passed + 1, learner.mu)
+        now = policy.forward(place, learner.temperature)
         if step is None:
-            old = now.logp.detach()
-            values = values_of(policy, now, place).cpu().numpy() if settings.learner.critic else None
-            step = draft(old.float().cpu().numpy(), values)
-            advantage = torch.from_numpy(recompute.advantage(step)).float().to(policy.device)
-        loss = _loss(objective, now, old, advantage, place, reference)
-        require_finite(float(loss.detach()), number, tr("the loss of pass {passed}").format(passed=passed + 1))
-        loss.backward()  # type: ignore[no-untyped-call]
-        poll(passed + 1, settings.learner.mu)
+            old = stop_gradient(now.logp)
+            values = array_of(values_of(policy.critic, now, place)) if learner.critic else None
+            step = draft(array_of(old), values)
+            advantage = from_numpy(recompute.advantage(step), old)
+        loss = Loss(
+            objective=settings.objective, place=place, now=now, old=old, advantage=advantage, reference=reference
+        )
+        value = float(stop_gradient(loss.terms.loss))
+        require_finite(value, number, tr("the loss of pass {passed}").format(passed=passed + 1))
+        policy.backward(place, learner.temperature, loss)
+        poll(passed + 1, learner.mu)
         norms.append(policy.stepped(settings.optimizer))
         require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
-        scores.append(Scores(dist_logp=now.dist_logp.detach(), logp=now.logp.detach(), stream=now.stream.detach()))
+        dist_logp, logp, stream = (stop_gradient(x) for x in (now.dist_logp, now.logp, now.stream))
+        scores.append(Scores(dist_logp=dist_logp, logp=logp, stream=stream))
     assert step is not None
-    if settings.learner.critic:
-        _learn_values(policy, settings.learner.critic_rate, scores[0], place, step.rewards)
+    if learner.critic:
+        _learn_values(policy.critic, learner.critic_rate, scores[0], place, step.rewards)
     return Passes(draft=step, scores=scores, norm=norms[0])
 
 
-def values_of(policy: Policy, now: Scores, place: Layout) -> Tensor:
+def values_of(critic: Array, now: Scores, place: Place) -> Array:
     """The critic's value before each token, (B, T)."""
-    each = now.stream.detach().float() @ policy.critic[:-1] + policy.critic[-1]  # (C,)
-    return torch.where(place.mask, each[place.context], 0.0)
+    each = as_array(stop_gradient(now.stream), critic) @ critic[:-1] + critic[-1]  # (C,)
+    return array_namespace(each).where(place.mask, each[place.context], 0.0)
 
 
 def require_finite(value: float, number: int, what: str) -> None:
@@ -76,43 +154,31 @@ def require_finite(value: float, number: int, what: str) -> None:
         raise NonFiniteError(number, what)
 
 
-def array_of(tensor: Tensor) -> np.ndarray:
-    """``tensor`` as a NumPy array in float32."""
-    return np.asarray(tensor.detach().float().cpu().numpy())
+def array_of(x: Array) -> np.ndarray:
+    """``x`` as a NumPy array in float32."""
+    xp = array_namespace(x)
+    return to_numpy(xp.astype(x, xp.float32, copy=False))
 
 
-def _loss(
-    objective: Objective, now: Scores, old: Tensor, advantage: Tensor, place: Layout, reference: Scores | None
-) -> Tensor:
-    """The loss of one pass. What flows through the full distributions, autograd adds by itself."""
-    whole: dict[str, Tensor] = {}
-    if objective.kl == kl.EXACT and reference is not None:
-        whole["exact_kl"] = _exact_kl(now.dist_logp, reference.dist_logp)[place.context]
-    if objective.entropy_bonus:
-        whole["entropy"] = kl.entropy(now.dist_logp)[place.context]
-    ref_logp = None if reference is None else reference.logp
-    terms = evaluate(objective, now.logp, old, advantage, place.mask, ref_logp=ref_logp, **whole)
-    loss: Tensor = terms.loss
-    return loss
-
-
-def _exact_kl(dist_logp: Tensor, ref_dist_logp: Tensor) -> Tensor:
+def exact_kl(dist_logp: Array, ref_dist_logp: Array) -> Array:
     """KL(π‖π_ref) of each context, (C, V) -> (C,), whose derivative by log π(a) is π(a) (log π(a) − log π_ref(a) − KL).
 
     The formula's own derivative has no − KL but + 1. Both are the same on the logits, where Σ π is 1: but only in exact
     numbers, and Adam makes full steps of the rounding. This one is exactly 0 where policy and reference agree.
     """
-    now = dist_logp.detach()
+    xp = array_namespace(dist_logp)
+    now = stop_gradient(dist_logp)
     value = kl.exact(now, ref_dist_logp)
-    slope = now.exp() * (now - ref_dist_logp - value[..., None])
-    through = (slope * dist_logp).sum(dim=-1)
-    centred: Tensor = value + (through - through.detach())
-    return centred
+    slope = xp.exp(now) * (now - ref_dist_logp - value[..., None])
+    through = xp.sum(slope * dist_logp, axis=-1)
+    return value + (through - stop_gradient(through))
 
 
-def _learn_values(policy: Policy, rate: float, now: Scores, place: Layout, rewards: np.ndarray) -> None:
+def _learn_values(critic: Array, rate: float, now: Scores, place: Place, rewards: np.ndarray) -> None:
     """One gradient step of the critic on half the squared distance from the reward, averaged over the tokens."""
-    wanted = torch.from_numpy(np.nan_to_num(rewards)).float().to(policy.device)[:, None]
-    error = torch.where(place.mask, values_of(policy, now, place) - wanted, 0.0) / place.mask.sum()  # (B, T)
-    policy.critic[:-1] -= rate * (error[..., None] * now.stream.float()[place.context]).sum(dim=(0, 1))
-    policy.critic[-1] -= rate * error.sum()
+    xp = array_namespace(critic)
+    wanted = from_numpy(np.nan_to_num(rewards), critic)[:, None]
+    error = xp.where(place.mask, values_of(critic, now, place) - wanted, 0.0) / place.mask.sum()  # (B, T)
+    each = error[..., None] * as_array(now.stream, critic)[place.context]
+    critic[:-1] -= rate * xp.sum(each, axis=(0, 1))
+    critic[-1] -= rate * error.sum()

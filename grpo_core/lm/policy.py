@@ -15,6 +15,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.lm.checkpoint import device_named, started
 from grpo_core.lm.eager import spare_the_compiler, step
 from grpo_core.lm.model import Transformer
+from grpo_core.lm.recorded_engine import TORCH
 from grpo_core.text import tr
 
 State = dict[str, np.ndarray]
@@ -47,6 +48,28 @@ class TrainedWeights:
         self.device = critic.device
         self._kind = optimizer.kind
         self._optimizer = self._made(optimizer)
+
+    @property
+    def engine(self) -> str:
+        """What computes it (:attr:`grpo_core.lm.interface.LanguagePolicy.engine`)."""
+        return TORCH
+
+    def computing(self, settings: Settings) -> torch.autocast:
+        """Everything that is computed under ``settings`` is computed inside this."""
+        wanted = settings.model.precision == "bfloat16"
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
+
+    def synchronize(self) -> None:
+        """Wait until what was asked for has been computed."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        """Whether ``error`` says that memory was too short; what torch holds in reserve has been freed then."""
+        short = isinstance(error, torch.OutOfMemoryError)
+        if short:
+            torch.cuda.empty_cache()
+        return short
 
     def stepped(self, wanted: Optimizer) -> float:
         """Take one optimizer step along the gradients; returns their norm before it was limited.
@@ -167,6 +190,7 @@ class Policy(TrainedWeights):
     """
 
     def __init__(self, settings: Settings) -> None:
+        torch.set_num_threads(settings.model.threads)
         device = device_named(settings.model.device)
         self.model: Transformer = started(settings.model, settings.seed, device)
         self.reference: Transformer = started(settings.model, settings.seed, device).requires_grad_(False)

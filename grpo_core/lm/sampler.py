@@ -1,13 +1,8 @@
-"""Sampling with a cache of keys and values, in which nothing is computed twice.
-
-The prompt of a group is computed once, and so are the tokens with which several of its completions begin: they part
-where they first differ. What has the same beginning is one *prefix*, and the cache holds an entry for each.
-"""
+"""Sampling in torch: the cache of keys and values behind ``sampling.py``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,42 +10,9 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.lm.interface import Poll, ReadRows
-from grpo_core.lm.layout import key_columns
-from grpo_core.lm.model import Block, Transformer
-from grpo_core.lm.vocabulary import STOP
-
-LARGEST = np.float32(1 - 2**-24)
-ALIKE = 11
-"""Rows from which on a matrix product computes each of them alike, bit for bit, however many there are (seen with
-oneMKL on AVX-512): with fewer, a completion's last bits would depend on its company."""
-WORTH_COMPACTING = 0.75
-"""Share of the cache's entries that still go on, below which the others are taken out: copying the cache for each
-completion that ends costs more than to compute a few tokens that nobody reads."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Sampled:
-    """Completions.
-
-    Attributes:
-        tokens: (B, T), the end sign included; 0 in padding.
-        mask: (B, T) boolean.
-        logp: (B, T) log-probability under the sampler, float32; 0 in padding.
-    """
-
-    tokens: np.ndarray
-    mask: np.ndarray
-    logp: np.ndarray
-
-    @property
-    def ended(self) -> np.ndarray:
-        """Which completions were ended by the model rather than cut off, boolean (B,)."""
-        return self.rows(slice(None))[2]
-
-    def rows(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens, mask and which have ended, of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
-        tokens, mask = self.tokens[rows], self.mask[rows]
-        return tokens, mask, np.asarray((mask & (tokens == STOP)).any(axis=-1))
+from grpo_core.lm.model import Block, Transformer, widened
+from grpo_core.lm.packing import key_columns
+from grpo_core.lm.sampling import Sampled, drawn
 
 
 @torch.inference_mode()
@@ -65,72 +27,48 @@ def sample(
     poll: Poll,
     drawing: Callable[[ReadRows], None] | None = None,
 ) -> Sampled:
-    """One completion a row.
+    """One completion a row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in padding."""
+    prefixes = CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
+    return drawn(
+        prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing
+    )  # fmt: skip
+
+
+class CachedPrefixes:
+    """Prefixes with their keys and values (:class:`grpo_core.lm.sampling.Prefixes`).
 
     Args:
+        model: whose they are.
         prompt_tokens: (P, T_prompt), −1 in padding.
-        prompt_of: (B,) the prompt of each row.
-        uniforms: (B, T) in [0, 1), the random number of each token; T is the longest completion.
-        temperature: divides the logits.
-        greedy: (B,) rows that take the likeliest token instead.
-        poll: called before every token with its number and the longest completion.
-        drawing: takes, before the first token, what reads the rows while they are sampled.
+        longest: T, the longest completion.
     """
-    device = model.embed.weight.device
-    rows, longest = uniforms.shape
-    cache, bias, lengths, logits = prefilled(model, prompt_tokens, longest)
-    width, vocabulary = prompt_tokens.shape[1], logits.shape[1]
-    # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
-    chance = np.minimum(uniforms.astype(np.float32), LARGEST)
-    done = Sampled(
-        tokens=np.zeros(chance.shape, dtype=np.int32), mask=np.zeros(chance.shape, dtype=bool),
-        logp=np.zeros(chance.shape, dtype=np.float32),
-    )  # fmt: skip
-    if drawing is not None:
-        drawing(done.rows)
-    decode, any_greedy = decoder(model), greedy is not None and bool(greedy.any())
-    # (b,) the rows that have not ended, and the entry of the cache that each goes on
-    going, prefix = np.arange(rows), prompt_of.astype(np.int64)
-    for t in range(longest):
-        poll(t + 1, longest)
-        dist = torch.log_softmax(logits if temperature == 1 else logits / temperature, dim=-1)  # (n, V)
-        cumulative, dist_logp = dist.exp().cumsum(dim=-1).cpu().numpy()[prefix], dist.cpu().numpy()  # (b, V), (n, V)
-        passed = (cumulative <= chance[going, t, None] * cumulative[:, -1:]).sum(axis=-1)
-        token = np.minimum(passed, vocabulary - 1)
-        if greedy is not None and any_greedy:
-            token = np.where(greedy[going], dist_logp.argmax(axis=-1)[prefix], token)
-        done.tokens[going, t], done.mask[going, t], done.logp[going, t] = token, True, dist_logp[prefix, token]
-        goes_on = token != STOP
-        if t + 1 == longest or not goes_on.any():
-            break
-        going, prefix, token = going[goes_on], prefix[goes_on], token[goes_on]
-        longer, place = _distinct(prefix * vocabulary + token, len(lengths) * vocabulary)  # prefixes with next tokens
-        before, following = np.divmod(longer, vocabulary)
-        if _as_they_are(before, len(lengths)):
-            entries, prefix = np.zeros(len(lengths), dtype=np.int64), before[place]
-            entries[before] = following
-        else:
-            enough = np.minimum(np.arange(max(len(longer), ALIKE)), len(longer) - 1)  # the last one, over and over
-            entries, prefix, order = following[enough], place, torch.from_numpy(before[enough]).to(device)
-            bias, lengths = bias.index_select(0, order), lengths.index_select(0, order)
-            cache = [both.index_select(0, order) for both in cache]
-        logits = decode(torch.from_numpy(entries).to(device), lengths + t, cache, bias, width + t)
-    return done
 
+    def __init__(self, model: Transformer, prompt_tokens: np.ndarray, longest: int) -> None:
+        self._device = model.embed.weight.device
+        self._cache, self._bias, self._positions, self._logits = prefilled(model, prompt_tokens, longest)
+        self._decode, self._column = decoder(model), prompt_tokens.shape[1]
 
-def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """``numbers`` (n,), each below ``count``: the distinct ones in order, and the place of each among them (n,)."""
-    occurs = np.zeros(count, dtype=bool)
-    occurs[numbers] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
+    @property
+    def count(self) -> int:
+        """n, how many there are."""
+        return len(self._positions)
 
+    def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
+        """Of the next token of each: cumulative probabilities and log-probabilities, (n, V) each."""
+        dist = torch.log_softmax(self._logits if temperature == 1 else self._logits / temperature, dim=-1)
+        return dist.exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
 
-def _as_they_are(before: np.ndarray, entries: int) -> bool:
-    """Whether the cache's entries stay where they are, ``before`` (n,) being in order those that go on: no prefix
-    parts into several, and most go on.
-    """
-    most = entries >= ALIKE and len(before) >= WORTH_COMPACTING * entries
-    return most and bool((np.diff(before) > 0).all())
+    def select(self, order: np.ndarray) -> None:
+        """Go on with copies of these entries (m,) in place of all."""
+        chosen = torch.from_numpy(order).to(self._device)
+        self._bias, self._positions = self._bias.index_select(0, chosen), self._positions.index_select(0, chosen)
+        self._cache = [both.index_select(0, chosen) for both in self._cache]
+
+    def extend(self, tokens: np.ndarray) -> None:
+        """Make each longer by one of ``tokens`` (n,)."""
+        token = torch.from_numpy(tokens).to(self._device)
+        self._logits = self._decode(token, self._positions, self._cache, self._bias, self._column)
+        self._positions, self._column = self._positions + 1, self._column + 1
 
 
 def prefilled(
@@ -197,7 +135,7 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
             attended = F.scaled_dot_product_attention(each[:, 0, :, None], keys, values, attn_mask=seen)
             x = x + linear(attended.flatten(1), out)  # (B, H, 1, D / H) -> (B, D)
             x = x + linear(linear(torch.layer_norm(x, *norm2), up).relu_(), down)
-        return F.linear(torch.layer_norm(x, width, norm.weight, norm.bias, norm.eps), embed).float()
+        return widened(F.linear(torch.layer_norm(x, width, norm.weight, norm.bias, norm.eps), embed))
 
     return decode
 

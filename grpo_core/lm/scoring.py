@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
+from grpo_core.lm.interface import Scores
 from grpo_core.lm.layout import Layout
-from grpo_core.lm.model import Block, Transformer
+from grpo_core.lm.model import Block, Transformer, widened
 
 Tables = tuple[Tensor, Tensor, Tensor]
 """Queries, keys and values."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Scores:
-    """What a forward pass gives.
-
-    Attributes:
-        dist_logp: (C, V) log-probabilities at every context, at the sampling temperature.
-        logp: (B, T) of the sampled tokens; 0 in padding.
-        stream: (C, D) the normalised stream at every context, which a critic reads.
-    """
-
-    dist_logp: Tensor
-    logp: Tensor
-    stream: Tensor
 
 
 def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
@@ -43,7 +28,7 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
             attended.append(_gathered(_attended(*of_completions, after), batch.completion_cells))
         x = block.finish(x, torch.cat(attended))
     stream = model.norm(x.index_select(0, batch.ends))
-    logits = F.linear(stream, model.embed.weight).float()
+    logits = widened(F.linear(stream, model.embed.weight))
     dist_logp = torch.log_softmax(logits / temperature, dim=-1)  # (C, V)
     chosen = batch.context * dist_logp.shape[1] + batch.targets  # (B, T)
     logp = dist_logp.flatten().index_select(0, chosen.flatten()).view(chosen.shape)

@@ -297,6 +297,22 @@ def test_the_command_line_needs_no_qt_and_no_torch(tmp_path: Path) -> None:
     )
 
 
+def test_the_language_model_trains_without_torch(tmp_path: Path, without_torch: Path) -> None:
+    run, small = tmp_path / "run.grpo", ["--set", "task.prompts=2", "--set", "task.held_out=8"]
+    told = ""
+    for arguments in (["train", "--language", "--steps", "3", "--out", str(run), *small], ["inspect", str(run)]):
+        command = [sys.executable, "-m", "grpo_core", *arguments]
+        told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert re.search(r"Computed +with NumPy", told) and "Right answers" in told
+
+
+def test_what_only_torch_can_do_says_how_to_get_it(tmp_path: Path, without_torch: Path) -> None:
+    command = [sys.executable, "-m", "grpo_core", "pretrain", "--out", str(tmp_path / "mine.safetensors")]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "needs torch" in done.stderr and "own language model work without it" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("preset", "told"), [("GRPO (DeepSeekMath)", "no signal"), ("reinforce", "yet the advantages are not 0")]
 )

@@ -209,6 +209,10 @@ class MemoryBill(Interactive):
     def _sentence_of_real(self) -> str:
         if self.real is None:
             return self.progress_text
+        if self.real.held is None:
+            return tr("{blocks} of real tensors, all of which NumPy holds between updates too.").format(
+                blocks=size_of(self.real.blocks)
+            )
         between = [block for block in self.real.blocks if block.part != "gradients"]
         tensors = tr("{blocks} of real tensors. Between updates {between}; all tensors of its process: {held}.").format(
             blocks=size_of(self.real.blocks), between=size_of(between), held=in_words(self.real.held)

@@ -16,12 +16,13 @@ class Counted:
 
     Attributes:
         blocks: of the policy, its optimizer and its reference.
-        held: bytes of all tensors of that process, counted without the ledger.
+        held: bytes of all tensors of that process, counted without the ledger; None where NumPy computes, which keeps
+            no such count.
         allocated: bytes that torch says its allocator has handed out; None where it keeps no count (CPU).
     """
 
     blocks: list[Block]
-    held: int
+    held: int | None
     allocated: int | None
 
 
@@ -29,7 +30,7 @@ def counted(poll: Poll) -> Iterator[Counted]:
     """The ledger of the shipped model after its first update.
 
     Raises:
-        GrpoError: torch is missing, or the process has ended.
+        GrpoError: the process has ended.
         Cancelled: ``poll`` raised it.
     """
     return (Counted(**found) for found in language_job("ledger", poll=poll))

@@ -75,7 +75,7 @@ def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, flo
     """(T, its groups) of the shipped language model, in a process of its own, one temperature after the other.
 
     Raises:
-        GrpoError: torch is missing, or the process has ended.
+        GrpoError: the process has ended.
         Cancelled: ``poll`` raised it.
     """
     points = tuple(language_at(temperature) for temperature in LANGUAGE_TEMPERATURES)

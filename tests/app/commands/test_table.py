@@ -49,7 +49,6 @@ def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkey
         monkeypatch.setattr(QFileDialog, ask, lambda *arguments: ("", ""))
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *arguments: "")
     monkeypatch.setattr(QInputDialog, "getText", lambda *arguments: ("", False))
-    monkeypatch.setattr("app.controllers.runs.find_spec", lambda name: None)  # no model is loaded
     program = driver.program
     driver.run(3)
     ran = set()

@@ -42,7 +42,8 @@ def test_the_queue_opens_the_file_of_a_run(driver: Driver, tmp_path: Path) -> No
     assert "There is no run file at" in driver.messages[-1]
 
 
-def test_a_language_model_is_asked_for_where_there_is_none(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.controllers.runs.find_spec", lambda name: None)
+def test_evolution_begins_a_run_of_the_language_model(driver: Driver) -> None:
     driver.program.window.panels.of(registry.EVOLUTION).language_wanted.emit()
-    assert "torch" in driver.messages[-1]
+    driver.rest()
+    run = driver.program.workspace.run
+    assert run is not None and run.origin.settings.is_language

@@ -95,7 +95,6 @@ def test_the_best_of_what_is_done_wins_over_what_would_pay_more(first: int) -> N
 
 
 def test_a_language_model_learns_nothing_from_what_it_never_solves() -> None:
-    pytest.importorskip("torch")
     never, mixed = (language_settings().replace({"task.difficulty": name}) for name in ("hopeless", "mixed"))
     for step in islice(learner(never), 6):
         assert not step.rewards.any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from app.lessons.interactives.bill_picture import BillPicture, size_of
 from app.lessons.interactives.memory_bill import KNOBS, SWITCHES, MemoryBill
 from grpo_core.config import language_settings
 from grpo_core.experiments.bill import FOUR, Bill, changed
-from grpo_core.learners import NO_TORCH
 from grpo_core.lessons import LessonStep
 from grpo_core.memory import GIB, STATE_BYTES, Block, Training, ledger, total
 from tests.app.lessons.hands import Pupil
@@ -143,18 +143,20 @@ def test_the_ledger_of_the_real_model_is_five_copies_and_all_that_its_process_ho
     assert total(bill.real.blocks) == pytest.approx(5 * weights, rel=1e-3), "AdamW also keeps a few step counts"
     between = sum(block.bytes for block in bill.real.blocks if block.part != "gradients")
     critic = 4 * (language_settings().model.width + 1)
+    assert bill.real.held is not None
     assert bill.real.held - between == critic, "nothing else is there: two counts that know nothing of one another"
     assert "28 tensors" in bill.formula.text()
     assert "1.61 MiB" in bill.total.text()
 
 
-def test_without_torch_the_real_ledger_says_how_to_get_it(pupil: Pupil, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.experiments.job_process.find_spec", lambda name: None)
-    monkeypatch.setattr(pupil.driver.program.run_manager, "_load", lambda run: None)  # nor is the lesson's own model
+def test_without_torch_the_real_ledger_counts_the_arrays_of_numpy(without_torch: Path, pupil: Pupil) -> None:
     pupil.open("memory_bill")
     pupil.walk_to(len(lesson_of("memory_bill").steps))
-    pupil.press(Key.Key_S)
+    assert pupil.predict(2.0).right
     bill = pupil.picture
     assert isinstance(bill, MemoryBill)
-    assert bill.ledgers.problem == NO_TORCH
-    assert bill.total.text() == NO_TORCH
+    assert bill.real is not None and (bill.real.held, bill.real.allocated) == (None, None)
+    (weights,) = {block.bytes for block in bill.real.blocks if block.part == "weights"}
+    assert total(bill.real.blocks) == 5 * weights
+    assert "28 tensors" in bill.formula.text()
+    assert "2.01 MiB" in bill.total.text()

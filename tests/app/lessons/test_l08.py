@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,7 +47,6 @@ def chances(settings: Settings, temperature: float) -> np.ndarray:
 
 @pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
-    pytest.importorskip("torch")
     known(pupil, "temperature", {2: UP, 3: 0.0, 4: 1, 5: 1, 6: UP, 7: 1.0, 8: UP})
 
 
@@ -103,7 +103,6 @@ def test_only_at_the_temperature_of_sampling_is_the_first_ratio_1(first: int) ->
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_language_model_has_its_signal_in_between(seed: int) -> None:
     """32 groups: the spread of a share is at most 0.09, and the gaps are three of it and more."""
-    pytest.importorskip("torch")
     found = {}
     for temperature in (0.1, 2.0, 5.0):
         settings = language_at(temperature).replace({"seed": seed})
@@ -143,7 +142,6 @@ def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
 
 @pytest.mark.long
 def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
-    pytest.importorskip("torch")
     pupil.open("temperature")
     pupil.walk_to(5)
     picture = pupil.picture
@@ -161,14 +159,12 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     pupil.driver.qtbot.waitUntil(lambda: not thread.is_alive())
 
 
-def test_without_torch_the_sentence_says_so_and_the_lesson_goes_on(
-    pupil: Pupil, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.experiments.job_process.find_spec", lambda name: None)
+@pytest.mark.long
+def test_without_torch_the_model_is_sampled_all_the_same(without_torch: Path, pupil: Pupil) -> None:
     pupil.open("temperature")
     pupil.walk_to(5)
-    assert math.isnan(pupil.predict(1).value or 0.0)
-    assert "torch" in pupil.page.bar.note.text()
+    placed = pupil.predict(1)
+    assert placed.value is not None and not math.isnan(placed.value)
     pupil.walk_to(7)
     assert pupil.predict(1.0).right
 

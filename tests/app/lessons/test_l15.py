@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.experiments.lengths import expected_length, tried
 from grpo_core.explain import Quantity
-from grpo_core.learners import NO_TORCH
+from grpo_core.lm.recorded_engine import NUMPY, engine_of
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import SAME, UP, known, lesson_of, settings_of
 
@@ -35,28 +35,27 @@ def growth(settings: Settings, which: str, first: int) -> tuple[float, float]:
 
 @pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
-    """The last half on the language model, if torch is there; without it the test below walks on."""
-    if find_spec("torch") is None:
-        pytest.skip("torch is not installed")
+    """The last half on the language model."""
     known(pupil, "credit", {2: 2, 3: 7.0, 4: UP, 5: SAME, 6: 1, 9: 2, 12: 0})
     assert pupil.driver.program.workspace.view.step.settings.is_language
 
 
-def test_without_torch_it_says_so_and_the_toy_still_works(pupil: Pupil, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.lessons.runs.find_spec", lambda name: None)
+@pytest.mark.own_window
+def test_without_torch_its_last_half_is_live_too(without_torch: Path, pupil: Pupil) -> None:
     pupil.open("credit")
     pupil.walk_to(7)
-    assert pupil.lesson_player.problem == NO_TORCH
-    assert pupil.page.bar.note.text() == NO_TORCH
-    for _ in range(5):
+    assert pupil.lesson_player.problem == ""
+    step = pupil.driver.program.workspace.view.step.step
+    assert step is not None and step.settings.is_language and engine_of(step) == NUMPY
+    for _ in range(4):
         if pupil.lesson_player.covered:
             pupil.press(Key.Key_S)
-        assert pupil.lesson_player.problem == NO_TORCH
+        pupil.wait()
+        assert pupil.lesson_player.problem == ""
         pupil.next()
-    assert pupil.lesson_player.place == 11
-    for _ in range(6):
+    for _ in range(5):
         pupil.press(Key.Key_Left)
-    assert (pupil.lesson_player.place, pupil.lesson_player.problem) == (5, "")
+    assert pupil.lesson_player.place == 5
     assert pupil.picture.answer("filler") < 0.05
 
 

@@ -28,13 +28,11 @@ MANY = 2048
 @cache
 def answers(seed: int) -> Step:
     """The lesson's first update with many answers in one group; each is drawn by itself."""
-    pytest.importorskip("torch")
     return next(iter(learner(settings_of("one_group").replace({"learner.group_size": MANY, "seed": seed}))))
 
 
 @pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
-    pytest.importorskip("torch")
     known(pupil, "one_group", {2: 0.5, 3: 0.45, 4: UP, 5: 1, 6: 1})
 
 
@@ -66,7 +64,6 @@ def test_two_answers_are_alike_about_half_of_the_time() -> None:
 
 
 def test_ten_updates_change_the_habit() -> None:
-    pytest.importorskip("torch")
     last = []
     for seed in range(20, 26):
         steps = [*islice(learner(settings_of("one_group", 4).replace({"seed": seed})), 10)]

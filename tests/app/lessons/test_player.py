@@ -18,8 +18,8 @@ from app.window.docks import Dock
 from app.workspace.cursor import Stage
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings, language_settings
-from grpo_core.learners import NO_TORCH
 from grpo_core.lessons import Lesson, LessonStep, as_told
+from grpo_core.lm.recorded_engine import NUMPY, engine_of
 from tests.app.lessons import held
 from tests.app.lessons.hands import Pupil
 
@@ -257,14 +257,16 @@ def test_a_lesson_that_diverges_says_so_and_can_be_left(pupil: Pupil) -> None:
     assert pupil.driver.head == 0
 
 
-def test_a_lesson_on_the_language_model_says_how_to_get_torch(pupil: Pupil, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.lessons.runs.find_spec", lambda name: None)
+def test_a_lesson_on_the_language_model_trains_it_without_torch(without_torch: Path, pupil: Pupil) -> None:
     own = pupil.driver.program.workspace.run
-    pupil.lesson_player.open(
-        Lesson(id="words", number=9, title="?", start=language_settings(), steps=(LessonStep(text="a"),))
-    )
-    pupil.driver.settle()
-    assert pupil.lesson_player.problem == NO_TORCH
+    small = language_settings().replace({"task.prompts": 2, "learner.group_size": 4})
+    steps = (LessonStep(text="a"), LessonStep(text="b", update=2))
+    pupil.lesson_player.open(Lesson(id="words", number=9, title="?", start=small, steps=steps))
+    pupil.walk_to(2)
+    run = pupil.driver.program.workspace.run
+    assert run is not None and run is not own and pupil.lesson_player.problem == ""
+    step = run.step(2)
+    assert step is not None and engine_of(step) == NUMPY
     pupil.press(Key.Key_Escape)
     assert pupil.driver.program.workspace.run is own
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,14 @@ from app.panels.evolution.panel import EvolutionPanel
 from app.panels.metrics import MetricsPanel
 from app.panels.score import ScorePanel
 from app.training.controller import State
-from grpo_core.config import PRESETS
+from grpo_core.config import PRESETS, language_settings
 from grpo_core.config.presets import preset_of
 from grpo_core.explain import Quantity, explain_from
+from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
+from grpo_core.metrics import metrics
+from grpo_core.runs.run_file import RunWriter
 from grpo_core.texts import completion_text
 from tests.app.conftest import Driver
 
@@ -155,13 +161,50 @@ def test_a_killed_model_is_told_and_run_loads_it_again(driver: Driver) -> None:
     assert driver.head == 4
 
 
-def test_without_torch_the_command_says_how_to_get_it(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.controllers.runs.find_spec", lambda name: None)
-    before = driver.program.workspace.run
-    driver.program.actions["new_language_run"].trigger()
+@pytest.mark.own_window
+def test_without_torch_it_learns_and_answers_all_the_same(without_torch: Path, driver: Driver) -> None:
+    quick(driver)
+    run(driver, 3)
+    program = driver.program
+    (device,) = program.controller.worker.devices
+    assert "NumPy" in device
+    step = program.workspace.view.step.step
+    assert step is not None and step.step == 3 and engine_of(step) == NUMPY
+    panel = program.window.panels["score_your_own"]
+    assert isinstance(panel, ScorePanel)
+    program.window.docks["score_your_own"].raise_()
     driver.settle()
-    assert driver.program.workspace.run is before
-    assert any("make run-lm" in message for message in driver.messages)
+    panel.field.setText(completion_text(step, 0, program.workspace.view.run.origin).removesuffix("⏎"))
+    with driver.qtbot.waitSignal(program.workspace.answered, timeout=20_000) as heard:
+        panel.field.returnPressed.emit()
+    assert np.abs(heard.args[1].logp - step.old_logp[0][step.mask[0]]).max() < 1e-5
+    assert driver.messages == []
+
+
+@pytest.fixture
+def run_of_torch(tmp_path: Path) -> Path:
+    """The file of two updates."""
+    small = language_settings().replace({"task.prompts": 2, "learner.group_size": 4, "task.held_out": 8})
+    path = tmp_path / "torch.grpo"
+    made = LanguageLearner(small, cancelled=lambda: False, make_policy=ENGINES[TORCH])
+    with RunWriter.create(path, small) as writer:
+        for step in islice(made, 2):
+            writer.append(step, metrics(step))
+        writer.commit()
+    return path
+
+
+@pytest.mark.own_window
+def test_a_run_of_torch_goes_on_with_numpy_which_says_so(
+    run_of_torch: Path, without_torch: Path, driver: Driver
+) -> None:  # fmt: skip
+    driver.open(run_of_torch)
+    run(driver, 1)
+    assert driver.head == 3
+    (said,) = (message for message in driver.messages if "NumPy" in message)
+    assert said.startswith("The run was computed with torch; here NumPy goes on with it.") and " nats" in said
+    third = driver.program.workspace.view.step.step
+    assert third is not None and engine_of(third) == NUMPY
 
 
 def test_the_policy_selector_starts_a_run_of_the_other_kind(driver: Driver) -> None:

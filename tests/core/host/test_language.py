@@ -12,8 +12,9 @@ from grpo_core.host.language import AnsweringLearner
 from grpo_core.lm.answers import Answering
 
 
-def note(drift: float, settings: Any) -> str:
-    learner = cast(Any, SimpleNamespace(drift=drift, settings=settings))
+def note(drift: float, settings: Any, recorded_by: str = "torch", engine: str = "torch") -> str:
+    policy = SimpleNamespace(engine=engine)
+    learner = cast(Any, SimpleNamespace(drift=drift, settings=settings, recorded_by=recorded_by, policy=policy))
     return AnsweringLearner(learner, Answering(), lambda: False).note
 
 
@@ -26,3 +27,9 @@ def test_what_may_have_made_a_replay_differ_is_named() -> None:
     own, folder = note(2e-6, language_settings()), note(2e-6, folder_settings("model"))
     assert "2e-06 nats" in own and "another version" in own and "threads" not in own
     assert "2e-06 nats" in folder and "number of threads" in folder
+
+
+@pytest.mark.parametrize(("before", "now"), [("torch", "NumPy"), ("NumPy", "torch")])
+def test_a_run_that_another_engine_goes_on_with_says_so_and_how_far_the_two_differ(before: str, now: str) -> None:
+    said = note(3e-6, language_settings(), before, now)
+    assert f"computed with {before}; here {now} goes on" in said and "3e-06 nats" in said

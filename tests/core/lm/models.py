@@ -8,7 +8,8 @@ import torch
 from grpo_core.config import Model
 from grpo_core.lm import problems
 from grpo_core.lm.model import Transformer, initialized
-from grpo_core.lm.sampler import Sampled, sample
+from grpo_core.lm.sampler import sample
+from grpo_core.lm.sampling import Sampled
 from grpo_core.lm.vocabulary import encode, padded
 
 TINY = Model(layers=2, width=16, heads=2, context=48, checkpoint="untrained")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -20,7 +21,10 @@ from grpo_core.cli import main
 from grpo_core.config import Model
 from grpo_core.errors import SettingsError
 from grpo_core.lm.checkpoint import is_checkpoint, load, save_model, started
+from grpo_core.lm.checkpoint_file import read_checkpoint
 from grpo_core.lm.model import Transformer, initialized
+from grpo_core.lm.numpy_engine.policy import started as numpy_started
+from grpo_core.lm.numpy_engine.weights import shapes
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.shipped import CHECKPOINT, resource
 from tests.core.lm.models import CPU, TINY, lively
@@ -174,3 +178,27 @@ def test_what_is_no_checkpoint_is_not_replaced_even_by_force(
     assert main(["pretrain", "--steps", "1", "--out", str(path), "--force"]) == 2
     assert "is no checkpoint" in capsys.readouterr().err
     assert [(left.name, left.read_bytes()) for left in tmp_path.iterdir()] == [("thesis.txt", content)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_weights_are_read_as_the_library_of_the_format_reads_them(tmp_path: Path, dtype: torch.dtype) -> None:
+    path, size = tmp_path / "mine.safetensors", TINY
+    save_file({name: weight.to(dtype) for name, weight in lively().state_dict().items()}, path, {"by": "hand"})
+    weights, about = read_checkpoint(path, size, shapes(size))
+    assert about == {"by": "hand"}
+    expected = load_file(path)
+    assert weights.keys() == expected.keys()
+    for name, weight in weights.items():
+        assert weight.dtype == np.float32 and np.array_equal(weight, expected[name].float().numpy()), name
+
+
+def test_both_engines_start_from_the_same_shipped_weights() -> None:
+    by_torch, by_numpy = started(Model(), 0, CPU), numpy_started(Model(), 0)
+    for name, weight in by_torch.named_parameters():
+        assert np.array_equal(weight.detach().numpy(), by_numpy.named[name]), name
+
+
+def test_whole_numbers_in_place_of_weights_are_another_models(tmp_path: Path) -> None:
+    path = tmp_path / "counts.safetensors"
+    save_file({"counts": torch.arange(3), "seen": torch.ones(2, dtype=torch.bool)}, path)
+    refused(path, "its tensors are not those of this model")

@@ -13,10 +13,10 @@ from tests.test_architecture import APART, LIGHT, ROOT, files, imports, inside, 
 
 HEAVY = {"torch", "safetensors", "transformers", "peft"}
 WITH_TORCH = {
-    "model", "layout", "scoring", "sampler", "checkpoint", "pretraining", "policy", "passes", "learner", "clock",
-    "answers", "eager", "ledger", "interface", "character_policy",
+    "model", "layout", "scoring", "sampler", "checkpoint", "pretraining", "policy", "eager", "ledger",
+    "character_policy", "engines",
 }  # fmt: skip
-"""The modules of grpo_core.lm that name torch or its file format; batches works on them without naming it."""
+"""The modules of grpo_core.lm that name torch or its file format; engines imports it where it is installed."""
 
 OF_FOLDERS = {
     "adapter", "answers", "attentive", "chunk_loss", "gguf_reading", "loading", "measuring", "policy", "probe",

@@ -13,7 +13,7 @@ import torch
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError
 from grpo_core.learners import learner, origin
-from grpo_core.lm import passes
+from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -103,7 +103,7 @@ def _break(context: pytest.MonkeyPatch, stage: str, error: Exception) -> None:
         raise error
 
     if stage == "forward":
-        context.setattr(passes, "score", fails)
+        context.setattr(CharacterPolicy, "forward", fails)
     elif stage == "backward":
         context.setattr(torch.Tensor, "backward", fails)
     else:

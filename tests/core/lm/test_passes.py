@@ -11,8 +11,8 @@ import torch
 
 from grpo_core import kl, recompute
 from grpo_core.config import PRESETS, Settings
-from grpo_core.lm import passes
-from grpo_core.lm.scoring import Scores
+from grpo_core.lm.character_policy import CharacterPolicy
+from grpo_core.lm.passes import Loss, exact_kl
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from tests.core.lm.test_learner import run, small
@@ -41,16 +41,15 @@ class Seen:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Filled by the passes that follow, which run as ever."""
-    held, loss_of = Seen(), passes._loss
+    held, backward = Seen(), CharacterPolicy.backward
 
-    def watched(objective: Any, now: Scores, *rest: Any) -> torch.Tensor:
-        now.logp.retain_grad()
-        loss = loss_of(objective, now, *rest)
-        held.losses.append(float(loss.detach()))
-        held.logp.append(now.logp)
-        return loss
+    def watched(policy: CharacterPolicy, place: Any, temperature: float, loss: Loss) -> None:
+        loss.now.logp.retain_grad()
+        held.losses.append(float(loss.terms.loss.detach()))
+        held.logp.append(loss.now.logp)
+        backward(policy, place, temperature, loss)
 
-    monkeypatch.setattr(passes, "_loss", watched)
+    monkeypatch.setattr(CharacterPolicy, "backward", watched)
     return held
 
 
@@ -173,7 +172,7 @@ def test_the_exact_kl_of_torch_has_the_value_and_the_gradient_of_its_formula() -
     reference = torch.log_softmax(torch.randn(5, 7, generator=numbers, dtype=torch.float64), dim=-1)
     weight = torch.rand(5, generator=numbers, dtype=torch.float64)
     slopes = []
-    for formula in (passes._exact_kl, kl.exact):
+    for formula in (exact_kl, kl.exact):
         value = formula(torch.log_softmax(logits, dim=-1), reference)
         slopes.append(torch.autograd.grad((weight * value).sum(), logits)[0])
         assert torch.equal(value, kl.exact(torch.log_softmax(logits, dim=-1), reference))

@@ -1,0 +1,48 @@
+"""What a policy of the character transformer does whichever engine computes it: its text, and its record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core.arrays import Array, to_numpy
+from grpo_core.config import Objective
+from grpo_core.kl import EXACT
+from grpo_core.lm.interface import Scores
+from grpo_core.lm.passes import array_of
+from grpo_core.lm.problems import Prompt
+from grpo_core.lm.vocabulary import decode, encode, padded
+
+
+class Characters:
+    """One token a character (:class:`grpo_core.lm.interface.Sampling`)."""
+
+    def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
+        """The tokens of prompts, one a character, (P, T_prompt), −1 in padding."""
+        rows = [encode(prompt.text) for prompt in prompts]
+        return padded(rows, max(map(len, rows)))
+
+    def text(self, tokens: np.ndarray) -> str:
+        """What a completion's tokens (L,) say, without its end sign."""
+        return decode(tokens)
+
+
+def recorded_before(context: Array, reference: Scores | None) -> dict[str, Any]:
+    """Fields of the step that are known before the first pass: where the distributions stand, ``context`` (B, T), and
+    those of the reference."""
+    known: dict[str, Any] = {"context": to_numpy(context).astype(np.int32)}
+    if reference is not None:
+        known |= {"ref_logp": array_of(reference.logp), "ref_dist_logp": array_of(reference.dist_logp)}
+    return known
+
+
+def recorded_after(objective: Objective, scores: list[Scores]) -> dict[str, Any]:
+    """Log-probabilities of every pass, and full distributions: of all where the loss was made of them, else of the
+    ends."""
+    whole = scores if objective.kl == EXACT or objective.entropy_bonus else [scores[0], scores[-1]]
+    return {
+        "logp": np.stack([array_of(each.logp) for each in scores]),
+        "dist_logp": np.stack([array_of(each.dist_logp) for each in whole]),
+    }

@@ -1,0 +1,147 @@
+"""Reading a checkpoint of the character transformer: a safetensors file, as NumPy arrays.
+
+The format (github.com/huggingface/safetensors): the length of a header in 8 bytes, little-endian; the header, JSON that
+names each tensor's type, shape and place; the numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from grpo_core.config import Model
+from grpo_core.errors import SettingsError
+from grpo_core.lm.vocabulary import VOCABULARY
+from grpo_core.regular_file import opened_regular
+from grpo_core.shipped import CHECKPOINT, resource
+from grpo_core.text import tr
+
+SIZE = ("layers", "width", "heads", "context")
+LONGEST_HEADER = 100_000_000
+"""Bytes; the format's own limit."""
+_DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(kind)
+    for name, kind in {
+        "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+        "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
+    }.items()
+}  # fmt: skip
+
+
+class _NoSafetensorsError(ValueError):
+    """The file is none; the message says why."""
+
+
+def checkpoint_path(size: Model) -> Path:
+    """Where the weights of a run lie that does not start untrained."""
+    return resource(CHECKPOINT) if size.checkpoint == "shipped" else Path(size.checkpoint)
+
+
+def read_checkpoint(
+    path: Path, size: Model, expected: Mapping[str, tuple[int, ...]]
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The weights at ``path``, float32, and what the file says of itself.
+
+    Args:
+        path: of the file.
+        size: of the model that they are for.
+        expected: name -> shape of its tensors.
+
+    Raises:
+        SettingsError: the file cannot be read, is no checkpoint, or belongs to a model of another size.
+    """
+
+    def refuse(allowed: str) -> SettingsError:
+        return SettingsError("model.checkpoint", str(path), allowed)
+
+    try:
+        with opened_regular(path.expanduser()) as file:  # reading a pipe would wait for somebody to write to it
+            tensors, about = _header(file)
+            shapes = {name: tuple(entry["shape"]) for name, entry in tensors.items()}
+            # others are not loaded: a file with holes may stand for more than the computer has room for
+            weights = _weights(file, tensors) if shapes == dict(expected) else {}
+    except OSError as error:
+        raise refuse(
+            tr("it cannot be read ({strerror}); choose “shipped” or another file").format(
+                strerror=error.strerror or tr("not found")
+            )
+        ) from None
+    except (ValueError, RuntimeError) as error:
+        raise refuse(tr("it is no safetensors file ({error})").format(error=error)) from None
+    stored = _size(about)
+    wanted = {name: getattr(size, name) for name in SIZE}
+    if stored is not None and stored != wanted:
+        sizes = ", ".join(f"{name} {value}" for name, value in stored.items())
+        raise refuse(
+            tr("it belongs to a model with {sizes}; choose those, “untrained”, or another checkpoint").format(
+                sizes=sizes
+            )
+        )
+    if about.get("vocabulary", "".join(VOCABULARY)) != "".join(VOCABULARY):
+        raise refuse(tr("it was trained on other characters"))
+    if shapes != dict(expected):
+        raise refuse(tr("its tensors are not those of this model"))
+    if not all(bool(np.isfinite(weight).all()) for weight in weights.values()):
+        raise refuse(tr("some of its weights are not finite numbers"))
+    return weights, about
+
+
+def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """(name -> entry of each tensor, what the file says of itself), with the file behind its header."""
+    end = file.seek(0, 2)
+    file.seek(0)
+    length = int.from_bytes(file.read(8), "little")
+    if end < 8 or length > min(end - 8, LONGEST_HEADER):
+        raise _NoSafetensorsError(tr("its header is longer than the file"))
+    try:
+        header = json.loads(file.read(length))
+    except (ValueError, RecursionError):
+        raise _NoSafetensorsError(tr("its header is no JSON")) from None
+    about = header.pop("__metadata__", {}) if isinstance(header, dict) else None
+    if not isinstance(about, dict) or not all(isinstance(text, str) for text in about.values()):
+        raise _NoSafetensorsError(tr("its header describes no tensors"))
+    places = sorted(_place(entry) for entry in header.values())
+    covered = [0, *(stop for _, stop in places)]
+    if [start for start, _ in places] != covered[:-1] or covered[-1] != end - 8 - length:
+        raise _NoSafetensorsError(tr("its tensors do not fill it"))
+    return header, about
+
+
+def _place(entry: Any) -> tuple[int, int]:
+    """Where a tensor's numbers start and stop, in bytes behind the header."""
+    match entry:
+        case {"dtype": str(), "shape": list(shape), "data_offsets": [int(start), int(stop)]} if all(
+            type(n) is int and n >= 0 for n in shape
+        ):
+            kind = _DTYPES.get(entry["dtype"])
+            if kind is None:
+                raise _NoSafetensorsError(tr("numbers of the type {dtype}").format(dtype=entry["dtype"][:20]))
+            if start >= 0 and stop - start == math.prod(shape) * kind.itemsize:
+                return start, stop
+    raise _NoSafetensorsError(tr("its header describes no tensors"))
+
+
+def _weights(file: IO[bytes], tensors: Mapping[str, dict[str, Any]]) -> dict[str, np.ndarray]:
+    start, weights = file.tell(), {}
+    for name, entry in tensors.items():
+        begin, stop = entry["data_offsets"]
+        file.seek(start + begin)
+        stored = np.frombuffer(file.read(stop - begin), _DTYPES[entry["dtype"]])
+        if entry["dtype"] == "BF16":  # the upper half of a float32
+            stored = (stored.astype(np.uint32) << 16).view(np.float32)
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused
+            weights[name] = stored.astype(np.float32).reshape(entry["shape"])
+    return weights
+
+
+def _size(about: Mapping[str, str]) -> dict[str, int] | None:
+    try:
+        size = json.loads(about["size"])
+        return {name: int(size[name]) for name in SIZE}
+    except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
+        return None

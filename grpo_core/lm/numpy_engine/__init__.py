@@ -1,0 +1,1 @@
+"""The character transformer in NumPy, for where torch is not installed."""

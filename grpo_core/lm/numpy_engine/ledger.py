@@ -1,0 +1,34 @@
+"""The memory ledger of a model that is really being trained in NumPy: its own arrays, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from grpo_core.lm.numpy_engine.policy import NumpyPolicy
+from grpo_core.memory import Block
+from grpo_core.text import tr
+
+
+def counted(policy: NumpyPolicy) -> list[Block]:
+    """The blocks of a policy, its reference and its optimizer, in bytes of their arrays."""
+    tensors = len(policy.weights.named)
+    blocks = [
+        _block("policy", "weights", [policy.weights.flat], tensors),
+        _block("policy", "gradients", [policy.gradient.flat], tensors),
+        _block("policy", "optimizer states", policy.optimizer_states, 2 * tensors),
+        _block("reference", "weights", [policy.reference.flat], tensors),
+    ]
+    return [block for block in blocks if block.bytes]
+
+
+def _block(model: str, part: str, arrays: Iterable[np.ndarray], tensors: int) -> Block:
+    held = list(arrays)
+    kinds = sorted({str(x.dtype) for x in held})
+    return Block(
+        model=model, part=part, bytes=float(sum(x.nbytes for x in held)),
+        formula=tr("{numbers:,} numbers of {kinds} in {count:,} tensors").format(
+            numbers=sum(x.size for x in held), kinds=", ".join(kinds), count=tensors
+        ),
+    )  # fmt: skip

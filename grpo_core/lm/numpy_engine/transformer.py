@@ -1,0 +1,248 @@
+"""The character transformer's forward pass and, by hand, its backward pass (arXiv:1706.03762, pre-norm as in GPT-2).
+
+``model.py`` has the same in torch, where autograd goes back; tests hold every gradient here against that. The tokens
+are packed (``packing.py``): N of them, those of the prompts first. With x the stream (N, D), a block is
+
+    x  +=  W_out attention(norm1(x)) + b_out
+    x  +=  W_down relu(W_up norm2(x) + b_up) + b_down
+
+and the head, tied to the embedding E, gives logits = norm(x) Eᵀ at the C places where a distribution is wanted. Each
+function that goes back stands below the one that goes forward. dy means d loss / d y throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_core.lm.numpy_engine.tables import add_rows, gathered, picked, placed
+from grpo_core.lm.numpy_engine.weights import Block, Layer, Weights
+from grpo_core.lm.packing import Packing
+
+EPSILON = 1e-5
+"""Keeps the division of a normalisation finite; torch's own default."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Normed:
+    """What a normalisation keeps for the way back: ``unit`` (n, D) before scale and shift, ``inverse`` (n, 1) the
+    inverse of the standard deviation."""
+
+    unit: np.ndarray
+    inverse: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attended:
+    """What an attention keeps: queries, keys, values and the share of each key, (rows, H, ., .) each."""
+
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray
+    share: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlockTrace:
+    """What a block keeps for the way back; ``entered`` and ``read`` are what its two halves read, normalised."""
+
+    norm1: Normed
+    entered: np.ndarray
+    of_prompts: Attended
+    of_completions: Attended | None
+    attended: np.ndarray
+    norm2: Normed
+    read: np.ndarray
+    hidden: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace:
+    """A forward pass: the logits (C, V), the normalised stream (C, D) before the head, and what the way back needs."""
+
+    logits: np.ndarray
+    stream: np.ndarray
+    norm: Normed
+    blocks: tuple[BlockTrace, ...]
+
+
+def forward(weights: Weights, batch: Packing) -> Trace:
+    """The forward pass over the tokens of ``batch``."""
+    within, after = (added_where(allowed, weights.flat.dtype) for allowed in batch.allowed)
+    x = weights.embed[batch.tokens] + weights.position[batch.positions]
+    traces = []
+    for block in weights.blocks:
+        x, trace = _block(x, block, weights.size.heads, batch, within, after)
+        traces.append(trace)
+    stream, norm = normalized(x[batch.ends], weights.norm)
+    return Trace(logits=stream @ weights.embed.T, stream=stream, norm=norm, blocks=tuple(traces))
+
+
+def backward(weights: Weights, batch: Packing, trace: Trace, d_logits: np.ndarray, gradient: Weights) -> None:
+    """Adds d loss / d weights to ``gradient``, from d loss / d logits (C, V).
+
+    logits = s Eᵀ:  ds = dlogits E,  dE = dlogitsᵀ s;  to E comes what its rows get as embeddings.
+    """
+    gradient.embed[...] += d_logits.T @ trace.stream
+    d_ends = _normalized_back(d_logits @ weights.embed, trace.norm, weights.norm, gradient.norm)
+    dx = np.zeros((len(batch.tokens), weights.size.width), dtype=d_ends.dtype)
+    dx[batch.ends] = d_ends  # no two contexts end at the same token
+    for block, kept, own in zip(weights.blocks[::-1], trace.blocks[::-1], gradient.blocks[::-1], strict=True):
+        dx = _block_back(dx, block, kept, own, weights.size.heads, batch)
+    add_rows(gradient.embed, batch.tokens, dx)
+    add_rows(gradient.position, batch.positions, dx)
+
+
+def _block(
+    x: np.ndarray, block: Block, heads: int, batch: Packing, within: np.ndarray, after: np.ndarray
+) -> tuple[np.ndarray, BlockTrace]:
+    """The stream after a block. Prompts attend within themselves, completions to their prompt and themselves."""
+    entered, norm1 = normalized(x, block.norm1)
+    qkv = linear(entered, block.qkv).reshape(len(x), 3, heads, -1)  # (N, 3, H, D / H)
+    prompts, width, own = batch.shape
+    table = qkv[batch.prompt_table].reshape(prompts, width, *qkv.shape[1:])
+    found, of_prompts = attention(table[:, :, 0], table[:, :, 1], table[:, :, 2], within)
+    attended, of_completions = [gathered(found, batch.prompt_cells)], None
+    if len(batch.completion_cells):
+        keys = batch.key_table.reshape(len(batch.prompt_of), -1)  # (M, S)
+        seen = qkv[:, 1:][keys]  # (M, S, 2, H, D / H)
+        asked = qkv[:, 0][keys[:, width : width + own]]
+        found, of_completions = attention(asked, seen[:, :, 0], seen[:, :, 1], after)
+        attended.append(gathered(found, batch.completion_cells))
+    mixed = np.concatenate(attended)  # (N, D)
+    x = x + linear(mixed, block.out)
+    read, norm2 = normalized(x, block.norm2)
+    hidden = relu(linear(read, block.up))
+    x = x + linear(hidden, block.down)
+    trace = BlockTrace(
+        norm1=norm1, entered=entered, of_prompts=of_prompts, of_completions=of_completions, attended=mixed,
+        norm2=norm2, read=read, hidden=hidden,
+    )  # fmt: skip
+    return x, trace
+
+
+def _block_back(
+    dx: np.ndarray, block: Block, kept: BlockTrace, own: Block, heads: int, batch: Packing
+) -> np.ndarray:  # fmt: skip
+    """h = relu(u):  du = dh where h > 0.  Through x + f(x) the gradient goes both ways:  dx + f's."""
+    d_hidden = _linear_back(dx, kept.hidden, block.down, own.down)
+    d_hidden *= kept.hidden > 0
+    d_read = _linear_back(d_hidden, kept.read, block.up, own.up)
+    dx = dx + _normalized_back(d_read, kept.norm2, block.norm2, own.norm2)
+    d_mixed = _linear_back(dx, kept.attended, block.out, own.out)
+    d_qkv = _attention_of_batch_back(d_mixed, kept, heads, batch)
+    d_entered = _linear_back(d_qkv, kept.entered, block.qkv, own.qkv)
+    return np.asarray(dx + _normalized_back(d_entered, kept.norm1, block.norm1, own.norm1))
+
+
+def linear(x: np.ndarray, layer: Layer) -> np.ndarray:
+    """y = x Wᵀ + b, (n, in) -> (n, out)."""
+    y = x @ layer.weight.T
+    y += layer.bias
+    return np.asarray(y)
+
+
+def _linear_back(dy: np.ndarray, x: np.ndarray, layer: Layer, own: Layer) -> np.ndarray:
+    """dW = dyᵀ x,  db = Σ dy over the rows,  dx = dy W."""
+    own.weight[...] += dy.T @ x
+    own.bias[...] += dy.sum(axis=0)
+    return np.asarray(dy @ layer.weight)
+
+
+def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
+    """LayerNorm (arXiv:1607.06450), y = γ u + β with u = (x − μ) / σ of each row, and what the way back needs."""
+    centred = x - _mean(x)
+    variance = np.einsum("nd,nd->n", centred, centred)[:, None] / x.shape[-1]
+    inverse = 1 / np.sqrt(variance + EPSILON)
+    centred *= inverse
+    y = centred * layer.weight
+    y += layer.bias
+    return y, Normed(unit=centred, inverse=inverse)
+
+
+def _mean(x: np.ndarray) -> np.ndarray:
+    """Of each row, (n, D) -> (n, 1); without the wrappers of ``mean``, which take longer than the sum."""
+    return np.asarray(np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1])
+
+
+def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> np.ndarray:
+    """dγ = Σ dy u,  dβ = Σ dy;  with g = γ dy,  dx = (g − mean(g) − u mean(g u)) / σ."""
+    own.weight[...] += np.einsum("nd,nd->d", dy, kept.unit)
+    own.bias[...] += dy.sum(axis=0)
+    g = dy * layer.weight
+    along = np.einsum("nd,nd->n", g, kept.unit)[:, None] / g.shape[-1]
+    g -= _mean(g)
+    g -= kept.unit * along
+    g *= kept.inverse
+    return np.asarray(g)
+
+
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) -> tuple[np.ndarray, Attended]:
+    """A V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d); A V is (rows, H, columns, d)."""
+    q, k, v = (table.transpose(0, 2, 1, 3) for table in (q, k, v))
+    share = (q / math.sqrt(q.shape[-1])) @ k.swapaxes(-1, -2)  # (rows, H, columns, keys)
+    share += added
+    softmax(share)
+    return share @ v, Attended(q=q, k=k, v=v, share=share)
+
+
+def _attention_back(d_found: np.ndarray, kept: Attended) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """dV = Aᵀ dO,  dA = dO Vᵀ,  dS = A (dA − Σ A dA over the keys),  dQ = dS K / √d,  dK = dSᵀ Q / √d; (rows, columns,
+    H, d) each."""
+    d_v = kept.share.swapaxes(-1, -2) @ d_found
+    d_scores = d_found @ kept.v.swapaxes(-1, -2)
+    d_scores -= np.einsum("rhqk,rhqk->rhq", d_scores, kept.share)[..., None]
+    d_scores *= kept.share
+    d_scores /= math.sqrt(kept.q.shape[-1])
+    d_q, d_k = d_scores @ kept.k, d_scores.swapaxes(-1, -2) @ kept.q
+    return d_q.transpose(0, 2, 1, 3), d_k.transpose(0, 2, 1, 3), d_v.transpose(0, 2, 1, 3)
+
+
+def _attention_of_batch_back(d_mixed: np.ndarray, kept: BlockTrace, heads: int, batch: Packing) -> np.ndarray:
+    """d loss / d (queries, keys, values) of the packed tokens, (N, 3 D).
+
+    Padding gets none: no score reaches a padded key, and nobody reads what a padded query finds. To a prompt's keys and
+    values comes what they get in each of its completions.
+    """
+    _, width, own = batch.shape
+    split, each = len(batch.prompt_cells), d_mixed.reshape(len(d_mixed), heads, -1)
+    packed = np.empty((len(each), 3, *each.shape[1:]), dtype=each.dtype)
+    shape = kept.of_prompts.q.transpose(0, 2, 1, 3).shape
+    gradients = list(_attention_back(placed(each[:split], batch.prompt_cells, shape), kept.of_prompts))
+    if kept.of_completions is not None:
+        rows = len(batch.prompt_of)
+        shape = (rows, own, *each.shape[1:])
+        d_q, *d_seen = _attention_back(placed(each[split:], batch.completion_cells, shape), kept.of_completions)
+        packed[split:, 0] = picked(d_q, batch.completion_cells)
+        for part, d_table in enumerate(d_seen, 1):
+            packed[split:, part] = picked(d_table, batch.key_cells)
+            gradients[part] = gradients[part] + np.add.reduceat(d_table[:, :width], batch.first_of_prompt)
+    for part, d_table in enumerate(gradients):
+        packed[:split, part] = picked(d_table, batch.prompt_cells)
+    return packed.reshape(len(packed), -1)
+
+
+def relu(x: np.ndarray) -> np.ndarray:
+    """max(x, 0), in place."""
+    return np.asarray(np.maximum(x, 0.0, out=x))
+
+
+def softmax(scores: np.ndarray) -> None:
+    """e^s / Σ e^s over the last axis, in place."""
+    scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= np.add.reduce(scores, axis=-1, keepdims=True)
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """s − log Σ e^s over the last axis."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+
+
+def added_where(allowed: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """What is added to the scores: 0 where it is ``allowed`` to look, else −∞."""
+    return np.asarray(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))

@@ -1,0 +1,108 @@
+"""The weights of the character transformer as arrays: one flat vector, and a view of it for each layer.
+
+Names and order are those of torch's ``Transformer.named_parameters()``, so that a checkpoint, and a snapshot in a run
+file, is the same for both engines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config import Model
+from grpo_core.lm.vocabulary import VOCABULARY
+
+_LAYER = "blocks.{number}.{name}"
+"""What torch calls a layer of a block."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layer:
+    """A linear layer, weight (out, in) and bias (out,); or a normalisation, both (D,)."""
+
+    weight: np.ndarray
+    bias: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Block:
+    """The layers of one block, in the order in which they act."""
+
+    norm1: Layer
+    qkv: Layer
+    out: Layer
+    norm2: Layer
+    up: Layer
+    down: Layer
+
+
+def shapes(size: Model) -> dict[str, tuple[int, ...]]:
+    """Name -> shape of every weight of a model of ``size``."""
+    d = size.width
+    found: dict[str, tuple[int, ...]] = {"embed.weight": (len(VOCABULARY), d), "position.weight": (size.context, d)}
+    for number in range(size.layers):
+        layers = {"norm1": (d,), "qkv": (3 * d, d), "out": (d, d), "norm2": (d,), "up": (4 * d, d), "down": (d, 4 * d)}
+        for name, shape in layers.items():
+            layer = _LAYER.format(number=number, name=name)
+            found |= {f"{layer}.weight": shape, f"{layer}.bias": shape[:1]}
+    return found | {"norm.weight": (d,), "norm.bias": (d,)}
+
+
+class Weights:
+    """All weights of a model, or their gradient.
+
+    Args:
+        size: of the model.
+        dtype: of the numbers, which are 0 at first.
+
+    Attributes:
+        flat: (n,) all of them; the others are views of it.
+        named: name -> weight.
+        embed: (V, D), also the head.
+        position: (context, D).
+        blocks: the blocks.
+        norm: before the head.
+    """
+
+    def __init__(self, size: Model, dtype: Any = np.float32) -> None:
+        self.size = size
+        self.flat = np.zeros(sum(math.prod(shape) for shape in shapes(size).values()), dtype=dtype)
+        self.named = dict(_views(self.flat, shapes(size)))
+        self.embed, self.position = self.named["embed.weight"], self.named["position.weight"]
+        names = ("norm1", "qkv", "out", "norm2", "up", "down")
+        self.blocks = tuple(
+            Block(**{name: self._layer(_LAYER.format(number=number, name=name)) for name in names})
+            for number in range(size.layers)
+        )
+        self.norm = self._layer("norm")
+
+    def _layer(self, name: str) -> Layer:
+        return Layer(weight=self.named[f"{name}.weight"], bias=self.named[f"{name}.bias"])
+
+    def fill(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """Take the weights of ``tensors``, which has all of them."""
+        for name, weight in self.named.items():
+            weight[...] = tensors[name]
+
+    def initialize(self, seed: int) -> None:
+        """Random weights as in GPT-2: normal with 0.02, those that add to the stream scaled by 1/√(2 L). The numbers
+        are others than torch's of that seed."""
+        numbers = np.random.default_rng(seed)
+        for name, weight in self.named.items():
+            if weight.ndim < 2:
+                weight[...] = 1.0 if "norm" in name and name.endswith("weight") else 0.0
+                continue
+            adds = name.endswith(("out.weight", "down.weight"))
+            weight[...] = numbers.normal(size=weight.shape) * 0.02 / (math.sqrt(2 * self.size.layers) if adds else 1.0)
+
+
+def _views(flat: np.ndarray, wanted: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, np.ndarray]]:
+    start = 0
+    for name, shape in wanted.items():
+        end = start + math.prod(shape)
+        yield name, flat[start:end].reshape(shape)
+        start = end

@@ -1,0 +1,138 @@
+"""Where the tokens of an update lie when nothing is computed twice and no padding is computed at all.
+
+The prompt of a group is computed once, and so are completions that are equal: most are, once a policy has learned. What
+is computed of a completion are its tokens but the last: token t + 1 is predicted at token t, and the first one at the
+prompt's last token, which the whole group shares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+KEYS = 16
+"""Columns of a table of keys come in multiples of this. The CPU's attention takes the exponentials of sixteen scores at
+once and of what is left over one by one: 25 columns take twice as long as 32."""
+
+
+def key_columns(count: int) -> int:
+    """The columns of a table that holds ``count`` keys a row."""
+    return -(-count // KEYS) * KEYS
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Packing:
+    """An update's tokens, packed: first those of the P prompts, then those of its M distinct completions, N together.
+
+    Places, "contexts", at which a distribution is wanted: C = P + Σ (L_m − 1), the prompts' ends first.
+
+    Attributes:
+        tokens, positions: (N,) what is computed.
+        prompt_cells: (N_prompt,) where those tokens lie in a (P, T_prompt) table whose prompts stand right.
+        prompt_table: (P T_prompt,) the token in each cell of that table; in padding any of the N.
+        completion_cells: (N − N_prompt,) where those lie in a (M, T − 1) table.
+        key_cells: (N − N_prompt,) where those lie in a (M, S) table of what a completion's tokens attend to: its
+            prompt, T_prompt columns; itself, T − 1; padding up to S = :func:`key_columns`.
+        key_table: (M S,) the token in each cell of that table; in padding any of the N.
+        prompt_seen: (P, 1, 1, T_prompt) boolean, True for real tokens of that table.
+        prompt_of: (M,) the prompt of each distinct completion.
+        shape: P, T_prompt, T − 1.
+        ends: (C,) index into the N tokens of each context.
+        context: (B, T) the context of each token of the batch; 0 in padding.
+        targets: (B, T) the token itself; 0 in padding.
+        mask: (B, T) boolean.
+    """
+
+    tokens: np.ndarray
+    positions: np.ndarray
+    prompt_cells: np.ndarray
+    prompt_table: np.ndarray
+    completion_cells: np.ndarray
+    key_cells: np.ndarray
+    key_table: np.ndarray
+    prompt_seen: np.ndarray
+    prompt_of: np.ndarray
+    shape: tuple[int, int, int]
+    ends: np.ndarray
+    context: np.ndarray
+    targets: np.ndarray
+    mask: np.ndarray
+
+    @cached_property
+    def allowed(self) -> tuple[np.ndarray, np.ndarray]:
+        """What a token attends to, boolean: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's tokens
+        on [its prompt, itself, padding] (M, 1, T − 1, S)."""
+        prompts, width, own = self.shape
+        # a row of padding sees itself, so that its softmax is finite
+        within = (np.tri(width, dtype=bool) & self.prompt_seen) | np.eye(width, dtype=bool)
+        after = np.zeros((prompts, 1, own, key_columns(width + own)), dtype=bool)
+        after[..., :width] = self.prompt_seen
+        after[..., width : width + own] = np.tri(own, dtype=bool)
+        return within, after[self.prompt_of]
+
+    @cached_property
+    def first_of_prompt(self) -> np.ndarray:
+        """(P,) the first distinct completion of each prompt: those of a prompt stand beside each other."""
+        return np.searchsorted(self.prompt_of, np.arange(self.shape[0]))
+
+
+def packed(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Packing:
+    """The packing of a batch.
+
+    Args:
+        prompt_tokens: (P, T_prompt), −1 in padding.
+        tokens, mask: (B, T), every completion has at least one token; row p G + g is completion g of prompt p.
+    """
+    prompts, rows = len(prompt_tokens), len(tokens)
+    prompt_of = np.arange(rows) // (rows // prompts)
+    first, which = distinct_rows(np.column_stack([prompt_of, np.where(mask, tokens, -1)]))
+    prompt_of, computed = prompt_of[first], tokens[first, :-1]  # (M,), (M, T − 1)
+    inside = mask[first, 1:]  # (M, T − 1): token t is computed where token t + 1 is real
+    real = prompt_tokens >= 0  # (P, T_prompt)
+    lengths = real.sum(axis=-1)  # (P,)
+    right = np.arange(real.shape[1]) >= real.shape[1] - lengths[:, None]  # the same prompts, standing right
+    prompt_count, width, own = int(lengths.sum()), real.shape[1], inside.shape[1]
+    order = np.cumsum(inside.ravel()).reshape(inside.shape) - 1  # (M, T − 1) number of each computed token
+    context = np.zeros(tokens.shape, dtype=np.int64)
+    context[:, 0] = prompt_of[which]
+    context[:, 1:] = np.where(inside, prompts + order, 0)[which]
+    prompt_table = np.zeros((prompts, width), dtype=np.int64)
+    prompt_table[right] = np.arange(prompt_count)
+    key_table = np.zeros((len(first), key_columns(width + own)), dtype=np.int64)
+    key_table[:, :width] = prompt_table[prompt_of]
+    key_table[:, width : width + own] = np.where(inside, prompt_count + order, 0)
+    row, column = np.nonzero(inside)
+    arrays = {
+        "tokens": np.concatenate([prompt_tokens[real], computed[inside]]),
+        "positions": np.concatenate([np.nonzero(real)[1], lengths[prompt_of[row]] + column]),
+        "prompt_cells": np.flatnonzero(right),
+        "prompt_table": prompt_table.ravel(),
+        "completion_cells": row * own + column,
+        "key_cells": row * key_table.shape[1] + width + column,
+        "key_table": key_table.ravel(),
+        "prompt_of": prompt_of,
+        "ends": np.concatenate([np.cumsum(lengths) - 1, prompt_count + np.arange(len(row))]),
+        "context": context,
+        "targets": np.where(mask, tokens, 0),
+    }
+    return Packing(
+        shape=(prompts, width, own),
+        prompt_seen=right[:, None, None],
+        mask=np.array(mask),
+        **{name: np.asarray(x, dtype=np.int64) for name, x in arrays.items()},
+    )
+
+
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of ``rows`` (B, n): the places of those that equal none before them (M,), in order, and for each row the number
+    of its equal among these (B,)."""
+    numbers: dict[bytes, int] = {}
+    first, which = list[int](), list[int]()
+    for place, row in enumerate(rows):
+        number = numbers.setdefault(row.tobytes(), len(first))
+        if number == len(first):
+            first.append(place)
+        which.append(number)
+    return np.array(first), np.array(which)

@@ -1,0 +1,18 @@
+"""Which engine made an update of the character transformer, as its record says it."""
+
+from __future__ import annotations
+
+from grpo_core.record import Step
+
+TORCH, NUMPY = "torch", "NumPy"
+_BY_NUMPY = "by_numpy"
+
+
+def marks(engine: str) -> dict[str, float]:
+    """The measurements by which an update says that ``engine`` made it: none for torch, which made all earlier runs."""
+    return {_BY_NUMPY: 1.0} if engine == NUMPY else {}
+
+
+def engine_of(step: Step) -> str:
+    """The engine that made ``step``."""
+    return NUMPY if _BY_NUMPY in step.measurements else TORCH

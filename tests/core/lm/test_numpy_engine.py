@@ -1,0 +1,375 @@
+"""The NumPy engine against torch in float64: every gradient, the tokens it draws, and what it has learned after thirty
+updates."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grpo_core.config import PRESETS, Model, Objective, Settings, language_settings
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
+from grpo_core.learners import leading_to, origin
+from grpo_core.lm.answers import Answering
+from grpo_core.lm.character_policy import CharacterPolicy
+from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.interface import Scores
+from grpo_core.lm.layout import layout
+from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.model import Transformer
+from grpo_core.lm.numpy_engine.policy import NumpyPolicy, logit_gradient
+from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
+from grpo_core.lm.numpy_engine.threads import set_threads
+from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
+from grpo_core.lm.numpy_engine.weights import Weights, shapes
+from grpo_core.lm.packing import packed
+from grpo_core.lm.passes import Loss
+from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
+from grpo_core.lm.sampler import sample
+from grpo_core.lm.sampling import drawn
+from grpo_core.lm.scoring import score
+from grpo_core.lm.size import parameters
+from grpo_core.metrics import metrics
+from grpo_core.questions import Question, Replay, Replayed
+from grpo_core.record import Step
+from grpo_core.surrogates import SURROGATES
+from grpo_core.texts import completion_text
+from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts
+from tests.core.lm.test_layout import batch
+from tests.core.lm.test_layout import shapes as batch_shapes
+from tests.core.lm.test_learner import same, small
+
+SIZES = {
+    "tiny": TINY,
+    "one layer, one head": Model(layers=1, width=8, heads=1, context=32, checkpoint="untrained"),
+    "three layers": Model(layers=3, width=24, heads=4, context=48, checkpoint="untrained"),
+}
+SWITCHES: dict[str, dict[str, Any]] = {
+    **{f"surrogate {name}": {"surrogate": name} for name in SURROGATES},
+    "clipped on both sides": {"clip_low": 0.01, "clip_high": 0.01, "dual_clip": 1.5},
+    "log-ratio limit": {"log_ratio_limit": 0.05},
+    "of a sequence": {"level": "sequence"},
+    "summed over a sequence": {"level": "sequence_sum"},
+    "k1": {"kl": "k1"},
+    "k2 times the ratio": {"kl": "k2", "kl_importance": True},
+    "exact KL": {"kl": "exact", "beta": 0.5},
+    "exact KL times the ratio": {"kl": "exact", "beta": 0.5, "kl_importance": True},
+    "exact KL in the reward": {"kl": "exact", "kl_in": "reward"},
+    "entropy bonus": {"entropy_bonus": 0.2},
+    "exact KL and entropy bonus": {"kl": "exact", "entropy_bonus": 0.2},
+    "no reference": {"beta": 0.0},
+    "per token": {"reduction": "token"},
+    "constant": {"reduction": "constant", "max_tokens": 9},
+}
+
+
+def pair(size: Model = TINY, seed: int = 0) -> tuple[Transformer, Weights]:
+    """The same lively model in both engines, float64."""
+    model = lively(size, seed).double()
+    weights = Weights(size, np.float64)
+    weights.fill({name: weight.detach().numpy() for name, weight in model.named_parameters()})
+    return model, weights
+
+
+def gradients(model: Transformer) -> dict[str, np.ndarray]:
+    found = {n: torch.zeros_like(w) if w.grad is None else w.grad for n, w in model.named_parameters()}
+    model.zero_grad()
+    return {name: gradient.numpy() for name, gradient in found.items()}
+
+
+def agree(found: Weights, expected: dict[str, np.ndarray], within: float = 1e-11) -> None:
+    size = max(float(np.abs(gradient).max()) for gradient in expected.values())
+    assert size > 0
+    for name, gradient in expected.items():
+        assert np.abs(found.named[name] - gradient).max() <= within * size, name
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_names_shapes_and_order_of_the_weights_are_those_of_torch(name: str) -> None:
+    model = Transformer(SIZES[name])
+    assert list(shapes(SIZES[name]).items()) == [(n, tuple(w.shape)) for n, w in model.named_parameters()]
+    assert len(Weights(SIZES[name]).flat) == parameters(SIZES[name])
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("rows", [range(6), [0, 0, 3, 3, 5, 4], [1, 1, 2, 2, 4, 4]], ids=["distinct", "some", "equal"])
+def test_every_gradient_is_that_of_autograd_through_the_plain_pass(name: str, rows: Sequence[int]) -> None:
+    model, weights = pair(SIZES[name])
+    asked, tokens, mask = batch([3, 6, 4], [1, 7, 3, 5, 2, 7])
+    tokens, mask = tokens[list(rows)], mask[list(rows)]
+    push = np.random.default_rng(0).normal(size=mask.shape) * mask
+    logp = plain_logp(model, asked, tokens, mask, 0.8)
+    (torch.from_numpy(push) * logp).sum().backward()
+    place, gradient = packed(asked, tokens, mask), Weights(SIZES[name], np.float64)
+    trace = forward(weights, place)
+    dist = log_softmax(trace.logits / 0.8)
+    found = np.where(mask, dist[place.context, place.targets], 0)
+    assert np.abs(found - logp.detach().numpy()).max() < 1e-12
+    d_logits = np.zeros_like(dist)
+    np.add.at(d_logits, (place.context, place.targets), push)
+    d_logits -= np.exp(dist) * d_logits.sum(axis=-1, keepdims=True)
+    backward(weights, place, trace, d_logits / 0.8, gradient)
+    agree(gradient, gradients(model))
+
+
+@settings(max_examples=40, deadline=None)
+@given(shape=batch_shapes(), kinds=st.sampled_from([1, 2, 20]))
+def test_every_gradient_of_any_batch_is_that_of_autograd(shape: tuple[list[int], list[int]], kinds: int) -> None:
+    model, weights = pair()
+    asked, tokens, mask = batch(*shape, kinds)
+    place, gradient = packed(asked, tokens, mask), Weights(TINY, np.float64)
+    trace = forward(weights, place)
+    push = np.random.default_rng(1).normal(size=trace.logits.shape)
+    backward(weights, place, trace, push - np.exp(log_softmax(trace.logits)) * push.sum(-1, keepdims=True), gradient)
+    scores = score(model, layout(asked, tokens, mask, CPU), 1.0)
+    (scores.dist_logp * torch.from_numpy(push)).sum().backward()
+    agree(gradient, gradients(model))
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_every_loss_has_the_gradient_of_autograd_down_to_the_weights(switch: str, temperature: float) -> None:
+    model, weights = pair()
+    reference, ref_weights = pair(seed=1)
+    asked, tokens, mask = batch([3, 6, 4], [1, 7, 3, 5, 2, 7, 4, 4, 1], kinds=3)
+    numbers = np.random.default_rng(2)
+    advantage = numbers.normal(size=len(tokens))
+    objective = Objective(**{"beta": 0.3, **SWITCHES[switch]})
+    place, tensors = packed(asked, tokens, mask), layout(asked, tokens, mask, CPU)
+    now = score(model, tensors, temperature)
+    with torch.no_grad():
+        ref = score(reference, tensors, temperature)
+    old = now.logp.detach().numpy() + numbers.normal(size=mask.shape) * 0.1
+    watched = objective.beta != 0
+    by_torch = Loss(
+        objective=objective, place=tensors, now=now, old=torch.from_numpy(old),
+        advantage=torch.from_numpy(advantage), reference=ref if watched else None,
+    )  # fmt: skip
+    by_torch.terms.loss.backward()
+    trace, ref_trace = forward(weights, place), forward(ref_weights, place)
+    mine, theirs = (_scores(each, place, temperature) for each in (trace, ref_trace))
+    by_numpy = Loss(
+        objective=objective, place=place, now=mine, old=old, advantage=advantage, reference=theirs if watched else None
+    )
+    assert float(by_numpy.terms.loss) == pytest.approx(float(by_torch.terms.loss.detach()), rel=1e-11)
+    gradient = Weights(TINY, np.float64)
+    backward(weights, place, trace, logit_gradient(by_numpy, place, temperature), gradient)
+    agree(gradient, gradients(model), 1e-10)
+
+
+def _scores(trace: Any, place: Any, temperature: float) -> Scores:
+    dist = log_softmax(trace.logits / temperature)
+    logp = np.where(place.mask, dist[place.context, place.targets], 0)
+    return Scores(dist_logp=dist, logp=logp, stream=trace.stream)
+
+
+def test_what_stands_in_padding_reaches_no_gradient() -> None:
+    _, weights = pair()
+    asked, tokens, mask = batch([3, 6], [2, 7, 3, 5])
+    found = []
+    for fill in (0, 19):
+        place, gradient = packed(asked, np.where(mask, tokens, fill), mask), Weights(TINY, np.float64)
+        trace = forward(weights, place)
+        backward(weights, place, trace, np.ones_like(trace.logits), gradient)
+        found.append(gradient.flat)
+    assert np.array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.6])
+@pytest.mark.parametrize("count", [1, 5])
+def test_the_same_random_numbers_draw_the_same_tokens(temperature: float, count: int) -> None:
+    model, weights = pair(seed=4)
+    numbers = np.random.default_rng(3).random((24, 14))
+    of, greedy = np.arange(24) % count, np.arange(24) > 18
+    options: dict[str, Any] = {"temperature": temperature, "greedy": greedy, "poll": lambda done, total: None}
+    expected = sample(model, prompts(count), of, numbers, **options)
+    found = drawn(CachedPrefixes(weights, prompts(count), 14), of, numbers, **options)
+    assert np.array_equal(found.tokens, expected.tokens) and np.array_equal(found.mask, expected.mask)
+    assert np.abs(found.logp - expected.logp).max() < 1e-6
+
+
+def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:
+    _, weights = pair()
+    prompt, numbers = np.full((1, TINY.context - 12), 3), np.full((3, 12), 0.5)
+    weights.embed[0] -= 100 * weights.norm.weight  # it never ends by itself
+    done = drawn(
+        CachedPrefixes(weights, prompt, 12), np.zeros(3, int), numbers, temperature=1.0, poll=lambda done, total: None
+    )
+    assert done.mask.all()
+
+
+class DoublePolicy(CharacterPolicy):
+    """torch's policy in float64."""
+
+    def __init__(self, wanted: Settings) -> None:
+        super().__init__(wanted)
+        self.model.double()
+        self.reference.double()
+        self.critic = self.critic.double()
+
+
+def numpy_double(wanted: Settings) -> NumpyPolicy:
+    """NumPy's policy in float64."""
+    return NumpyPolicy(wanted, np.float64)
+
+
+THIRTY: dict[str, dict[str, Any]] = {
+    "as shipped": {},
+    "exact KL, two passes": {"objective.kl": "exact", "learner.mu": 2, "objective.entropy_bonus": 0.01},
+    "critic": {
+        "learner.critic": True,
+        "learner.critic_rate": 0.003,
+        "objective.baseline": "given",
+        "objective.std": "none",
+    },
+    "plain descent": {"optimizer.kind": "sgd", "optimizer.learning_rate": 1e-2, "optimizer.weight_decay": 0.1},
+    "decay, no limit": {"optimizer.weight_decay": 0.1, "optimizer.max_grad_norm": None},
+    "dead groups drawn again": {"learner.resample_dead": True},
+}
+
+
+@pytest.mark.parametrize("name", THIRTY)
+def test_thirty_updates_agree_in_float64(name: str) -> None:
+    wanted = small(optimizer__learning_rate=1e-3, task__prompts=3, learner__group_size=6).replace(THIRTY[name])
+    runs = [LanguageLearner(wanted, cancelled=lambda: False, make_policy=m) for m in (DoublePolicy, numpy_double)]
+    for _ in range(30):
+        by_torch, by_numpy = (next(run) for run in runs)
+        assert np.array_equal(by_torch.tokens, by_numpy.tokens)
+        assert np.array_equal(by_torch.rewards, by_numpy.rewards)
+        assert np.abs(by_torch.logp - by_numpy.logp).max() < 1e-6, "which are recorded in float32"
+    model = runs[0].policy.model
+    trained = np.concatenate([weight.detach().numpy().ravel() for weight in model.parameters()])
+    start = runs[1].policy.reference.flat
+    assert np.abs(trained - start).max() > 1e-3, "it has learned"
+    assert np.abs(trained - runs[1].policy.weights.flat).max() < 1e-9
+    assert np.abs(runs[0].policy.critic.numpy() - runs[1].policy.critic).max() < 1e-9
+
+
+def going(engine: str, wanted: Settings, history: Sequence[Step] = ()) -> LanguageLearner:
+    """A run that this engine computes, in float32."""
+    return LanguageLearner(wanted, history=history, cancelled=lambda: False, make_policy=ENGINES[engine])
+
+
+@pytest.mark.parametrize("stop", [2, 3, 5])
+@pytest.mark.parametrize(("before", "after"), [(TORCH, NUMPY), (NUMPY, TORCH)])
+def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(before: str, after: str, stop: int) -> None:
+    wanted = small()  # which keeps its weights every three updates
+    first = going(before, wanted)
+    whole = [next(first) for _ in range(6)]
+    assert {engine_of(step) for step in whole} == {before}
+    second = going(after, wanted, leading_to(whole[stop - 1], lambda number: whole[number - 1]))
+    assert second.recorded_by == before and 0 < second.drift < 1e-4
+    then = next(second)
+    assert engine_of(then) == after and then.step == stop + 1
+    assert np.array_equal(then.tokens, whole[stop].tokens), "so close are the two"
+    assert np.abs(then.logp - whole[stop].logp).max() < 1e-4
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_run_goes_on_with_its_own_engine_bit_for_bit(engine: str) -> None:
+    wanted = small(learner__mu=2)
+    first = going(engine, wanted)
+    whole = [next(first) for _ in range(5)]
+    second = going(engine, wanted, leading_to(whole[3], lambda number: whole[number - 1]))
+    assert (second.recorded_by, second.drift) == (engine, 0.0)
+    assert same(next(second), whole[4])
+
+
+def test_the_optimizer_remembers_the_same_in_both_snapshots() -> None:
+    states = []
+    for engine in ENGINES:
+        run = going(engine, small(model__snapshot_every=1))
+        states.append([next(run).resume for _ in range(2)][-1])
+    for name, value in states[0].items():
+        assert states[1][name].dtype == value.dtype and states[1][name].shape == value.shape, name
+        # where a gradient is rounding, Adam's first steps go either way, as far as its rate
+        most = 2 * small().optimizer.learning_rate if name == "weights" else 1e-6
+        assert np.abs(states[1][name] - value).max() <= 1.01 * most, name
+    assert states[0].keys() == states[1].keys()
+
+
+def test_an_interrupted_update_leaves_nothing_behind() -> None:
+    asked = [False]
+    wanted = small(learner__mu=2)
+    run = LanguageLearner(wanted, cancelled=lambda: asked[0], make_policy=ENGINES[NUMPY])
+    whole = going(NUMPY, wanted)
+    assert same(next(run), next(whole))
+    asked[0] = True
+    with pytest.raises(Cancelled):
+        next(run)
+    asked[0] = False
+    assert same(next(run), next(whole)) and same(next(run), next(whole))
+
+
+def test_weights_that_overflow_are_told_and_taken_back() -> None:
+    run = going(NUMPY, small())
+    next(run)
+    before = run.policy.state()["weights"]
+    sane = run.settings
+    run.settings = sane.replace({"optimizer.learning_rate": 1e3, "optimizer.weight_decay": 1e3})
+    with contextlib.suppress(NonFiniteError):
+        for step in run:
+            before = run.policy.state()["weights"]
+            assert step.step < 100, "it is told of"
+    assert np.array_equal(run.policy.state()["weights"], before)
+    run.settings = sane
+    assert np.isfinite(next(run).logp).all()
+
+
+def test_what_is_scored_and_replayed_is_answered_by_this_engine_too() -> None:
+    wanted = small()
+    run = going(NUMPY, wanted)
+    whole = [next(run) for _ in range(2)]
+    answering = Answering(lambda settings, history, cancelled: going(NUMPY, settings, history))
+    text = completion_text(whole[1], 0, origin(wanted)).removesuffix("⏎")
+    answer = answering(Question(step=2, group=0, completion=text), whole[1], whole[:1], lambda: False)
+    assert np.abs(answer.logp - whole[1].old_logp[0][whole[1].mask[0]]).max() < 1e-5
+    replayed = answering(Replay(step=2, settings=wanted), whole[1], whole[:1], lambda: False)
+    assert isinstance(replayed, Replayed) and np.array_equal(replayed.arrays["logp"], whole[1].logp)
+
+
+def test_without_torch_only_the_cpu_is_there() -> None:
+    with pytest.raises(SettingsError, match="without torch"):
+        NumpyPolicy(language_settings().replace({"model.device": "cuda"}))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_trains_and_its_record_recomputes(preset: str) -> None:
+    wanted = PRESETS[preset].applied_to(small(optimizer__learning_rate=1e-3)).replace({"learner.mu": 2})
+    run = going(NUMPY, wanted)
+    for _ in range(2):
+        step = next(run)
+        told = metrics(step)
+        seldom = {"best_action", "accuracy_greedy", "accuracy_sampled"}
+        assert all(np.isfinite(value) for name, value in told.items() if name not in seldom)
+        assert np.array_equal(step.logp[0], step.old_logp), "the first pass is on-policy by construction"
+        assert step.sampling_logp is not None
+        assert np.abs(step.sampling_logp - step.old_logp)[step.mask].max() < 1e-4
+
+
+@pytest.mark.parametrize("stage", ["forward", "backward", "sample"])
+def test_too_little_memory_at_any_stage_is_told_and_takes_nothing_with_it(
+    stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    run, whole = going(NUMPY, small()), going(NUMPY, small())
+    assert same(next(run), next(whole))
+    with monkeypatch.context() as broken:
+        broken.setattr(NumpyPolicy, stage, fails)
+        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* stands at update 1"):
+            next(run)
+    assert same(next(run), next(whole))
+
+
+def test_matrix_products_take_as_many_threads_as_they_are_told() -> None:
+    if not set_threads(1):
+        pytest.skip("NumPy's library is not OpenBLAS")
+    assert set_threads(2) and set_threads(1)
