@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
@@ -9,6 +10,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from app.commands.actions import Actions
+from app.commands.lesson_menu import opening_commands
 from app.commands.menus import fill_menus
 from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
@@ -179,6 +181,7 @@ class Application(QObject):
         )  # fmt: skip
         self._on_commands_changed()
         self.presenter.speaker.use_commands(self.actions.by_id)
+        self.palette.offer_others(partial(opening_commands, self.lessons))
         self.transport = Transport(self.player, self.run_manager, self.workspace, self.actions.by_id)
         self.transport.dress(self.look.scale)
         self.transport.seed_wanted.connect(self.runs.new_seed)

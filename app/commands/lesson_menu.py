@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from app.commands.command import Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import HELP, LESSON
 from app.commands.targets import CommandTargets
+from app.controllers.lessons import LessonController
+from app.lessons.catalogue import lesson_titles
 from grpo_core.text import tr
 
 
@@ -41,3 +45,16 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
         Command(id="export_predictions", text=tr("Export predictions…"), menu=HELP, run=lessons.ask_export,
                 tip=tr("Write every prediction made on this machine to a CSV file.")),
     ]  # fmt: skip
+
+
+def opening_commands(lessons: LessonController) -> list[Command]:
+    """A command for each lesson, which opens it. They are found in the palette and stand in no menu."""
+    return [
+        Command(
+            id=f"lesson.open.{lesson.id}",
+            text=tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title),
+            menu=LESSON,
+            run=partial(lessons.open, lesson.id),
+        )
+        for lesson in lesson_titles()
+    ]

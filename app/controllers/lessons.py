@@ -84,6 +84,12 @@ class LessonController(QObject):
         self.panel.load()
         return self.panel.lessons
 
+    def open(self, id: str) -> None:
+        """Open the lesson called ``id``, or show the list, which says what is wrong with it."""
+        self.panel.open(id)
+        if not self.is_open:
+            self.show()
+
     def find(self, name: str) -> Lesson | None:
         """The lesson of an id or a number, None if there is none."""
         return find_lesson(self.all, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -26,6 +27,37 @@ class Broken:
 
     file: str
     sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonTitle:
+    """The name of a lesson, read without the rest of its file.
+
+    Attributes:
+        id: its stable name.
+        number: its place among the lessons.
+        title: its question.
+    """
+
+    id: str
+    number: int
+    title: str
+
+
+@cache
+def lesson_titles() -> tuple[LessonTitle, ...]:
+    """The titles of the shipped lessons, in their order. A file whose title cannot be read is left out.
+
+    To read whole lessons takes 0.4 s, since it imports every picture that they may name.
+    """
+    titles = []
+    for path in resource("lessons").glob("*.toml"):
+        try:
+            head = tomllib.loads(path.read_text("utf-8").partition("\n[")[0])
+            titles.append(LessonTitle(id=str(head["id"]), number=int(head["number"]), title=tr(str(head["title"]))))
+        except (OSError, ValueError, TypeError, KeyError):  # the list of lessons says what is wrong
+            continue
+    return tuple(sorted(titles, key=lambda one: (one.number, one.id)))
 
 
 @cache

@@ -14,6 +14,9 @@ from app.commands.actions import Actions
 from app.commands.fuzzy import score
 from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
+from app.lessons.catalogue import lesson_titles, lessons
+from app.panels.registry import lesson_panels
+from tests.app.conftest import Driver
 
 
 @pytest.fixture
@@ -37,6 +40,28 @@ def test_every_command_is_found_by_its_title(palette: CommandPalette, actions: A
     for action in actions:
         palette.line.setText(action.command.text)
         assert listed(palette)[0] == action.command.id
+
+
+@pytest.mark.parametrize(
+    ("typed", "id"),
+    [("lesson 11", "clipping"), ("teach nothing", "same_rewards"), ("checker alone", "why_rl")],
+)
+def test_a_lesson_is_found_by_its_number_and_its_question_and_opens(driver: Driver, typed: str, id: str) -> None:
+    program = driver.program
+    program.palette.open_fresh()
+    QTest.keyClicks(program.palette.line, typed)
+    assert listed(program.palette)[0] == f"lesson.open.{id}"
+    QTest.keyClick(program.palette.line, Qt.Key.Key_Return)
+    assert program.lessons.player.lesson is not None
+    assert program.lessons.player.lesson.id == id
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+
+
+def test_every_lesson_has_the_title_under_which_it_is_listed() -> None:
+    shipped = lessons(lesson_panels())[0]
+    assert [(one.id, one.number, one.title) for one in lesson_titles()] == [
+        (lesson.id, lesson.number, lesson.title) for lesson in shipped
+    ]
 
 
 @pytest.mark.parametrize(
