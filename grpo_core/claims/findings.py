@@ -98,7 +98,7 @@ class EqualGroups(Claim[Run]):
         if self.known:
             return tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(**facts)
         equal = tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(**facts)
-        return f"{equal} {tr('Compared within such a group alone, they give no advantage.')}"
+        return " ".join((equal, tr("Compared within such a group alone, they give no advantage.")))
 
 
 def _kind(reward: float, low: float, high: float) -> str:
@@ -194,9 +194,8 @@ class Clipped(Claim[Run]):
         ).format(share=self.share)
         if not self.pulled:
             return what
-        return (
-            f"{what} {tr('The rest of the loss still gives up to {share:.0%} of them one.').format(share=self.pulled)}"
-        )
+        rest = tr("The rest of the loss still gives up to {share:.0%} of them one.").format(share=self.pulled)
+        return f"{what} {rest}"
 
 
 def _clipped(step: Step) -> tuple[float, float]:
