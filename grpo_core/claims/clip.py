@@ -41,7 +41,7 @@ class WouldAct(Claim[Step]):
         bound = self.high if end == "high" else self.low
         if bound is None:
             return not _acts(data, self.passed, **{end: 1.0 + NEXT_TO_ONE * (1 if end == "high" else -1)})
-        away = max(abs(bound - 1), JUST)
+        away = abs(bound - 1) or JUST
         inside = bound - JUST * away if end == "high" else bound + JUST * away
         outside = bound + FARTHER * away if end == "high" else bound - FARTHER * away
         return _acts(data, self.passed, **{end: inside}) and not _acts(data, self.passed, **{end: outside})

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grpo_core.claims.findings import Clipped, EntropyFar, EqualShares
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
@@ -65,18 +66,13 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     if not since or start <= 0:
         return None
     least = min(since, key=lambda m: m.value)
-    what = tr(
-        "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it is a "
-        "tenth of that or less; the least is {least:.3g} (step {where})."
-    ).format(
-        start=start, count=sum(m.value <= COLLAPSED * start for m in since), all=len(since), label=since[0].label,
-        least=least.value, where=least.label,
-    )  # fmt: skip
+    what = EntropyFar(
+        start=start, part=COLLAPSED, count=sum(m.value <= COLLAPSED * start for m in since), of=len(since),
+        since=since[0].label, end=least.value, where=least.label,
+    ).words()  # fmt: skip
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
-        what += " " + tr("Groups whose rewards are all equal: {before:.0%} before, {after:.0%} since.").format(
-            before=before, after=after
-        )
+        what += " " + EqualShares(since=since[0].label, before=before, after=after).words()
     return Verdict(what=what, began=since[0].label, evidence=worst([measures[0], *since]))
 
 
@@ -93,13 +89,10 @@ def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     if not since:
         return None
     most = max(since, key=lambda m: m.value)
-    what = tr(
-        "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it is three "
-        "times that or more; the most is {most:.3g} (step {where})."
-    ).format(
-        start=start, count=sum(_blown_up(m.value, start) for m in since), all=len(since), label=since[0].label,
-        most=most.value, where=most.label,
-    )  # fmt: skip
+    what = EntropyFar(
+        start=start, part=BLOWN_UP, count=sum(_blown_up(m.value, start) for m in since), of=len(since),
+        since=since[0].label, end=most.value, where=most.label,
+    ).words()  # fmt: skip
     return Verdict(what=what, began=since[0].label, evidence=worst([measures[0], *since]), severity="warning")
 
 
@@ -169,12 +162,8 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     since = lasting(measures, lambda m: m.value >= limit, 2)
     if not since:
         return None
-    what = tr("Up to {share:.0%} of the tokens of a pass are clipped: there the advantage gives no gradient.").format(
-        share=max(m.value for m in since)
-    )
-    pulled = [m.more["pulled"] for m in since if m.more["pulled"] is not None]
-    if any(pulled):
-        what += " " + tr("The rest of the loss still gives up to {share:.0%} of them one.").format(share=max(pulled))
+    pulled = max((m.more["pulled"] or 0.0 for m in since), default=0.0)
+    what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled).words()
     once = all(m.more["passes"] == 1 for m in since)
     return Verdict(
         what=what, began=since[0].label, evidence=worst(since),

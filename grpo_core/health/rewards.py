@@ -8,6 +8,7 @@ import numpy as np
 
 from grpo_core.advantages import equal_rewards
 from grpo_core.baselines import BASELINES
+from grpo_core.claims.findings import EqualGroups
 from grpo_core.config import Settings
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.health.check import Measure, Verdict, lasting, worst
@@ -121,30 +122,13 @@ def _judge_dead(measures: Sequence[Measure], kind: str) -> Verdict | None:
     ]
     if len(dead) < OF_A_KIND * groups:
         return None
-    facts = {"label": since[0].label, "dead": len(dead), "groups": groups}
-    why = _REASONS[kind].format(low=low, high=high)
-    if all(known for _, known in dead):
-        what = tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(why=why, **facts)
-    else:
-        what = (
-            tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(
-                why=why, **facts
-            )
-            + " "
-            + tr("Compared within such a group alone, they give no advantage.")
-        )
+    what = EqualGroups(
+        since=since[0].label, dead=len(dead), groups=groups, kind=kind, low=low, high=high,
+        known=all(known for _, known in dead),
+    ).words()  # fmt: skip
     if kind == "wrong" and all(cut for cut, _ in dead):
         what += " " + tr("Every completion in them was cut off by a limit.")
     return Verdict(what=what, began=those[0].label, evidence=worst(those))
-
-
-_REASONS = {
-    "right": tr("every completion has the highest reward of the run, {high:.4g}"),
-    "wrong": tr("every completion has the lowest reward of the run, {low:.4g}"),
-    "same": tr(
-        "all completions of a prompt have one reward between the lowest, {low:.4g}, and the highest, {high:.4g}"
-    ),
-}
 
 
 def _kind(reward: float, low: float, high: float) -> str:

@@ -40,7 +40,7 @@ def mutants(claim: Claim[Step]) -> Iterator[Claim[Step]]:
         yield NothingToStop() if isinstance(claim, NoRange) else NoRange(passed=0)
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_claim_on_a_clip_is_borne_out_and_every_other_one_refused(count: int) -> None:
     seen, drawn = Counter[type](), 0
     while seen[WouldAct] < count or seen[NothingToStop] < count:
@@ -66,7 +66,7 @@ def other_pushes(claim: Claim[Pair]) -> Iterator[Claim[Pair]]:
         yield from (TimesPush(ratio=ratio) for ratio in (1.01 * claim.ratio, -claim.ratio, 1 / claim.ratio))
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [3, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_claim_on_pushes_is_borne_out_and_every_other_one_refused(count: int) -> None:
     seen, drawn = Counter[type](), 0
     while min(seen[kind] for kind in (NoPush, SamePush, TimesPush)) < count:

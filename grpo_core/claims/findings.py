@@ -1,0 +1,216 @@
+"""Claims of a diagnosis: groups of equal rewards, entropy, clipped tokens. The data are the updates as read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.claims.claim import Claim, agrees
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+ALIKE, NEAR = 1e-12, 1e-6
+"""Largest difference of equal rewards, relative to the largest above 1; and of a reward from the run's highest or
+lowest, relative to these."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Seen:
+    """One update as a diagnosis reads it.
+
+    Attributes:
+        label: the trainer's number.
+        rewards, group: (B,) of the completions that count and were scored, and of which prompt each is.
+        advantage: (B,) as recorded, NaN where none was assigned; None where none is recorded.
+        entropy: mean in nats a token; None where it is not known.
+        step: the tokens; None where the source holds texts alone.
+    """
+
+    label: int
+    rewards: np.ndarray
+    group: np.ndarray
+    advantage: np.ndarray | None = None
+    entropy: float | None = None
+    step: Step | None = None
+
+    @property
+    def groups(self) -> list[np.ndarray]:
+        """The completions of each prompt that has two or more."""
+        every = [np.flatnonzero(self.group == g) for g in np.unique(self.group)]
+        return [members for members in every if len(members) > 1]
+
+    def is_equal(self, members: np.ndarray) -> bool:
+        """Whether their rewards are all equal."""
+        paid = self.rewards[members]
+        return bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
+
+
+Run = Sequence[Seen]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EqualGroups(Claim[Run]):
+    """From update ``since`` on, ``dead`` of ``groups`` groups hold equal rewards of one ``kind`` and are not known to
+    push: "right" for the run's highest reward, ``high``, "wrong" for its lowest, ``low``, "same" for one in between.
+
+    ``known``: their advantages are all recorded, and 0.
+    """
+
+    since: int
+    dead: int
+    groups: int
+    kind: str
+    low: float
+    high: float
+    known: bool
+
+    def check(self, data: Run) -> bool:
+        later = [update for update in data if update.label >= self.since]
+        every = np.concatenate([update.rewards for update in data if update.groups])
+        low, high = float(every.min()), float(every.max())
+        if not (agrees(self.low, low) and agrees(self.high, high)) or not any(u.label == self.since for u in data):
+            return False
+        dead, known = 0, True
+        for update in later:
+            for members in update.groups:
+                gained = None if update.advantage is None else update.advantage[members]
+                pushes = gained is not None and bool(np.nan_to_num(gained).any())
+                if pushes or not update.is_equal(members):
+                    continue
+                if _kind(float(update.rewards[members[0]]), low, high) != self.kind:
+                    continue
+                dead += 1
+                known &= gained is not None and not np.isnan(gained).any()
+        return (dead, sum(len(u.groups) for u in later), known) == (self.dead, self.groups, self.known) and dead > 0
+
+    def words(self) -> str:
+        why = {
+            "right": tr("every completion has the highest reward of the run, {high:.4g}"),
+            "wrong": tr("every completion has the lowest reward of the run, {low:.4g}"),
+            "same": tr(
+                "all completions of a prompt have one reward between the lowest, {low:.4g}, and the highest, {high:.4g}"
+            ),
+        }[self.kind].format(low=self.low, high=self.high)
+        facts = {"label": self.since, "dead": self.dead, "groups": self.groups, "why": why}
+        if self.known:
+            return tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(**facts)
+        equal = tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(**facts)
+        return " ".join((equal, tr("Compared within such a group alone, they give no advantage.")))
+
+
+def _kind(reward: float, low: float, high: float) -> str:
+    """Which of the run's rewards this is; a run of one reward alone is right where it is more than nothing."""
+    near = NEAR * max(abs(low), abs(high), ALIKE)
+    if high - low <= near:
+        return "right" if reward > 0 else "wrong"
+    return "right" if high - reward <= near else "wrong" if reward - low <= near else "same"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntropyFar(Claim[Run]):
+    """The entropy began at ``start`` nats; in ``count`` of the ``of`` updates from ``since`` on it is ``part`` times
+    that or farther (and, risen, half a nat more), and farthest at step ``where``: ``end``."""
+
+    start: float
+    part: float
+    count: int
+    of: int
+    since: int
+    end: float
+    where: int
+
+    def check(self, data: Run) -> bool:
+        known = [(update.label, update.entropy) for update in data if update.entropy is not None]
+        later = [(label, value) for label, value in known if label >= self.since]
+        if not later or not agrees(self.start, known[0][1]) or later[0][0] != self.since:
+            return False
+        values = np.array([value for _, value in later])
+        fell = self.part < 1
+        far = (
+            values <= self.part * self.start
+            if fell
+            else (values >= self.part * self.start) & (values >= self.start + 0.5)
+        )
+        end = float(values.min() if fell else values.max())
+        here = dict(later).get(self.where, np.nan)
+        return (int(far.sum()), len(values)) == (self.count, self.of) and agrees(self.end, end) and agrees(here, end)
+
+    def words(self) -> str:
+        facts = {"start": self.start, "count": self.count, "all": self.of, "label": self.since, "where": self.where}
+        if self.part < 1:
+            return tr(
+                "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it "
+                "is a tenth of that or less; the least is {end:.3g} (step {where})."
+            ).format(end=self.end, **facts)
+        return tr(
+            "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it is "
+            "three times that or more; the most is {end:.3g} (step {where})."
+        ).format(end=self.end, **facts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EqualShares(Claim[Run]):
+    """The mean share of groups whose rewards are all equal: ``before`` update ``since``, and from then on ``after``."""
+
+    since: int
+    before: float
+    after: float
+
+    def check(self, data: Run) -> bool:
+        parts = [[u for u in data if (u.label >= self.since) == later and u.groups] for later in (False, True)]
+        if not all(parts):
+            return False
+        shares = [np.mean([np.mean([u.is_equal(members) for members in u.groups]) for u in part]) for part in parts]
+        return agrees(self.before, float(shares[0])) and agrees(self.after, float(shares[1]))
+
+    def words(self) -> str:
+        return tr("Groups whose rewards are all equal: {before:.0%} before, {after:.0%} since.").format(
+            before=self.before, after=self.after
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clipped(Claim[Run]):
+    """From update ``since`` on, the largest share of a pass's tokens that is clipped is ``share``; of an update's
+    clipped tokens at most ``pulled`` have a gradient from the rest of the loss."""
+
+    since: int
+    share: float
+    pulled: float
+
+    def check(self, data: Run) -> bool:
+        later = [update.step for update in data if update.label >= self.since and update.step is not None]
+        if not later:
+            return False
+        found = [_clipped(step) for step in later]
+        return agrees(self.share, max(one[0] for one in found)) and agrees(self.pulled, max(one[1] for one in found))
+
+    def words(self) -> str:
+        what = tr(
+            "Up to {share:.0%} of the tokens of a pass are clipped: there the advantage gives no gradient."
+        ).format(share=self.share)
+        if not self.pulled:
+            return what
+        rest = tr("The rest of the loss still gives up to {share:.0%} of them one.").format(share=self.pulled)
+        return f"{what} {rest}"
+
+
+def _clipped(step: Step) -> tuple[float, float]:
+    """The largest share of clipped tokens among the passes; and of all that any clips, the share pulled there."""
+    o, shares = step.settings.objective, [0.0]
+    stopped, pulled = np.zeros(step.mask.shape, bool), np.zeros(step.mask.shape, bool)
+    everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and o.kl_in == "loss" and bool(o.beta))
+    for passed in range(step.passes):
+        used = recompute.used(step, passed)
+        terms, pull = recompute.terms(step, passed), recompute.token_gradient(step, passed)[1]
+        used &= np.isfinite(terms.ratio)
+        if not used.any():
+            continue
+        here = terms.clipped & used
+        shares.append(float(here.sum() / used.sum()))
+        stopped |= here
+        pulled |= here & (everywhere | (pull != 0 if pull is not None else False))
+    return max(shares), float(pulled.sum() / stopped.sum()) if stopped.any() else 0.0
