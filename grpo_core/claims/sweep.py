@@ -51,7 +51,7 @@ class Highest(Lead):
 
     def words(self) -> str:
         best, by, low, high = written(self.best, self.by, self.low, self.high)
-        return tr("Reward is highest at {leader} ({best}), by {by} [{low}, {high}] over {other}").format(
+        return tr("Mean reward is highest at {leader} ({best}), by {by} [{low}, {high}] over {other}").format(
             leader=self.leader, best=best, by=by, low=low, high=high, other=self.other
         )
 

@@ -9,7 +9,7 @@ from app.panels.experiments.race.plan import RacePlan
 from app.plotting.table_model import Column, Marked
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.comparison import Trained
-from grpo_core.claims.paired import Difference
+from grpo_core.claims.paired import Difference, counted
 from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import details, outcome, trained
@@ -105,7 +105,9 @@ class RaceResults:
 
     def ranked(self) -> list[tuple[str, float]]:
         """Names and mean final rewards, the best first; a seed that diverged counts as the least there is."""
-        means = {name: float(runs.counted("reward")[-1].mean()) for name, runs in self.lanes.items()}
+        means = {
+            name: float(counted(runs.measures["reward"][-1], runs.floor).mean()) for name, runs in self.lanes.items()
+        }
         return sorted(means.items(), key=lambda one: -one[1])
 
     @property

@@ -64,7 +64,7 @@ def test_kl_that_the_seeds_do_not_tell_apart_neither_rises_nor_falls() -> None:
 def test_a_lead_stands_with_its_interval_and_places_that_are_level_have_none() -> None:
     results = swept(200, seeds=16)
     assert re.search(
-        r"Reward is highest at β 0 \(0\.\d+\), by 0\.\d+ \[0\.\d+, 0\.\d+\] over β 0\.1;", headline(results)
+        r"Mean reward is highest at β 0 \(0\.\d+\), by 0\.\d+ \[0\.\d+, 0\.\d+\] over β 0\.1;", headline(results)
     )
     results.done[1, 0].measures["reward"][:] = results.done[0, 0].measures["reward"]
     assert headline(results).startswith("β 0 and β 0.1 end level at 0.")
