@@ -7,7 +7,7 @@ SOURCES := pyproject.toml constraints.txt
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf test test-long test-model test-package lint bench bench-trl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf test test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -25,8 +25,13 @@ run-hf: $(VENV)/.hf system  ## the same with transformers and peft too, for a mo
 test: $(VENV)/.test system  ## every test but the long ones
 	$(OFFSCREEN) $(BIN)/python -m pytest -q -n 2 -m "not long" $(ARGS)
 
-test-long: $(VENV)/.test system  ## kills, fuzzing and endurance
-	$(OFFSCREEN) $(BIN)/python -m pytest -q -m long -o faulthandler_timeout=0 $(ARGS)
+test-long: test-long-1 test-long-2  ## both halves, one after the other
+
+test-long-1: $(VENV)/.test system  ## kills, faults of the system, fuzzing, endurance
+	$(OFFSCREEN) $(BIN)/python -m pytest -q -m long -o faulthandler_timeout=0 tests/long tests/fuzz $(ARGS)
+
+test-long-2: $(VENV)/.test system  ## the cases that the quick tests leave out
+	$(OFFSCREEN) $(BIN)/python -m pytest -q -m long -o faulthandler_timeout=0 --ignore=tests/long --ignore=tests/fuzz tests $(ARGS)
 
 test-model: $(VENV)/.model  ## a real model (SmolLM2, 135 million parameters) learns sums by an adapter; minutes
 	$(BIN)/python -m tools.real_model $(ARGS)

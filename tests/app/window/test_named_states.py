@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QAbstractScrollArea, QApplication
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from app.examples import example
 from app.panels.base import in_window
@@ -27,8 +28,8 @@ SIZES = [
     (1366, 768, 1.5, "light"), (1920, 1080, 1.0, "projector"), (1366, 768, 1.0, "contrast"),
 ]  # fmt: skip
 FEW = [SIZES[0], SIZES[3]]
-MANY = [pytest.param(*size, marks=[] if size in (*FEW, SIZES[5]) else [pytest.mark.long]) for size in SIZES]
-"""The least room, large type in a small window, and a projector's; the others are long."""
+LONG = [pytest.param(*size, marks=pytest.mark.long) for size in SIZES]
+"""Of a bandit those with the least room, large type and a projector's are quick too, in test_room.py."""
 NARROW = [SIZES[0], SIZES[1]]
 """Sizes at which a language model's two halves stand beside each other with little width each."""
 ROOT = Path(__file__).parents[3]
@@ -42,6 +43,20 @@ sys.exit(pytest.main(sys.argv[1:]))
 """
 
 
+@pytest.fixture
+def driver(shared: Driver) -> Driver:
+    return shared  # every test here sets size, look and layout
+
+
+def rests(shown: QWidget) -> bool:
+    """Whether a panel computes nothing."""
+    return not getattr(shown, "busy", False)
+
+
+def higher(widget: QWidget, height: int) -> bool:
+    return widget.height() > height
+
+
 def arranged(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
     """A window of this size and look, with its docks as the layout has them."""
     driver.program.look.set(theme, scale)
@@ -52,16 +67,9 @@ def arranged(driver: Driver, width: int, height: int, scale: float, theme: str) 
     driver.settle()
 
 
-@pytest.mark.parametrize(("width", "height", "scale", "theme"), MANY)
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), LONG)
 def test_a_bandit_loses_nothing(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
     driver.run(20)
-    arranged(driver, width, height, scale, theme)
-    assert losses(driver.program.window) == []
-
-
-@pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)
-def test_a_language_model_loses_nothing(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
-    driver.program.run_manager.open(example())
     arranged(driver, width, height, scale, theme)
     assert losses(driver.program.window) == []
 
@@ -100,24 +108,24 @@ def test_the_curves_of_a_race_keep_the_width_of_a_narrow_window(driver: Driver) 
 
 
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)
-@pytest.mark.parametrize("id", ["comparison", "kl_over_beta", "what_if"])
-def test_a_comparison_loses_nothing_and_has_room(
-    driver: Driver, id: str, width: int, height: int, scale: float, theme: str
+def test_each_comparison_loses_nothing_and_has_room(
+    driver: Driver, width: int, height: int, scale: float, theme: str
 ) -> None:
     driver.run(3)
     arranged(driver, width, height, scale, theme)
-    shown = panel(driver, id)
-    driver.qtbot.waitUntil(lambda: not getattr(shown, "busy", False), timeout=60_000)
-    driver.settle()
-    driver.settle()
-    assert losses(driver.program.window) == []
-    below = driver.program.window.docks["training_history"]
-    assert shown.height() > 2 * below.height()
-    if id == "comparison":
-        assert shown.frame.verticalScrollBar().maximum() == 0
-    narrow = below.height()
-    panel(driver, "policy_bars")
-    driver.qtbot.waitUntil(lambda: below.height() > narrow + 20, timeout=5000)
+    for id in ("comparison", "kl_over_beta", "what_if"):
+        shown = panel(driver, id)
+        driver.qtbot.waitUntil(partial(rests, shown), timeout=60_000)
+        driver.settle()
+        driver.settle()
+        assert losses(driver.program.window) == [], id
+        below = driver.program.window.docks["training_history"]
+        assert shown.height() > 2 * below.height(), id
+        if id == "comparison":
+            assert shown.frame.verticalScrollBar().maximum() == 0
+        narrow = below.height()
+        panel(driver, "policy_bars")
+        driver.qtbot.waitUntil(partial(higher, below, narrow + 20), timeout=5000)
 
 
 @pytest.mark.parametrize("id", ["kl_over_beta", "what_if"])

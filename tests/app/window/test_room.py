@@ -14,6 +14,7 @@ from app.plotting.labels import Word
 from app.plotting.table_model import Marked
 from app.window.layouts import arrangement, size_class
 from tests.app.conftest import Driver
+from tests.app.geometry import losses
 from tests.app.stories.hands import panel
 
 STATES = [
@@ -52,12 +53,24 @@ def seen(driver: Driver) -> dict[str, Any]:
     return {name: dock.panel for name, dock in docks.items() if dock.panel is not None and dock.panel.seen}
 
 
+def apart_and_inside(driver: Driver) -> dict[str, Any]:
+    """The panels that are in front: none lies over another, nor leaves the window."""
+    shown = seen(driver)
+    boxes = {name: box(panel) for name, panel in shown.items()}
+    for (one, first), (other, second) in combinations(boxes.items(), 2):
+        assert not first.intersects(second), (one, other)
+    assert all(driver.program.window.rect().contains(place) for place in boxes.values()), boxes
+    return shown
+
+
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), STATES)
-def test_a_bandit_shows_formula_cards_boxes_and_table_whole(
+def test_a_bandit_loses_nothing_and_shows_formula_cards_boxes_and_table_whole(
     driver: Driver, width: int, height: int, scale: float, theme: str
 ) -> None:
     driver.run(20)
     arranged(driver, width, height, scale, theme)
+    assert losses(driver.program.window) == []
+    apart_and_inside(driver)
     assert (driver.program.window.width(), driver.program.window.height()) == (width, height)
     shown = seen(driver)
     strip = shown["pipeline"].strip
@@ -77,18 +90,6 @@ def test_a_bandit_shows_formula_cards_boxes_and_table_whole(
     assert table.columnViewportPosition(last) + table.columnWidth(last) <= table.viewport().width()
     keys = {table.table.columns[n].key for n in range(last + 1) if not table.isColumnHidden(n)}
     assert keys >= {"sample", "action", "advantage", "gradient", "reward", "ratio"}
-
-
-@pytest.mark.parametrize(("width", "height", "scale", "theme"), EXTREMES)
-def test_panels_do_not_overlap_and_stay_in_the_window(
-    driver: Driver, width: int, height: int, scale: float, theme: str
-) -> None:
-    driver.run(3)
-    arranged(driver, width, height, scale, theme)
-    boxes = {name: box(shown) for name, shown in seen(driver).items()}
-    for (one, first), (other, second) in combinations(boxes.items(), 2):
-        assert not first.intersects(second), (one, other)
-    assert all(driver.program.window.rect().contains(place) for place in boxes.values()), boxes
 
 
 @pytest.mark.parametrize("width", [340, 352, 388])
@@ -123,7 +124,7 @@ def test_a_language_models_answers_and_completions_share_what_the_controls_leave
 
 
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), EXTREMES)
-def test_a_language_models_panels_do_not_overlap_and_its_chips_are_whole(
+def test_a_language_model_loses_nothing_its_panels_do_not_overlap_and_its_chips_are_whole(
     driver: Driver, width: int, height: int, scale: float, theme: str
 ) -> None:
     driver.program.run_manager.open(example())
@@ -132,10 +133,8 @@ def test_a_language_models_panels_do_not_overlap_and_its_chips_are_whole(
     pipeline = driver.program.window.docks["pipeline"]
     if arrangement("Language model", language=True, room=size_class(driver.program.window.size(), scale)).halved:
         driver.qtbot.waitUntil(lambda: pipeline.height() == pipeline.row_height)  # docks glide to where they belong
-    shown = seen(driver)
-    boxes = {name: box(panel) for name, panel in shown.items()}
-    for (one, first), (other, second) in combinations(boxes.items(), 2):
-        assert not first.intersects(second), (one, other)
+    shown = apart_and_inside(driver)
+    assert losses(driver.program.window) == []
     evolution = shown["evolution"]
     for chip in evolution.head.chips.buttons:
         assert chip.width() >= chip.sizeHint().width() and box(evolution).contains(box(chip)), chip.text()

@@ -12,6 +12,8 @@ from app.training.controller import State
 from app.window.run_list import DESCRIPTION
 from tests.app.conftest import Driver
 
+pytestmark = pytest.mark.one_window
+
 
 def test_run_and_pause_have_one_width(driver: Driver) -> None:
     transport = driver.program.transport
@@ -28,6 +30,7 @@ def test_run_and_pause_have_one_width(driver: Driver) -> None:
     driver.rest()
 
 
+@pytest.mark.own_window
 def test_the_list_says_what_each_run_is(driver: Driver) -> None:
     driver.run(3)
     workspace, runs = driver.program.workspace, driver.program.transport.runs
@@ -102,6 +105,7 @@ def test_a_locked_seed_cannot_be_changed(driver: Driver) -> None:
     assert driver.program.actions["new_seed"].why == "The seed is locked for this session."
 
 
+@pytest.mark.own_window
 @pytest.mark.parametrize(("width", "scale"), [(1280, 1.0), (1366, 1.0), (1366, 1.25), (1920, 1.0)])
 def test_the_list_of_runs_has_room_at_the_right_end(driver: Driver, width: int, scale: float) -> None:
     driver.program.window.resize(width, 768)
