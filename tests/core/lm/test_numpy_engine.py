@@ -22,8 +22,9 @@ from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.interface import Scores
 from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.model import Transformer
-from grpo_core.lm.numpy_engine.policy import NumpyPolicy, logit_gradient
+from grpo_core.lm.model import Transformer, initialized
+from grpo_core.lm.numpy_engine.normal_numbers import NormalNumbers
+from grpo_core.lm.numpy_engine.policy import NumpyPolicy, logit_gradient, started
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
@@ -95,6 +96,21 @@ def test_names_shapes_and_order_of_the_weights_are_those_of_torch(name: str) -> 
     model = Transformer(SIZES[name])
     assert list(shapes(SIZES[name]).items()) == [(n, tuple(w.shape)) for n, w in model.named_parameters()]
     assert len(Weights(SIZES[name]).flat) == parameters(SIZES[name])
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("seed", [0, 7, 2**40 + 3])
+def test_an_untrained_model_begins_as_torch_begins_it(name: str, seed: int) -> None:
+    expected, found = initialized(Transformer(SIZES[name]), seed), started(SIZES[name], seed)
+    for label, weight in expected.named_parameters():
+        assert np.abs(found.named[label] - weight.detach().numpy()).max() < 1e-7, label
+
+
+@pytest.mark.parametrize("shape", [(16,), (17,), (3, 13), (20, 64)])
+def test_normal_numbers_are_those_of_torch(shape: tuple[int, ...]) -> None:
+    numbers, generator = NormalNumbers(5), torch.Generator().manual_seed(5)
+    for _ in range(3):
+        assert np.abs(numbers.draw(shape) - torch.randn(shape, generator=generator).numpy()).max() < 2e-6
 
 
 @pytest.mark.parametrize("name", SIZES)
