@@ -272,10 +272,20 @@ def going(engine: str, wanted: Settings, history: Sequence[Step] = ()) -> Langua
     return LanguageLearner(wanted, history=history, cancelled=lambda: False, make_policy=ENGINES[engine])
 
 
+STARTS: dict[str, dict[str, Any]] = {
+    "shipped": {},
+    # all its rewards are equal: Adam would make whole steps of what rounding leaves of the gradient
+    "untrained": {"model__checkpoint": "untrained", "optimizer__kind": "sgd"},
+}
+
+
 @pytest.mark.parametrize("stop", [2, 3, 5])
 @pytest.mark.parametrize(("before", "after"), [(TORCH, NUMPY), (NUMPY, TORCH)])
-def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(before: str, after: str, stop: int) -> None:
-    wanted = small()  # which keeps its weights every three updates
+@pytest.mark.parametrize("start", STARTS)
+def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(
+    before: str, after: str, stop: int, start: str
+) -> None:
+    wanted = small(**STARTS[start])  # which keeps its weights every three updates
     first = going(before, wanted)
     whole = [next(first) for _ in range(6)]
     assert {engine_of(step) for step in whole} == {before}
@@ -285,6 +295,8 @@ def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(befo
     assert engine_of(then) == after and then.step == stop + 1
     assert np.array_equal(then.tokens, whole[stop].tokens), "so close are the two"
     assert np.abs(then.logp - whole[stop].logp).max() < 1e-4
+    assert then.ref_logp is not None and whole[stop].ref_logp is not None
+    assert np.abs(then.ref_logp - whole[stop].ref_logp).max() < 1e-4, "the reference begins alike"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
