@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.config import Model
+from grpo_core.lm.numpy_engine.normal_numbers import NormalNumbers
 from grpo_core.lm.vocabulary import VOCABULARY
 
 _LAYER = "blocks.{number}.{name}"
@@ -89,15 +90,15 @@ class Weights:
             weight[...] = tensors[name]
 
     def initialize(self, seed: int) -> None:
-        """Random weights as in GPT-2: normal with 0.02, those that add to the stream scaled by 1/√(2 L). The numbers
-        are others than torch's of that seed."""
-        numbers = np.random.default_rng(seed)
+        """Random weights as in GPT-2: normal with 0.02, those that add to the stream scaled by 1/√(2 L). They are
+        torch's of that seed but for the last bit."""
+        numbers = NormalNumbers(seed)
         for name, weight in self.named.items():
             if weight.ndim < 2:
                 weight[...] = 1.0 if "norm" in name and name.endswith("weight") else 0.0
                 continue
             adds = name.endswith(("out.weight", "down.weight"))
-            weight[...] = numbers.normal(size=weight.shape) * 0.02 / (math.sqrt(2 * self.size.layers) if adds else 1.0)
+            weight[...] = numbers.draw(weight.shape) * (0.02 / math.sqrt(2 * self.size.layers) if adds else 0.02)
 
 
 def _views(flat: np.ndarray, wanted: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, np.ndarray]]:

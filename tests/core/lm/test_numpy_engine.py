@@ -22,8 +22,9 @@ from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.interface import Scores
 from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.model import Transformer
-from grpo_core.lm.numpy_engine.policy import NumpyPolicy, logit_gradient
+from grpo_core.lm.model import Transformer, initialized
+from grpo_core.lm.numpy_engine.normal_numbers import NormalNumbers
+from grpo_core.lm.numpy_engine.policy import NumpyPolicy, logit_gradient, started
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
@@ -95,6 +96,21 @@ def test_names_shapes_and_order_of_the_weights_are_those_of_torch(name: str) -> 
     model = Transformer(SIZES[name])
     assert list(shapes(SIZES[name]).items()) == [(n, tuple(w.shape)) for n, w in model.named_parameters()]
     assert len(Weights(SIZES[name]).flat) == parameters(SIZES[name])
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("seed", [0, 7, 2**40 + 3])
+def test_an_untrained_model_begins_as_torch_begins_it(name: str, seed: int) -> None:
+    expected, found = initialized(Transformer(SIZES[name]), seed), started(SIZES[name], seed)
+    for label, weight in expected.named_parameters():
+        assert np.abs(found.named[label] - weight.detach().numpy()).max() < 1e-7, label
+
+
+@pytest.mark.parametrize("shape", [(16,), (17,), (3, 13), (20, 64)])
+def test_normal_numbers_are_those_of_torch(shape: tuple[int, ...]) -> None:
+    numbers, generator = NormalNumbers(5), torch.Generator().manual_seed(5)
+    for _ in range(3):
+        assert np.abs(numbers.draw(shape) - torch.randn(shape, generator=generator).numpy()).max() < 2e-6
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -256,10 +272,20 @@ def going(engine: str, wanted: Settings, history: Sequence[Step] = ()) -> Langua
     return LanguageLearner(wanted, history=history, cancelled=lambda: False, make_policy=ENGINES[engine])
 
 
+STARTS: dict[str, dict[str, Any]] = {
+    "shipped": {},
+    # all its rewards are equal: Adam would make whole steps of what rounding leaves of the gradient
+    "untrained": {"model__checkpoint": "untrained", "optimizer__kind": "sgd"},
+}
+
+
 @pytest.mark.parametrize("stop", [2, 3, 5])
 @pytest.mark.parametrize(("before", "after"), [(TORCH, NUMPY), (NUMPY, TORCH)])
-def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(before: str, after: str, stop: int) -> None:
-    wanted = small()  # which keeps its weights every three updates
+@pytest.mark.parametrize("start", STARTS)
+def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(
+    before: str, after: str, stop: int, start: str
+) -> None:
+    wanted = small(**STARTS[start])  # which keeps its weights every three updates
     first = going(before, wanted)
     whole = [next(first) for _ in range(6)]
     assert {engine_of(step) for step in whole} == {before}
@@ -269,6 +295,8 @@ def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(befo
     assert engine_of(then) == after and then.step == stop + 1
     assert np.array_equal(then.tokens, whole[stop].tokens), "so close are the two"
     assert np.abs(then.logp - whole[stop].logp).max() < 1e-4
+    assert then.ref_logp is not None and whole[stop].ref_logp is not None
+    assert np.abs(then.ref_logp - whole[stop].ref_logp).max() < 1e-4, "the reference begins alike"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

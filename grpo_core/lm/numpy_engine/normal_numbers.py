@@ -1,0 +1,57 @@
+"""Normal random numbers as torch's generator on the CPU gives them, so that an untrained model begins alike in both.
+
+torch takes 24 bits of each number of MT19937 and makes two normal ones of two uniform ones (Box and Muller, 1958),
+eight pairs at a time; where a tensor's size is no multiple of sixteen, its last sixteen are drawn anew
+(``normal_fill`` in ATen/native/cpu/DistributionTemplates.h). Its logarithm and cosine round the last bit otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+_BLOCK = 16
+"""Numbers that are made at once; a tensor has at least so many."""
+
+
+class NormalNumbers:
+    """What ``torch.randn`` draws after ``manual_seed(seed)``, call by call."""
+
+    def __init__(self, seed: int) -> None:
+        self._bits = np.random.MT19937()
+        state = self._bits.state
+        state["state"] = {"key": _key(seed & 0xFFFFFFFF), "pos": 624}
+        self._bits.state = state
+
+    def draw(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The next numbers, float32."""
+        count = math.prod(shape)
+        if count < _BLOCK:
+            raise ValueError(f"{count} numbers are drawn in another way")
+        whole, rest = divmod(count, _BLOCK)
+        uniform = self._uniform(count)
+        found = np.empty(count, np.float32)
+        found[: whole * _BLOCK] = _normal(uniform[: whole * _BLOCK])
+        if rest:
+            found[-_BLOCK:] = _normal(self._uniform(_BLOCK))
+        return found.reshape(shape)
+
+    def _uniform(self, count: int) -> np.ndarray:
+        drawn = np.asarray(self._bits.random_raw(count)) & 0xFFFFFF
+        return drawn.astype(np.float32) * np.float32(2**-24)
+
+
+def _normal(uniform: np.ndarray) -> np.ndarray:
+    """√(−2 log(1 − u)) cos(2 π v), and with the sine, of each u and the v eight places behind it."""
+    u, v = uniform.reshape(-1, 2, _BLOCK // 2).swapaxes(0, 1)
+    radius, angle = np.sqrt(-2 * np.log(1 - u)), np.float32(2 * math.pi) * v
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()
+
+
+def _key(seed: int) -> np.ndarray:
+    """The state of MT19937 that ``seed`` begins with (Matsumoto and Nishimura, 2002)."""
+    key = [seed]
+    for place in range(1, 624):
+        key.append((1812433253 * (key[-1] ^ (key[-1] >> 30)) + place) & 0xFFFFFFFF)
+    return np.array(key, dtype=np.uint32)
