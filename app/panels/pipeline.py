@@ -257,6 +257,7 @@ def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
             (
                 tr("values of sample {sample}, token {token}; L sums all"),
                 tr("sample {sample}, token {token}; L sums all"),
+                tr("sample {sample}, token {token}"),  # the formula itself has the sum
             )
             if long
             else (tr("values of sample {sample}; L sums all"), tr("sample {sample}; L sums all"))

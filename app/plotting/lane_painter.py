@@ -114,7 +114,7 @@ def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, fac
         apart = (axes.at_y(0.0) - axes.at_y(spacing)) / (DIGITS * unit)
         ticks = []
         for value in values:  # where digits would meet, those below 0 go first, then the one at 0
-            shown = apart >= 1 or value > 0 or (value < 0 and 2 * apart >= 1) or (value == 0 and not lane.symmetric)
+            shown = apart >= 1 or value > 0 or (value < 0 and 2 * apart >= 1)
             ticks.append((value, tick_text(value, spacing) if shown else ""))
         paint_axes(painter, axes, theme, factor, (), ticks, ("", ""))
     if lane.symmetric:

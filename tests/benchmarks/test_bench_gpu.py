@@ -9,7 +9,7 @@ import torch
 
 from benchmarks import bench_gpu
 from grpo_core.config import Settings
-from grpo_core.lm import passes, scoring
+from grpo_core.lm.character_policy import CharacterPolicy
 
 TINY = bench_gpu.sized(bench_gpu.SMALL, "cpu", 16, 6)
 
@@ -35,15 +35,15 @@ def test_an_update_that_was_given_up_is_made_again_as_it_was() -> None:
 
 
 def test_a_run_without_memory_says_what_to_do_and_goes_on_when_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., object] = scoring.score
+    real: Callable[..., object] = CharacterPolicy.forward
 
     def starved(*args: object) -> object:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     said = bench_gpu.survives(
         TINY,
-        lambda: monkeypatch.setattr(passes, "score", starved),
-        lambda: monkeypatch.setattr(passes, "score", real),
+        lambda: monkeypatch.setattr(CharacterPolicy, "forward", starved),
+        lambda: monkeypatch.setattr(CharacterPolicy, "forward", real),
     )
     assert "halve the prompts or the group size" in said
 

@@ -131,6 +131,7 @@ def test_a_locale_with_a_decimal_comma(german: None, driver: Driver, tmp_path: P
     assert json.loads(driver.program.paths.preferences.read_text())["scale"] == 1.25
     assert load_preferences(driver.program.paths.preferences) == (driver.program.preferences.current, ())
     driver.program.presenter.speaker.show()
+    driver.program.presenter.speaker.edit.click()
     QTest.keyClicks(driver.program.presenter.speaker.notes, "0,5")
     assert driver.program.presenter.speaker.text == "0,5"
 

@@ -40,7 +40,7 @@ def sources() -> tuple[tuple[Path, ast.Call], ...]:
     )
 
 
-DATA = {"glossary.py", "published.py", "references.py", "reading.py", "steps.py", "table.py"}
+DATA = {"catalogue.py", "glossary.py", "published.py", "references.py", "reading.py", "steps.py", "table.py"}
 """Files that say what stands in resources, which the catalogue takes from there."""
 
 

@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 BEHIND = tr("95 % interval of what it is behind, over paired seeds, corrected for several comparisons (Holm)")
 COLUMNS = (
-    Column("name", tr("Algorithm"), chars=34, kind="line", help=tr("Beside a name: what else differs between them")),
+    Column("name", tr("Algorithm"), chars=28, kind="line", help=tr("Beside a name: what else differs between them")),
     Column(
         "mean",
         tr("Mean"),
