@@ -130,6 +130,7 @@ def cut_off(formula: FormulaLabel) -> bool:
 
 
 def survey(window: QWidget, moment: str, found: dict[str, dict[str, str]]) -> None:
+    QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)  # a text that has just come is still to get its room
     for widget in [window, *window.findChildren(QWidget)]:
         if widget.objectName().startswith(QT):
             continue
