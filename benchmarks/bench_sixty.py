@@ -65,7 +65,8 @@ class Felt:
         late: milliseconds, 99th percentile by which an event every 10 ms comes late in the last stretch.
         frames: frames a second of it.
         intervals: milliseconds between two frames of it.
-        cost: milliseconds of processor time of this process's GUI thread for each frame that showed another update.
+        cost: milliseconds of the GUI thread's processor time, median of the frames that showed another update.
+        thread: the same a frame, mean of all frames, with whatever else the thread did.
         flushes: paintings of the window for each of these.
         shown: how often a second the numbers changed.
         disagreeing: frames since the beginning after which two panels showed different updates.
@@ -73,12 +74,12 @@ class Felt:
 
     def __init__(self, folder: Path) -> None:
         self.window = Window(folder)
-        self.late = self.frames = self.cost = self.flushes = self.shown = 0.0
+        self.late = self.frames = self.cost = self.thread = self.flushes = self.shown = 0.0
         self.intervals: list[float] = []
         self.disagreeing = 0
         self._probe = Probe()
         self._painted = Flushes(self.window.program.window)
-        self._drawn, self._changes, self._place = list[float](), 0, object()
+        self._drawn, self._changes, self._place = list[float](), list[float](), object()
         self.window.program.workspace.drawn.connect(self._on_drawn)
 
     def _on_drawn(self) -> None:
@@ -88,24 +89,26 @@ class Felt:
         if place == self._place:
             return
         self._place = place
-        self._changes += 1
+        self._changes.append(self.window.timer.cost)
         seen = [panel for panel in program.window.panels.made.values() if in_window(panel)]
         self.disagreeing += len({panel.place_drawn for panel in seen} - {None}) > 1
 
     def stretch(self) -> None:
         """Measure the window as things are."""
         self._drawn.clear()
-        self._changes = self._painted.count = 0
+        self._changes.clear()
+        self._painted.count = 0
         busy, begin = time.thread_time(), time.perf_counter()
         self._probe.begin()
         self.window.wait(round(1000 * SECONDS))
         self._probe.stop()
         took = time.perf_counter() - begin
         self.late = float(np.percentile(self._probe.late, 99))
-        self.frames, self.shown = len(self._drawn) / took, self._changes / took
+        self.frames, self.shown = len(self._drawn) / took, len(self._changes) / took
         self.intervals = (1e3 * np.diff(self._drawn)).tolist()
-        self.cost = 1e3 * (time.thread_time() - busy) / max(self._changes, 1)
-        self.flushes = self._painted.count / max(self._changes, 1)
+        self.cost = statistics.median(self._changes) if self._changes else 0.0
+        self.thread = 1e3 * (time.thread_time() - busy) / max(len(self._drawn), 1)
+        self.flushes = self._painted.count / max(len(self._changes), 1)
 
     def training(self, speed: float | None, *, moving: bool = False) -> float:
         """Measure it while a new run trains; returns its updates a second.

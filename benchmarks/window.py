@@ -30,6 +30,7 @@ class Window:
     Attributes:
         app: the application.
         program: what is measured.
+        timer: of its frames.
     """
 
     def __init__(self, folder: Path, width: int = 1366, height: int = 768, *, own_process: bool = True) -> None:
@@ -44,7 +45,7 @@ class Window:
         self.wait(300)
         timer = self.program.workspace.findChild(FrameTimer)
         assert timer is not None
-        self._timer = timer
+        self.timer = timer
 
     def wait(self, milliseconds: int) -> None:
         """Let the program live."""
@@ -67,10 +68,10 @@ class Window:
 
     def frame(self, panel: Panel | None = None) -> float:
         """Draw and paint what has changed, in every panel or in one alone; milliseconds."""
-        self._timer.stop()  # the request is answered here
+        self.timer.stop()  # the request is answered here
         begin = time.perf_counter()
         if panel is None:
-            self._timer.tick.emit()
+            self.timer.tick.emit()
         else:
             panel.redraw()
         self.app.processEvents()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtWidgets import QGraphicsScene, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGraphicsScene, QGraphicsView, QSizePolicy, QWidget
 
 from app.plotting.axis import Axis, Scale
 from app.plotting.curve import Curve
@@ -37,6 +37,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
     def __init__(self, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)  # to fill a plain ground costs less than to copy it
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)  # a handful of items, all in sight
         self._axes = {"left": Axis("left", y), "bottom": Axis("bottom", x)}

@@ -137,8 +137,6 @@ def _plain(widget: QWidget) -> Iterator[None]:
     with ExitStack() as stack:
         for view in [widget, *widget.findChildren(QGraphicsView)]:
             if isinstance(view, QGraphicsView):
-                stack.callback(view.setCacheMode, view.cacheMode())
-                view.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
                 for item in view.scene().items():
                     _make_plain(item, stack)
         yield

@@ -8,10 +8,8 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 INTERVAL_MS = 1000 / 60
 """Between two deadlines: each is one interval after the one before, so that frames are as even as the screen."""
-REST = 0.25
+REST = 0.1
 """Share of a frame's processor time for which the thread rests after it: time for whatever else the window does."""
-LONGEST_REST_MS = 8.0
-"""However long a frame took, input that came meanwhile is not what waits for the next one."""
 
 
 class FrameTimer(QObject):
@@ -23,6 +21,7 @@ class FrameTimer(QObject):
 
     Attributes:
         shared: a run is computed in this process.
+        cost: milliseconds of this thread's processor time that the last frame took to draw and paint.
 
     Signals:
         tick: a frame is due.
@@ -42,6 +41,7 @@ class FrameTimer(QObject):
         self._wanted = False
         self._live = False
         self._drawing = False
+        self.cost = 0.0
         self._began = self._spent = 0.0
         self._deadline = 0.0
         """Milliseconds on the clock of :func:`time.perf_counter` at which the frame was due, or the next one is."""
@@ -83,7 +83,8 @@ class FrameTimer(QObject):
 
     def _finish(self) -> None:
         self._drawing = False
-        self._timer.start(round(self.rest(1000 * (time.thread_time() - self._spent))))
+        self.cost = 1000 * (time.thread_time() - self._spent)
+        self._timer.start(round(self.rest(self.cost)))
         self.drawn.emit()
 
     def rest(self, spent: float) -> float:
@@ -93,7 +94,7 @@ class FrameTimer(QObject):
         """
         now = 1000 * time.perf_counter()
         took = now - 1000 * self._began
-        least = took if self.shared else min(REST * spent, LONGEST_REST_MS)
+        least = took if self.shared else REST * spent
         due = self._deadline + INTERVAL_MS
         self._deadline = due if due >= now + least else now + least
         return max(self._deadline - now, 0.0)
