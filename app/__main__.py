@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-DRAWING = ("export", "film")
-"""Commands that draw panels, so that they start on the window's side."""
+from grpo_core import __version__
+
+DRAWING = {
+    "export": "Exporting pictures draws the window's panels, which needs Qt",
+    "film": "A film is drawn by the window's panels, which needs Qt",
+    "--self-test": "The self-test tries the window too, which needs Qt",
+    "--problem-report": "The problem report names the version of Qt",
+}
+"""What needs Qt besides the window, and why; the commands among them start on the window's side."""
+QT_LACKING = "No module named 'PySide6'"
 
 
 def main() -> int:
@@ -17,13 +26,15 @@ def main() -> int:
         from grpo_core import cli
 
         return cli.main(sys.argv[1:])
+    if needs_no_qt(sys.argv[1:]):
+        return _about(sys.argv[1:])
     try:
         from app import language
 
         untranslated = language.choose(sys.argv[1:])  # before anything that says something is imported
         from app.start import start
     except ImportError as error:
-        why = lacking(str(error))
+        why = lacking(str(error), sys.argv[1:])
         if not why:
             raise
         print(why, file=sys.stderr)
@@ -34,19 +45,40 @@ def main() -> int:
 
 
 def is_command(argument: str) -> bool:
-    """Whether an argument is one of the commands that need no window, such as “train”: a plain word, and no file."""
-    if argument in DRAWING:
+    """Whether an argument is one of the commands that need no window, such as “train”.
+
+    A plain word that is neither a command nor a file is one that was mistyped: the commands' parser lists them.
+    """
+    if argument in DRAWING or not (argument.isascii() and argument.isalpha()):
         return False
-    plain = argument.isascii() and argument.isalpha() and not Path(argument).exists()
-    return plain
+    from grpo_core import cli
+
+    return argument in cli.names() or not Path(argument).exists()
 
 
-def lacking(message: str) -> str:
+def needs_no_qt(arguments: Sequence[str]) -> bool:
+    """Whether only the options or the version are asked for."""
+    return bool({"-h", "--help", "--version"} & set(arguments)) and arguments[0] not in DRAWING
+
+
+def _about(arguments: Sequence[str]) -> int:
+    """Print the version or the options."""
+    from app.arguments import parser
+    from app.build import described
+
+    if parser().parse_args(arguments).version:
+        print(described())
+    return 0
+
+
+def lacking(message: str, arguments: Sequence[str] = ()) -> str:
     """What to install where Qt, or a library that it takes from the system, is lacking; empty for anything else."""
-    if message == "No module named 'PySide6'":
+    if message == QT_LACKING:
+        why = next((DRAWING[argument] for argument in arguments if argument in DRAWING), "The window needs Qt")
+        wheel = f"grpo_lab-{__version__}-py3-none-any.whl"
         return (
-            "The window needs Qt, which is not installed: pip install 'grpo-lab[app]'. Without it there are commands, "
-            "such as “grpo-lab train --help”."
+            f"{why}. Qt is not installed; the wheel's extra “app” brings it: pip install '{wheel}[app]'. "
+            "Without it there are commands, such as “grpo-lab train --help”."
         )
     library, marker, _ = message.partition(": cannot open shared object file")
     if not marker:

@@ -46,7 +46,10 @@ def this_build() -> Build:
 def described() -> str:
     """The build and what it runs on, in one line."""
     import numpy
-    import PySide6
 
-    libraries = f"Python {platform.python_version()}, NumPy {numpy.__version__}, Qt {PySide6.__version__}"
+    try:
+        from PySide6 import __version__ as qt
+    except ImportError:
+        qt = "not installed"
+    libraries = f"Python {platform.python_version()}, NumPy {numpy.__version__}, Qt {qt}"
     return f"{this_build()}; {libraries}, {platform.system()} {platform.machine()}"

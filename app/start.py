@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QAbstractEventDispatcher, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 
-from app.build import described
+from app.arguments import parser, shown_in_window
 from app.crash.hooks import CrashHooks
 from app.crash.interrupt import Interrupt
 from app.crash.log import LogFiles
@@ -26,13 +26,13 @@ from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
+from grpo_core.command_line import FAILED
 
 if TYPE_CHECKING:
     from app.application import Application
 
 TITLE_BAR = 30
 """Pixels that a desktop adds on top of a window, or more."""
-COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and more; grpo-lab train --help says how."
 
 
 def start(arguments: list[str]) -> int:
@@ -45,10 +45,7 @@ def start(arguments: list[str]) -> int:
         from app.export.film_command import main as film
 
         return film(arguments[1:])
-    options = _parser().parse_args(arguments)
-    if options.version:
-        print(described())
-        return 0
+    options = parser().parse_args(arguments)
     if options.self_test:
         from app.self_test.run import self_test
 
@@ -59,39 +56,13 @@ def start(arguments: list[str]) -> int:
         return report_problem(find_paths(), options.out or Path.cwd())
     absent = missing_display()
     if absent is not None:
+        if asked := shown_in_window(options):
+            print(f"{absent} {asked}", file=sys.stderr)
+            return FAILED
         from app.headless import run_offscreen
 
         return run_offscreen(absent, options.out or Path("grpo-lab-run"))
     return _windowed(options)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS
-    )
-    parser.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
-    parser.add_argument(
-        "--present", metavar="LESSON|FILE",
-        help="full screen, for a projector: a lesson by its number or id, a session or a run",
-    )  # fmt: skip
-    parser.add_argument("--model", type=Path, help="a model of your own to train: a folder, or a GGUF file")
-    parser.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
-    parser.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
-    parser.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
-    parser.add_argument("--self-test", action="store_true", help="try out whether this copy is whole and right")
-    parser.add_argument(
-        "--problem-report", action="store_true",
-        help="write a text file that you can send: versions and the last log lines, nothing of your runs",
-    )  # fmt: skip
-    parser.add_argument("--version", action="store_true", help="say which build this is")
-    parser.add_argument("--language", help="a language that it is translated into; “pseudo” tries longer texts")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        help="folder of the problem report (default: the present one), or of the pictures "
-        "without a display (default grpo-lab-run)",
-    )
-    return parser
 
 
 def _windowed(options: argparse.Namespace) -> int:

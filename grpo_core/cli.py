@@ -46,14 +46,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return FAILED
 
 
+def names() -> frozenset[str]:
+    """The names of all commands."""
+    commands: Any = Parser().add_subparsers()
+    _add_commands(commands)
+    return frozenset(commands.choices)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="grpo-lab" if getattr(sys, "frozen", False) else "python -m grpo_core",
         description="Train and inspect GRPO runs without a window.",
     )
     parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_commands(parser.add_subparsers(required=True, metavar="COMMAND"))
+    return parser
 
+
+def _add_commands(commands: Any) -> None:
     add_training(commands)
     add_inspecting(commands)
     add = partial(_interruptible_command, commands)
@@ -65,7 +75,6 @@ def _parser() -> argparse.ArgumentParser:
     add_diagnose(add)
     hidden = commands.add_parser("match")  # without a help text it is not listed
     hidden.set_defaults(command=match)
-    return parser
 
 
 def match(options: argparse.Namespace) -> int:

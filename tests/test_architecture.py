@@ -36,7 +36,7 @@ FLOORS = (
 """Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
 
 APP_FLOORS = (
-    ("build", "display", "examples", "garbage", "pseudo", "qt_application", "resources", "training"),
+    ("arguments", "build", "display", "examples", "garbage", "pseudo", "qt_application", "resources", "training"),
     ("experiments", "language", "theme"),
     ("formula", "plotting"),
     ("help", "workspace"),

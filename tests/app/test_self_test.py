@@ -25,6 +25,7 @@ from app.self_test.report import CheckFailed, CheckReport
 from app.self_test.run import parquet_loads, self_test
 from app.theme.stylesheet import GLYPHS, stylesheet
 from app.theme.tokens import LIGHT
+from grpo_core import __version__
 from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.explain import RULES
@@ -187,13 +188,21 @@ def test_whatever_a_check_raises_becomes_one_line() -> None:
     ("argument", "command"),
     [("train", True), ("export", False), ("film", False), ("run.grpo", False), ("--new", False)],
 )
-def test_a_plain_word_is_a_command_unless_it_is_a_file(
+def test_a_command_is_one_even_beside_a_folder_of_its_name(
     argument: str, command: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "train").mkdir()
     assert is_command(argument) is command
-    (tmp_path / "train").write_bytes(b"")
-    assert not is_command("train")
+
+
+def test_a_plain_word_that_is_no_command_is_a_file_if_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert is_command("runs")  # mistyped: the commands' parser lists them
+    (tmp_path / "runs").mkdir()
+    assert not is_command("runs")
 
 
 def test_the_program_takes_the_commands_that_need_no_window() -> None:
@@ -208,8 +217,57 @@ def test_a_library_that_the_system_lacks_is_named_with_what_to_install() -> None
     assert lacking("No module named 'app.start'") == ""
 
 
-def test_an_installation_without_qt_says_how_to_get_the_window() -> None:
-    assert "pip install 'grpo-lab[app]'" in lacking("No module named 'PySide6'")
+WITHOUT_QT = """\
+import sys
+
+class NoQt:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("PySide6", "shiboken6"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NoQt())
+from app.__main__ import main
+sys.argv = ["grpo-lab", *sys.argv[1:]]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["--help"], 0, "Without a window: grpo-lab train"),
+        (["--version"], 0, "Qt not installed"),
+        (["train", "--help"], 0, "--steps"),
+        (["export", "window"], 1, "Exporting pictures draws the window's panels, which needs Qt."),
+        (["--self-test"], 1, "The self-test tries the window too, which needs Qt."),
+        ([], 1, "The window needs Qt."),
+    ],
+)
+def test_an_installation_without_qt_does_what_it_can_and_says_what_needs_qt(
+    arguments: list[str], status: int, said: str
+) -> None:
+    command = [sys.executable, "-c", WITHOUT_QT, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == status and said in done.stdout + done.stderr
+    assert status == 0 or f"grpo_lab-{__version__}-py3-none-any.whl[app]" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["runs"], "runs is opened in a window. “grpo-lab inspect runs” says without one"),
+        (["--present", "3"], "A lesson is presented in a window."),
+        (["--model", "folder"], "A model is chosen in a window."),
+    ],
+)
+def test_what_needs_a_window_is_refused_without_a_display(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    hidden = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    bare = {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "app", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, env=bare, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 2 and "There is no display" in done.stderr and said in done.stderr
+    assert not (tmp_path / "grpo-lab-run").exists()
 
 
 def test_a_package_says_which_one_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""The command line of the window. Needs no Qt, so that an installation without it says what there is."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and more; grpo-lab train --help says how."
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of everything but the commands."""
+    made = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS)
+    made.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
+    made.add_argument(
+        "--present", metavar="LESSON|FILE",
+        help="full screen, for a projector: a lesson by its number or id, a session or a run",
+    )  # fmt: skip
+    made.add_argument("--model", type=Path, help="a model of your own to train: a folder, or a GGUF file")
+    made.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
+    made.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
+    made.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
+    made.add_argument("--self-test", action="store_true", help="try out whether this copy is whole and right")
+    made.add_argument(
+        "--problem-report", action="store_true",
+        help="write a text file that you can send: versions and the last log lines, nothing of your runs",
+    )  # fmt: skip
+    made.add_argument("--version", action="store_true", help="say which build this is")
+    made.add_argument("--language", help="a language that it is translated into; “pseudo” tries longer texts")
+    made.add_argument(
+        "--out",
+        type=Path,
+        help="folder of the problem report (default: the present one), or of the pictures "
+        "without a display (default grpo-lab-run)",
+    )
+    return made
+
+
+def shown_in_window(options: argparse.Namespace) -> str:
+    """Why the program cannot do without a window what was asked for, and what would be right; empty if it can."""
+    if options.present:
+        return "A lesson is presented in a window. “grpo-lab film --lesson” makes a film of it without one."
+    if options.files:
+        name = options.files[0]
+        return f"{name} is opened in a window. “grpo-lab inspect {name}” says without one what a run holds."
+    if options.model is not None:
+        return "A model is chosen in a window. “grpo-lab train --help” says how to train without one."
+    return ""
