@@ -6,6 +6,7 @@ import ast
 import ctypes
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import pytest
 
 from app.build import Build, this_build
 from grpo_core import __version__
-from tools.package import archive, licences, model, qt_plugins
+from tools.package import archive, licences, model, qt_plugins, sbom
 from tools.package.contents import HIDDEN, excluded, kept, kept_modules, note
 from tools.package.run_paths import absolute_run_path, find_patchelf, remove_absolute_run_paths
 from tools.package.stamp import KINDS, Stamp, stamp
@@ -190,12 +191,53 @@ def test_every_part_brings_the_text_of_its_licence(tmp_path: Path) -> None:
     assert not [part.name for part in parts if not part.texts]
     (qt,) = (part for part in parts if part.name == "PySide6_Essentials")
     assert {"LGPL-3.0.txt", "GPL-3.0.txt"} <= qt.texts.keys()
-    text = licences.written(ROOT, tmp_path, parts)
+    text = licences.write(ROOT, tmp_path, parts)
     assert "Lesser General Public License" in text.read_text("utf-8")
     assert "DejaVu" in (tmp_path / "licences" / "ziafont" / "DejaVu Sans.txt").read_text("utf-8")
     bare = licences.Part(name="nameless", version="1", licence="?", source="", texts={})
     with pytest.raises(SystemExit, match="nameless"):
-        licences.written(ROOT, tmp_path, [bare])
+        licences.write(ROOT, tmp_path, [bare])
+
+
+def test_the_bill_of_materials_names_every_part_with_its_version_and_licence(tmp_path: Path) -> None:
+    parts = licences.parts_of(ROOT, tmp_path, ["numpy", "PySide6", "psutil"], [])
+    made = Stamp(version=__version__, kind="slim", commit="0123abc", moment=1_000_000_000)
+    said = json.loads(sbom.write(made, parts, tmp_path).read_text("utf-8"))
+    assert (said["bomFormat"], said["specVersion"]) == ("CycloneDX", "1.6")
+    assert said["metadata"]["component"]["name"] == "GRPO Lab"
+    listed = {part["name"]: part["version"] for part in said["components"]}
+    assert listed == {part.name: part.version for part in parts[1:]}
+    assert listed["Python"] == sys.version.split()[0]
+    assert len({part["bom-ref"] for part in said["components"]}) == len(parts) - 1
+    assert all(part["licenses"][0]["license"]["name"] for part in said["components"])
+    again = sbom.write(made, parts, tmp_path).read_text("utf-8")
+    assert json.loads(again) == said  # the same package, the same bytes
+    other = sbom.bill(Stamp(version=__version__, kind="slim", commit="fff", moment=1_000_000_000), parts)
+    assert other["serialNumber"] != said["serialNumber"]
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_pins_what_it_uses_and_calls_scripts_of_the_tree(path: Path) -> None:
+    lines = path.read_text("utf-8").splitlines()
+    used = [line.split("uses:")[1].strip() for line in lines if "uses:" in line]
+    assert used
+    unpinned = [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v[\d.]+", one)]
+    assert not unpinned, "an action is pinned by the digest of its commit, with its version beside it"
+    called = {name for line in lines for name in re.findall(r"\.ci/\w+", line) if "run:" in line}
+    assert called and all((ROOT / name).is_file() for name in called)
+
+
+def test_the_digests_of_a_release_are_those_of_its_files(tmp_path: Path) -> None:
+    for name in ("b.whl", "a b.tar.gz"):
+        (tmp_path / name).write_bytes(name.encode())
+    command = ["bash", str(ROOT / ".ci" / "release"), "digests", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True)  # the list is not one of the files
+    told = dict(line.split("  ", 1)[::-1] for line in (tmp_path / "SHA256SUMS").read_text("utf-8").splitlines())
+    assert told == {name: hashlib.sha256(name.encode()).hexdigest() for name in ("a b.tar.gz", "b.whl")}
 
 
 def test_libraries_of_the_system_are_told_apart_from_those_of_python(tmp_path: Path) -> None:

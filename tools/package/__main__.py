@@ -1,6 +1,8 @@
 """Make a package: ``python -m tools.package slim`` or ``full``.
 
 python -m tools.package slim          the folder and the archive
+python -m tools.package slim folder   the folder alone, where its programs are signed before it is packed
+python -m tools.package slim pack     the archive of the folder that is there
 python -m tools.package slim check    the folder alone, tried in another place; a third of the time
 python -m tools.package slim trial    nothing is made: the archive that is there is unpacked and tried
 """
@@ -15,11 +17,12 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from tools.package import archive, licences, run_paths, trial
+from tools.package import archive, licences, run_paths, sbom, trial
 from tools.package.stamp import KINDS, Stamp, stamp
 
 ROOT = Path(__file__).parents[2]
 STRIPPED = ("libpython*.so*", "python*/lib-dynload/*.so", "torch/lib/libtorch_*.so", "torch/lib/libc10.so")
+STEPS = ("folder", "pack", "check", "trial")
 DIST, WORK = ROOT / "dist", ROOT / "build" / "package"
 
 
@@ -29,11 +32,21 @@ def main(arguments: list[str]) -> int:
     made = stamp(ROOT, kind)
     if arguments[1:] == ["trial"]:
         return trial.run(archive_of(made))
+    if arguments[1:] == ["pack"]:
+        return pack(made)
     folder = build(made)
     count = finish(made, folder)
     print(f"{folder.relative_to(ROOT)}: {size(folder) / 1e6:,.0f} MB, licences of {count} parts", flush=True)
     if arguments[1:] == ["check"]:
         return trial.run(folder)
+    return 0 if arguments[1:] == ["folder"] else pack(made)
+
+
+def pack(made: Stamp) -> int:
+    """Write the archive of the folder that is there, and return the exit status."""
+    folder = DIST / made.folder
+    if not folder.is_dir():
+        raise SystemExit(f"There is no folder {made.folder} in dist; make it first.")
     packed = archive.pack(folder, made.moment)
     print(f"{packed.relative_to(ROOT)}: {packed.stat().st_size / 1e6:,.1f} MB")
     return 0
@@ -63,8 +76,8 @@ def build(made: Stamp) -> Path:
 
 
 def finish(made: Stamp, folder: Path) -> int:
-    """Strip the libraries, and add what is not the program: licences, first steps, entries for the desktop. Returns the
-    number of licences."""
+    """Strip the libraries, and add what is not the program: licences, bill of materials, first steps, entries for the
+    desktop. Returns the number of licences."""
     strip(folder)
     if sys.platform == "linux":
         print(f"{run_paths.remove_absolute_run_paths(folder)} libraries named folders of this machine.", flush=True)
@@ -79,7 +92,10 @@ def finish(made: Stamp, folder: Path) -> int:
         shutil.copytree(extras, folder, dirs_exist_ok=True)
     work = WORK / made.folder / "build"  # PyInstaller adds the name of the recipe
     found = json.loads((work / "found.json").read_text("utf-8"))
-    return licences.write(ROOT, folder, found["modules"], [Path(name) for name in found["libraries"]])
+    parts = licences.parts_of(ROOT, folder, found["modules"], [Path(name) for name in found["libraries"]])
+    licences.write(ROOT, folder, parts)
+    shutil.copyfile(sbom.write(made, parts, folder), DIST / f"{made.folder}.cdx.json")
+    return len(parts)
 
 
 def strip(folder: Path) -> None:
@@ -124,6 +140,6 @@ def _check_torch() -> None:
 
 
 if __name__ == "__main__":
-    if (sys.argv[1:2] and sys.argv[1] not in KINDS) or sys.argv[2:] not in ([], ["check"], ["trial"]):
-        sys.exit(f"Usage: python -m tools.package [{' | '.join(KINDS)}] [check | trial]")
+    if (sys.argv[1:2] and sys.argv[1] not in KINDS) or sys.argv[2:] not in ([], *([one] for one in STEPS)):
+        sys.exit(f"Usage: python -m tools.package [{' | '.join(KINDS)}] [{' | '.join(STEPS)}]")
     sys.exit(main(sys.argv[1:]))

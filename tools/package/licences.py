@@ -37,28 +37,23 @@ class Part:
     texts: dict[str, Path]
 
 
-def write(root: Path, folder: Path, modules: Iterable[str], libraries: Iterable[Path]) -> int:
-    """Write ``LICENCES.txt`` and ``licences/`` into ``folder``; returns how many parts they tell of.
+def parts_of(root: Path, folder: Path, modules: Iterable[str], libraries: Iterable[Path]) -> list[Part]:
+    """Everything that is in a package; the program itself is the first.
 
     Args:
         root: the source tree.
         folder: of the package.
         modules: the top-level Python modules that are in it.
         libraries: the shared libraries of this system that are in it.
-
-    Raises:
-        SystemExit: a part has no licence text, so the package must not leave the house.
     """
-    parts = [_program(root), _python(root), *_model(root, folder), *distributions(root, modules), *_system(libraries)]
-    written(root, folder, parts)
-    return len(parts)
+    return [_program(root), _python(root), *_model(root, folder), *distributions(root, modules), *_system(libraries)]
 
 
-def written(root: Path, folder: Path, parts: list[Part]) -> Path:
-    """Write the texts of ``parts`` and the table; returns the path of the table.
+def write(root: Path, folder: Path, parts: list[Part]) -> Path:
+    """Write ``LICENCES.txt`` and ``licences/`` into ``folder``; returns the path of the table.
 
     Raises:
-        SystemExit: a part has no text.
+        SystemExit: a part has no licence text, so the package must not be given to anybody.
     """
     lacking = [part.name for part in parts if not part.texts]
     if lacking:
