@@ -6,13 +6,19 @@ import multiprocessing
 import sys
 from pathlib import Path
 
+from grpo_core.child.start import COMMAND
+from grpo_core.child.start import start as start_child
+
 DRAWING = ("export", "film")
 """Commands that draw panels, so that they start on the window's side."""
 
 
 def main() -> int:
     """Run the program; returns the process's exit status."""
-    multiprocessing.freeze_support()  # first of all: a frozen child must not open a window
+    multiprocessing.freeze_support()  # first of all: a frozen child, of a library too, must not open a window
+    if sys.argv[1:2] == [COMMAND]:
+        start_child(sys.argv[2:])
+        return 0
     if len(sys.argv) > 1 and is_command(sys.argv[1]):
         from grpo_core import cli
 

@@ -111,13 +111,13 @@ class Activity:
 
 ACTIVITIES = {
     "a bandit trains": Activity(
-        begin="self.player.run()", ready="self.workspace.run.head > 0", process="spawn_main", torch=False
+        begin="self.player.run()", ready="self.workspace.run.head > 0", process="grpo_core.child", torch=False
     ),
     "a bandit is made ready": Activity(begin="self.player.run()", ready="True", torch=False),
     "a bandit is paused": Activity(
         begin="self.player.run_n(3)",
         ready="self.controller.state.value == 'paused' and self.workspace.run.head == 3",
-        process="spawn_main",
+        process="grpo_core.child",
         torch=False,
     ),
     "a language model samples": Activity(
@@ -130,12 +130,15 @@ ACTIVITIES = {
         process="pattern_process",
     ),
     "an experiment is computed": Activity(
-        begin=RACE, ready="self.workspace.jobs._all and self.workspace.run.head == 3", process="spawn_main", torch=False
+        begin=RACE,
+        ready="self.workspace.jobs._all and self.workspace.run.head == 3",
+        process="grpo_core.child",
+        torch=False,
     ),
     "runs train in the background": Activity(
         begin=QUEUE,
         ready="any(one.done > 0 for one in self.background_runs.background.statuses) and self.workspace.run.head == 3",
-        process="spawn_main",
+        process="grpo_core.child",
     ),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import select
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _SIZE = struct.Struct("<I")
 Message = dict[str, Any]
+AT_ONCE = 4096
+"""Bytes of a message that an empty connection takes without waiting for its reader."""
 
 
 def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> None:
@@ -23,8 +26,13 @@ def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[byt
     Raises:
         OSError: the other side is gone.
     """
+    connection.send_bytes(encoded(message, blobs))
+
+
+def encoded(message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
+    """What :func:`send` sends."""
     head = json.dumps({**message, "blobs": [len(blob) for blob in blobs]} if blobs else message).encode()
-    connection.send_bytes(b"".join((_SIZE.pack(len(head)), head, *blobs)))
+    return b"".join((_SIZE.pack(len(head)), head, *blobs))
 
 
 def receive(connection: Connection) -> Message:
@@ -46,8 +54,9 @@ def receive(connection: Connection) -> Message:
     return message
 
 
-def readable(connection: Connection) -> Callable[[], bool]:
-    """A function that says at once whether ``connection`` has something to say, or has ended.
+def readable(connection: Connection) -> Callable[..., bool]:
+    """A function that says whether ``connection`` has something to say, or has ended: at once, or as soon as it has,
+    within the seconds that it is given.
 
     It costs a microsecond or two where ``Connection.poll`` makes a selector at each call, which costs thirty.
     """
@@ -55,7 +64,7 @@ def readable(connection: Connection) -> Callable[[], bool]:
         return connection.poll
     watcher = select.poll()
     watcher.register(connection.fileno(), select.POLLIN)
-    return lambda: bool(watcher.poll(0))
+    return lambda seconds=0.0: bool(watcher.poll(math.ceil(1000 * seconds)))
 
 
 def error_message(error: Exception) -> Message:
