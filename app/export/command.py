@@ -43,7 +43,7 @@ def exit_code(work: Callable[[], None]) -> int:
 
 
 def export(arguments: Sequence[str]) -> None:
-    """Export as the arguments say; prints a line for each file.
+    """Export as the arguments say, and print a line for each file.
 
     Raises:
         GrpoError: it cannot be done; the sentence says why.

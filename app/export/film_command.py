@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def film(arguments: Sequence[str]) -> None:
-    """Film as the arguments say; prints a line for each picture.
+    """Film as the arguments say, and print a line for each picture.
 
     Raises:
         GrpoError: it cannot be done; the sentence says why.

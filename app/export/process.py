@@ -119,7 +119,7 @@ def serve(connection: Connection) -> None:
 
 
 def _printed(command: Callable[[Sequence[str]], None]) -> Callable[..., Iterator[object]]:
-    """What ``command`` prints, as passes; there are no results."""
+    """An answer without results, whose passes are the lines that ``command`` prints."""
 
     def printed(*arguments: str, poll: Poll) -> Iterator[object]:
         with redirect_stdout(_Lines(poll)):

@@ -84,7 +84,7 @@ class Asked:
         raise self._lost()
 
     def ask(self, what: str, arguments: Sequence[object]) -> None:
-        """Begin a question; the results come from :meth:`heard`.
+        """Begin a question, whose results come from :meth:`heard`.
 
         Raises:
             GrpoError: the process has ended.
@@ -97,7 +97,7 @@ class Asked:
             raise self._lost() from None
 
     def heard(self, passes: Callable[[int], None] = lambda count: None) -> Iterator[Any]:
-        """The results that have arrived, without a wait; ``passes`` is told how many passes were made since.
+        """Yield the results that have arrived, without a wait, and tell ``passes`` how many passes were made since.
 
         Raises:
             GrpoError: what went wrong there, or the process has ended.
@@ -125,7 +125,7 @@ class Asked:
     def results(
         self, what: str, arguments: Sequence[object], poll: Poll, seconds: float | None = None
     ) -> Iterator[Any]:
-        """The results of a question as they come; ``poll`` is called at least as often as the answer makes passes.
+        """Yield the results of a question as they come, and call ``poll`` at least as often as the answer makes passes.
 
         Args:
             what: a name of the process's table.
@@ -161,7 +161,7 @@ class Asked:
                 self.give_up()
 
     def cancel(self) -> None:
-        """Ask it to give the question up; the answer then ends with ``Cancelled``."""
+        """Ask it to give the question up, so that the answer ends with ``Cancelled``."""
         try:
             self._process.send({"do": "cancel"})
         except OSError:
@@ -179,7 +179,7 @@ class Asked:
         self._process.close(PATIENCE)
 
     def give_up(self, patience: float = PATIENCE) -> None:
-        """Give the question up; wait until the process is ready for another, and kill it where it takes longer."""
+        """Give the question up, and kill the process where it is not ready for another within ``patience`` seconds."""
         deadline = time.monotonic() + patience
         self.cancel()
         try:

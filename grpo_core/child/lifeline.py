@@ -45,7 +45,7 @@ def _wake_at_parents_end() -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait for the parent's end, in a thread; end this process where it has not noticed by itself after a while."""
+    """Wait for the parent's end, in a thread, and end this process where it has not noticed by itself after a while."""
     with suppress(OSError):
         while os.read(_INPUT, 1):
             pass

@@ -1,4 +1,4 @@
-"""What a child process may use; applied in it before it imports what it is for."""
+"""Limits of a child process, applied in it before it imports what it is for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Upper bounds on what a child process uses; None for the system's own. Windows knows only ``nice`` here.
+    """Upper bounds on what a child process uses, None for the system's own. Windows knows only ``nice`` here.
 
     Attributes:
         memory: bytes of address space; beyond them Python raises ``MemoryError``.
@@ -25,7 +25,7 @@ class Limits:
     nice: int = 0
 
     def apply(self) -> None:
-        """Set them for this process; a limit that the system refuses is left as it is."""
+        """Set them for this process, apart from those that the system refuses."""
         if sys.platform == "win32":  # the priority is given at the start there
             return
         import resource

@@ -31,7 +31,7 @@ _NO_LIMITS = Limits()
 
 
 class ChildProcess:
-    """A process that was started to run ``main``; it may not be ready yet. It ends with this one, however that ends.
+    """A process that was started to run ``main``, and ends with this one, however that ends. It may not be ready yet.
 
     Attributes:
         connection: the way to it, readable when it has said something or has ended.
@@ -75,7 +75,7 @@ class ChildProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is there no longer; it is not waited for."""
+        """Whether the process is there no longer, without a wait."""
         return self._process.poll() is not None
 
     def send(self, message: Message, blobs: Sequence[bytes] = (), patience: float | None = None) -> None:
@@ -97,7 +97,7 @@ class ChildProcess:
             killer.cancel()
 
     def receive(self, patience: float) -> Message | None:
-        """The next message; None where none has come within ``patience`` seconds.
+        """The next message, None where none has come within ``patience`` seconds.
 
         Raises:
             EOFError, OSError: it is gone, and has said nothing more.
@@ -126,7 +126,7 @@ class ChildProcess:
             self._process.kill()
 
     def close(self, patience: float = CLOSING) -> str:
-        """Wait for the process's end, at most ``patience`` seconds; then kill it. Returns how it ended, in words.
+        """Wait at most ``patience`` seconds for the process's end, then kill it. Returns how it ended, in words.
 
         Any number of threads may call this at the same time: each returns once it has ended.
         """

@@ -30,13 +30,13 @@ def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[byt
 
 
 def encoded(message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
-    """What :func:`send` sends."""
+    """A message as :func:`send` sends it."""
     head = json.dumps({**message, "blobs": [len(blob) for blob in blobs]} if blobs else message).encode()
     return b"".join((_SIZE.pack(len(head)), head, *blobs))
 
 
 def receive(connection: Connection) -> Message:
-    """The next message; its blobs, if it has any, are a list of bytes under “blobs”.
+    """The next message, whose blobs, if it has any, are a list of bytes under “blobs”.
 
     Raises:
         EOFError, OSError: the other side is gone.
@@ -68,7 +68,7 @@ def readable(connection: Connection) -> Callable[..., bool]:
 
 
 def error_message(error: Exception) -> Message:
-    """An error as a message; :func:`error_from` makes it an error again."""
+    """An error as a message (:func:`error_from` makes it an error again)."""
     message: Message = {"is": "error", "kind": type(error).__name__, "text": str(error)}
     if isinstance(error, SettingsError):
         message |= {"field": error.field, "value": str(error.value), "allowed": error.allowed}
@@ -78,7 +78,7 @@ def error_message(error: Exception) -> Message:
 
 
 def error_from(message: Message) -> Exception:
-    """The error that a message of :func:`error_message` describes; an unexpected one as a ``RuntimeError``."""
+    """The error that a message of :func:`error_message` describes, an unexpected one as a ``RuntimeError``."""
     match message["kind"]:
         case "SettingsError":
             return SettingsError(message["field"], message["value"], message["allowed"])

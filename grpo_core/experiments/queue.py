@@ -52,7 +52,11 @@ def work(
     cancelled: Callable[[], bool] = never,
     progress: Callable[[Progress], None] = lambda report: None,
 ) -> bool:
-    """:func:`training`, with ``progress`` told after every update; whether everything is done."""
+    """Go on with the queue in ``folder`` (:func:`training`), and tell ``progress`` after every update.
+
+    Returns:
+        Whether everything is done.
+    """
     try:
         for report in training(folder, cancelled):
             progress(report)
@@ -62,7 +66,7 @@ def work(
 
 
 def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
-    """Go on with the queue in ``folder`` from where its files stand; yields after every update.
+    """Go on with the queue in ``folder`` where its files end, and yield after every update.
 
     A run with a number that is not finite ends there, with the sentence beside its file; the others go on.
 
@@ -104,7 +108,7 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
 def _trained(
     path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[int, Mapping[str, float]]]:
-    """Train a run on until it has so many updates; yields after each how many it has, and the metrics of the last."""
+    """Train a run on until it has so many updates, and yield after each how many it has, and its metrics."""
     there = path.exists()
     with RunWriter.open(path) if there else RunWriter.create(path, run.settings, title=run.title) as writer:
         with RunReader.open(path) as reader:
