@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grpo_core import __version__
+from grpo_core.child.start import COMMAND
+from grpo_core.child.start import start as start_child
 
 DRAWING = {
     "export": "Exporting pictures draws the window's panels, which needs Qt",
@@ -21,7 +23,10 @@ QT_LACKING = "No module named 'PySide6'"
 
 def main() -> int:
     """Run the program; returns the process's exit status."""
-    multiprocessing.freeze_support()  # first of all: a frozen child must not open a window
+    multiprocessing.freeze_support()  # first of all: a frozen child, of a library too, must not open a window
+    if sys.argv[1:2] == [COMMAND]:
+        start_child(sys.argv[2:])
+        return 0
     if len(sys.argv) > 1 and is_command(sys.argv[1]):
         from grpo_core import cli
 

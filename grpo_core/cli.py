@@ -73,16 +73,6 @@ def _add_commands(commands: Any) -> None:
     add_import(add)
     add_audit(add)
     add_diagnose(add)
-    hidden = commands.add_parser("match")  # without a help text it is not listed
-    hidden.set_defaults(command=match)
-
-
-def match(options: argparse.Namespace) -> int:
-    """Matches regular expressions for another process of this program (``lm/patterns.py``)."""
-    from grpo_core.lm.pattern_process import serve
-
-    serve()
-    return 0
 
 
 def _interruptible_command(

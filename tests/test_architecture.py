@@ -19,7 +19,7 @@ FLOORS = (
         "errors", "arrays", "command_numbers", "shipped", "text", "regular_file", "token_text", "progress",
         "update_time", "versions",
     ),
-    ("config", "typeset", "expression", "formula_term", "shapes"),
+    ("child", "config", "typeset", "expression", "formula_term", "shapes"),
     ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
     ("objective",),

@@ -10,11 +10,10 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.experiments.queue_process import QueueProcess
+from app.experiments.job_process import JobProcess
 from app.experiments.runner import Poll, Runner
-from grpo_core.errors import GrpoError
+from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.experiments import queue as runs
-from grpo_core.host.wire import error_from
 from grpo_core.text import tr
 
 BEAT_MS = 50
@@ -23,6 +22,8 @@ PATIENCE = 40
 """Looks after which a process that was asked to stop is ended."""
 CLOSING = 0.5
 """Seconds that a process has for ending well when the program closes."""
+NICE = 10
+"""How far it stands back behind the window and a live run."""
 
 
 class QueueState(Enum):
@@ -65,7 +66,8 @@ class BackgroundQueue(QObject):
         self.statuses: list[runs.RunStatus] = []
         self.place: int | None = None
         self.left: float | None = None
-        self._process: QueueProcess | None = None
+        self._process: JobProcess | None = None
+        self._ready = False  # it works on the queue, and hears within a token when it is asked to stop
         self._cancelling = False
         self._waited = 0
         self._reader = Runner(self)
@@ -83,7 +85,7 @@ class BackgroundQueue(QObject):
     @property
     def loading(self) -> bool:
         """Whether the process is still being made ready, which takes some seconds."""
-        return self._process is not None and not self._process.ready
+        return self._process is not None and not self._ready
 
     def left_of(self, place: int) -> float | None:
         """Seconds of work that the run at ``place`` still is; None where that is not known."""
@@ -123,8 +125,7 @@ class BackgroundQueue(QObject):
             return
         self._reader.close()  # a look at a file could be taken for somebody who writes it
         self.queue = runs.begin(self.folder, self.queue)
-        self._process = QueueProcess(self.folder)
-        self._cancelling = False
+        self._process, self._ready, self._cancelling = _started(self.folder), False, False
         self._beat.start()
         self._enter(QueueState.WORKING)
 
@@ -136,7 +137,7 @@ class BackgroundQueue(QObject):
             self._rest()
         elif self.state is QueueState.WORKING:
             self._waited = 0
-            self._process.stop()
+            self._process.cancel()
             self._enter(QueueState.STOPPING)
 
     def cancel(self) -> None:
@@ -153,10 +154,9 @@ class BackgroundQueue(QObject):
         self._beat.stop()
         process, self._process = self._process, None
         if process is not None:
-            process.stop()
-            with suppress(GrpoError):
-                while process.ready and (process.receive(CLOSING) or {"is": ""})["is"] in ("progress", "status"):
-                    pass
+            if self._ready:
+                process.give_up(CLOSING)
+            process.kill()
             process.close()
 
     # -- what the process says ---------------------------------------------------------------------------------------
@@ -166,9 +166,14 @@ class BackgroundQueue(QObject):
         """Take in what the process has said since the last look."""
         heard = False
         try:
-            while self._process is not None and (message := self._process.receive()) is not None:
-                self._hear(message)
-                heard = True
+            if self._process is not None:
+                for message in self._process.heard():
+                    self._hear(message)
+                    heard = True
+                if not self._process.busy:
+                    self._rest(done=True)
+        except Cancelled:
+            self._rest()
         except GrpoError as error:
             self._fail(str(error))
         if self.state is QueueState.STOPPING:
@@ -188,10 +193,8 @@ class BackgroundQueue(QObject):
                 self.place, self.left = message["place"], message["left"]
                 before = self.statuses[self.place]
                 self.statuses[self.place] = before.after(message["done"], message["scalars"], message["trouble"])
-            case "ended":
-                self._rest(done=message["done"])
-            case "error":
-                self._fail(str(error_from(message)))
+            case "ready":
+                self._ready = True
 
     def _fail(self, sentence: str) -> None:
         self._rest()
@@ -202,6 +205,7 @@ class BackgroundQueue(QObject):
         self._beat.stop()
         process, self._process = self._process, None
         if process is not None:
+            process.kill()
             process.close()
         self.place = self.left = None
         if done:
@@ -257,3 +261,18 @@ class BackgroundQueue(QObject):
     def _enter(self, state: QueueState) -> None:
         self.state = state
         self.progress.emit()
+
+
+def _started(folder: Path) -> JobProcess:
+    """A process that trains the queue in ``folder``.
+
+    Raises:
+        GrpoError: it cannot be started.
+    """
+    lost = tr(
+        "The process for runs in the background has ended unexpectedly ({how}). Every finished update is in the "
+        "runs' files; press Resume to go on."
+    )
+    process = JobProcess(lost, NICE)
+    process.ask("queue", [str(folder)])
+    return process

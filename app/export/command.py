@@ -27,8 +27,7 @@ LEAST, MOST = 24, 8192
 
 def main(arguments: Sequence[str]) -> int:
     """Export as the arguments say; 0, or 2 after an error told in one sentence."""
-    options = _parser().parse_args(arguments)
-    return exit_code(lambda: _export(options))
+    return exit_code(lambda: export(arguments))
 
 
 def exit_code(work: Callable[[], None]) -> int:
@@ -43,7 +42,13 @@ def exit_code(work: Callable[[], None]) -> int:
     return 0
 
 
-def _export(options: argparse.Namespace) -> None:
+def export(arguments: Sequence[str]) -> None:
+    """Export as the arguments say, and print a line for each file.
+
+    Raises:
+        GrpoError: it cannot be done; the sentence says why.
+    """
+    options = _parser().parse_args(arguments)
     if options.panel is None:
         _without_window(options)
         return

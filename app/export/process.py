@@ -1,16 +1,22 @@
-"""An export that takes its time: the command line of this very program, beside the window."""
+"""An export that takes its time, beside the window: what the command line does, in a process of its own."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from multiprocessing.connection import Connection
 
-from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTemporaryDir, Signal, Slot
+from PySide6.QtCore import QObject, QTemporaryDir, QTimer, Signal, Slot
 
+from app import language
+from grpo_core.child.answering import Poll, answer
+from grpo_core.child.asking import Asked
+from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
-WAIT_MS = 2000
+BEAT_MS = 50
+"""Between two looks at what the process has said."""
 
 
 class ExportProcess(QObject):
@@ -34,58 +40,90 @@ class ExportProcess(QObject):
 
     def __init__(self, command: str, arguments: Sequence[str], parent: QObject) -> None:
         super().__init__(parent)
-        self._cancelled = False
+        self._command, self._arguments = command, [*arguments]
         self._count = 0
         self._temporary = QTemporaryDir()
-        self._process = QProcess(self)
-        environment = QProcessEnvironment.systemEnvironment()
-        for name in ("TMPDIR", "TEMP", "TMP"):
-            environment.insert(name, self._temporary.path())
-        self._process.setProcessEnvironment(environment)
-        self._process.setProgram(sys.executable)
-        frozen = bool(getattr(sys, "frozen", False))
-        self._process.setArguments([*([] if frozen else ["-m", "app"]), command, *arguments])
-        if not frozen:
-            self._process.setWorkingDirectory(str(Path(__file__).parents[2]))
-        self._process.readyReadStandardOutput.connect(self._on_output)
-        self._process.finished.connect(self._on_finished)
-        self._process.errorOccurred.connect(self._on_error)
+        self._process: Asked | None = None
+        self._beat = QTimer(self)
+        self._beat.setInterval(BEAT_MS)
+        self._beat.timeout.connect(self._on_beat)
 
     def start(self) -> None:
         """Begin; ``done`` or ``failed`` follows."""
-        self._process.start()
+        environment = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), self._temporary.path())
+        try:
+            self._process = Asked(serve, tr("The export has ended unexpectedly ({how})."), environment=environment)
+            self._process.ask(self._command, self._arguments)
+        except GrpoError as error:
+            self._fail(str(error))
+            return
+        self._beat.start()
 
     def cancel(self) -> None:
         """End it; the files that are written stay, each of them whole."""
-        self._cancelled = True
-        self._process.kill()
+        self._fail("")
 
     def close(self) -> None:
         """End it without a word."""
-        self._process.blockSignals(True)
-        self._process.kill()
-        self._process.waitForFinished(WAIT_MS)
+        self._beat.stop()
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.close()
         self._temporary.remove()
 
     @Slot()
-    def _on_output(self) -> None:
-        self._count += bytes(self._process.readAllStandardOutput().data()).count(b"\n")
-        self.wrote.emit(self._count)
-
-    @Slot(int)
-    def _on_finished(self, status: int) -> None:
-        self._temporary.remove()
-        message = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace").strip()
-        if self._cancelled:
-            self.failed.emit("")
-        elif status == 0:
+    def _on_beat(self) -> None:
+        process, before = self._process, self._count
+        if process is None:
+            return
+        try:
+            for _ in process.heard(self._add):
+                pass
+        except GrpoError as error:
+            self._fail(str(error))
+            return
+        if self._count > before:
+            self.wrote.emit(self._count)
+        if not process.busy:
+            self.close()
             self.done.emit()
-        else:
-            self.failed.emit(message.splitlines()[-1] if message else tr("The export has ended unexpectedly."))
 
-    @Slot(QProcess.ProcessError)
-    def _on_error(self, error: QProcess.ProcessError) -> None:
-        if error is QProcess.ProcessError.FailedToStart:
-            self.failed.emit(
-                tr("The export could not be started: {errorstring}.").format(errorstring=self._process.errorString())
-            )
+    def _add(self, count: int) -> None:
+        self._count += count
+
+    def _fail(self, sentence: str) -> None:
+        self.close()
+        self.failed.emit(sentence)
+
+
+class _Lines(io.TextIOBase):
+    """An output whose lines are passes: each stands for a file, or a picture, that was written."""
+
+    def __init__(self, poll: Poll) -> None:
+        self._poll = poll
+
+    def write(self, text: str) -> int:
+        """Count the lines of ``text``, which nobody reads."""
+        for _ in range(text.count("\n")):
+            self._poll()
+        return len(text)
+
+
+def serve(connection: Connection) -> None:
+    """The process's whole life."""
+    language.choose(())  # before anything that says something is imported
+    from app.export import command, film_command
+
+    answer(connection, {"export": _printed(command.export), "film": _printed(film_command.film)})
+
+
+def _printed(command: Callable[[Sequence[str]], None]) -> Callable[..., Iterator[object]]:
+    """An answer without results, whose passes are the lines that ``command`` prints."""
+
+    def printed(*arguments: str, poll: Poll) -> Iterator[object]:
+        with redirect_stdout(_Lines(poll)):
+            command(arguments)
+        yield from ()
+
+    return printed

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from app.training.run_process import Serve
 from app.training.worker import Worker
 from grpo_core.breakpoints import Breakpoint
+from grpo_core.child.start import Main
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.host import commands
@@ -77,7 +77,7 @@ class Controller(QObject):
         *,
         learners: Learners | None = None,
         writers: Writers = run_writer,
-        process: Serve | None = None,
+        process: Main | None = None,
     ) -> None:
         """A controller whose worker starts with the first run, or with :meth:`warm_up`.
 

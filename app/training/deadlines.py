@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from app.training.run_process import PATIENCE
+from grpo_core.child.process import PATIENCE
 from grpo_core.host.commands import Command, Pause, Shutdown
 from grpo_core.text import tr
 

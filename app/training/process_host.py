@@ -17,15 +17,16 @@ from typing import Protocol
 
 from app.training.deadlines import Deadlines
 from app.training.restart_state import RestartState
-from app.training.run_process import CLOSING, PATIENCE, RunProcess, Serve
 from app.training.stand_in import StandIn
+from grpo_core.child.process import CLOSING, PATIENCE, ChildProcess
+from grpo_core.child.start import Main
+from grpo_core.child.wire import Message
 from grpo_core.errors import GrpoError
 from grpo_core.host.commands import Command, Look, Shutdown
 from grpo_core.host.messages import from_command, to_bundle, to_progress, to_report
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Outlet
 from grpo_core.host.run_output import Writers, run_writer
-from grpo_core.host.wire import Message
 from grpo_core.progress import Progress
 from grpo_core.questions import answer_from_json, question_from_json
 from grpo_core.text import tr
@@ -47,12 +48,12 @@ class ProcessHost:
         devices: what language models can be computed on, in words; empty until one was loaded.
     """
 
-    def __init__(self, outlet: ProcessOutlet, main: Serve = serve, writers: Writers = run_writer) -> None:
+    def __init__(self, outlet: ProcessOutlet, main: Main = serve, writers: Writers = run_writer) -> None:
         self.ended = False
         self.unavailable = ""
         self.devices: tuple[str, ...] = ()
         self._outlet, self._main = outlet, main
-        self._process: RunProcess | None = None
+        self._process: ChildProcess | None = None
         self._deadlines = Deadlines()
         self._looked: Look | None = None  # whose fresh updates it was asked for and has not sent yet
         self._closing = False
@@ -76,7 +77,7 @@ class ProcessHost:
         if self._process is not None or self.unavailable or self.ended:
             return
         try:
-            self._process = RunProcess(self._main)
+            self._process = ChildProcess(self._main)
         except GrpoError as error:
             self.unavailable = str(error)
             return
@@ -116,7 +117,7 @@ class ProcessHost:
         elif warning := self._deadlines.warning():
             self._outlet.tell(warning)
 
-    def _end_deaf(self, process: RunProcess, seconds: float) -> None:
+    def _end_deaf(self, process: ChildProcess, seconds: float) -> None:
         process.kill()
         process.close()
         name = self._deadlines.loading
@@ -205,7 +206,7 @@ class ProcessHost:
         """Whether the process has not yet taken an urgent command."""
         return any(command.urgent for _, command in self._unheard)
 
-    def _close(self, process: RunProcess) -> None:
+    def _close(self, process: ChildProcess) -> None:
         """The process has heard that it is to end: take in what it says until its file is closed."""
         messages: list[Message] = []
         deadline = time.monotonic() + CLOSING

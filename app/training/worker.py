@@ -12,7 +12,7 @@ from app.training.local_host import LocalHost, local_learner
 from app.training.mailbox import Mailbox
 from app.training.process_host import ProcessHost
 from app.training.receipts import Receipts
-from app.training.run_process import Serve
+from grpo_core.child.start import Main
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, SetBreakpoints, SetSpeed
 from grpo_core.host.live_run import Learners
@@ -54,7 +54,7 @@ class Worker(QThread):
         *,
         learners: Learners | None = None,
         writers: Writers = run_writer,
-        main: Serve | None = None,
+        main: Main | None = None,
         parent: QObject | None = None,
     ) -> None:
         """A thread that is not running yet.
@@ -145,7 +145,7 @@ class Worker(QThread):
         host.obey([*self._standing.values()])
         return host
 
-    def _in_process(self, main: Serve) -> ProcessHost:
+    def _in_process(self, main: Main) -> ProcessHost:
         self.process = ProcessHost(self, main)
         self.process.obey([*self._standing.values()])
         self.process.start()

@@ -14,7 +14,7 @@ from app.workspace.examination import Examination
 from app.workspace.explained import at_selection, in_pass
 from app.workspace.frame import FrameTimer
 from app.workspace.run_handle import RunHandle
-from app.workspace.step_view import StepView, StepViews
+from app.workspace.step_view import StepViews
 from app.workspace.trials import Trials
 from app.workspace.view import View
 from grpo_core.config import Settings
@@ -93,6 +93,8 @@ class Workspace(QObject):
         self.approach: Approach | None = None
         self._views = StepViews()
         self._view: View | None = None
+        self._problem: tuple[str, str] | None = None
+        """What there is to say of the update that the view shows, until the frame begins that says it."""
         self._changed = False
         """Whether something was changed since the last frame began."""
         self._timer = FrameTimer(self)
@@ -103,20 +105,22 @@ class Workspace(QObject):
 
     @property
     def view(self) -> View:
-        """The state as of now; built once a frame."""
+        """The state as of now, built once a frame. To read it changes nothing, and says nothing."""
         if self._view is None:
             self._view = self._build()
         return self._view
 
     def _build(self) -> View:
         assert self.run is not None, "a window always has an active run"
-        step_view = self._step_view(self.run)
+        cursor, step, self._problem = self._found(self.run)
+        passed = cursor.pass_of(step.passes) if step else 0
+        prepared = None if step is None else self.run.prepared(step.step)
         running = self.running and (self.training is None or self.training is self.run)
         return View(
             run=self.run,
             head=self.run.head,
-            step=step_view,
-            cursor=self.cursor,
+            step=self._views.get(self.run.id, self.run.origin, step, cursor.stage, passed, prepared),
+            cursor=cursor,
             following=self.following,
             selection=self.selection,
             quantity=self.quantity,
@@ -131,27 +135,17 @@ class Workspace(QObject):
             progress=self.progress if self.run is self.training else None,
         )
 
-    def _step_view(self, run: RunHandle) -> StepView:
+    def _found(self, run: RunHandle) -> tuple[Cursor, Step | None, tuple[str, str] | None]:
+        """The cursor and its update, or the nearest that is kept where that was thinned out meanwhile, and what there
+        is to say of that: a sentence and its severity."""
         try:
-            step = self._step_or_near(run)
+            return self.cursor, run.step(self.cursor.step), None
         except RunFileError as error:
-            self.problem.emit(str(error), "error")
-            step = None
-        passed = self.cursor.pass_of(step.passes) if step else 0
-        prepared = None if step is None else run.prepared(step.step)
-        return self._views.get(run.id, run.origin, step, self.cursor.stage, passed, prepared)
-
-    def _step_or_near(self, run: RunHandle) -> Step | None:
-        """The update under the cursor; if it was thinned out meanwhile, the cursor goes back to one that is kept."""
+            near, problem = self.cursor.at(run.kept(self.cursor.step)), (str(error), "info")
         try:
-            return run.step(self.cursor.step)
+            return near, run.step(near.step), problem
         except RunFileError as error:
-            near = run.kept(self.cursor.step)
-            if near == self.cursor.step:
-                raise
-            self.problem.emit(str(error), "info")
-            self.cursor = self.cursor.at(near)
-            return run.step(near)
+            return self.cursor, None, (str(error), "error")
 
     # -- what panels do --------------------------------------------------------------------------------------------
 
@@ -329,6 +323,9 @@ class Workspace(QObject):
         self.pull.emit()
         if self.run is not None and self._changed:
             self._changed, self._view = False, None
+            self.cursor, problem = self.view.cursor, self._problem
+            if problem is not None:
+                self.problem.emit(*problem)
             self.frame.emit()
 
     def close(self) -> None:

@@ -1,21 +1,17 @@
-"""Experiments in a process of their own: one job at a time, its results as messages as they come, given up when asked.
-
-The process ends when its connection does.
-"""
+"""Experiments in a process of their own: one job at a time, its results as messages as they come, given up when asked
+(``grpo_core/child``)."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
-from grpo_core.errors import Cancelled, given_up
-from grpo_core.experiments import chain, group_sizes, lengths, recorded_jobs
+from grpo_core.errors import given_up
+from grpo_core.experiments import chain, group_sizes, lengths, queue_job, recorded_jobs
 from grpo_core.experiments.checkup import checkup
 from grpo_core.experiments.digest import Digest, digested
 from grpo_core.experiments.ensemble import Ensemble, ensembles
@@ -24,24 +20,11 @@ from grpo_core.experiments.packing import packed, unpacked
 from grpo_core.experiments.race import race
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
-from grpo_core.host.lifeline import live_with_parent
-from grpo_core.host.wire import Message, error_message, receive, send
 from grpo_core.learners import nothing_earlier
 from grpo_core.record import Step
-from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-Poll = Callable[[], None]
-Job = Callable[..., Iterator[object]]
-"""Takes what is asked and ``poll``, which it calls before each pass; what that raises ends it."""
-LOOK = 0.005
-"""Seconds between two looks at the connection."""
-TELL = 0.05
-"""Seconds between two reports of how many passes were made."""
-NICENESS = 5
-"""By how much the process steps back behind the window, and behind the run that is trained beside it."""
 
 
 def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
@@ -116,7 +99,7 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     }
 
 
-JOBS: dict[str, Job] = {
+JOBS: dict[str, Answer] = {
     "ensembles": trained,
     "race": raced,
     "family": compared,
@@ -129,63 +112,11 @@ JOBS: dict[str, Job] = {
     "ledger": ledger,
     "recorded_series": recorded_jobs.series,
     "examination": recorded_jobs.examination,
+    "queue": queue_job.trained,
 }
 """What can be asked for, by name. Arguments and results are what :mod:`grpo_core.experiments.packing` knows."""
 
 
-class _Asked:
-    """The poll of a job: raises where the window has given it up, and tells how many passes were made."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._looked = self._told = time.monotonic()
-        self._count = 0
-
-    def __call__(self) -> None:
-        self._count += 1
-        now = time.monotonic()
-        if now - self._looked < LOOK:
-            return
-        self._looked = now
-        if self._connection.poll():
-            receive(self._connection)  # nothing but “cancel” is sent before a job has ended
-            raise Cancelled(tr("The experiment was cancelled."))
-        if now - self._told >= TELL:
-            self.tell()
-
-    def tell(self) -> None:
-        """Passes since the last time."""
-        self._told = time.monotonic()
-        count, self._count = self._count, 0
-        if count:
-            send(self._connection, {"is": "passes", "count": count})
-
-
 def serve(connection: Connection) -> None:
     """The process's whole life."""
-    live_with_parent()
-    if hasattr(os, "nice"):
-        with suppress(OSError):
-            os.nice(NICENESS)
-    try:
-        send(connection, {"is": "ready"})
-        while True:
-            request = receive(connection)
-            if request["do"] == "job":  # else a “cancel” that came too late
-                _work(connection, request)
-    except (EOFError, OSError):
-        return
-
-
-def _work(connection: Connection, request: Message) -> None:
-    poll = _Asked(connection)
-    try:
-        for result in JOBS[request["job"]](*unpacked(request["arguments"], request.get("blobs", ())), poll=poll):
-            poll.tell()
-            tree, blobs = packed(result)
-            send(connection, {"is": "result", "result": tree}, blobs)
-        send(connection, {"is": "end"})
-    except OSError:
-        raise
-    except Exception as error:
-        send(connection, error_message(error))
+    answer(connection, JOBS, packed, unpacked)

@@ -24,7 +24,7 @@ from grpo_core.text import tr
 
 __all__ = [
     "Planned", "Progress", "Queue", "Result", "RunStatus",
-    "axis", "begin", "end", "planned", "read", "results", "run_status", "unfinished", "work",
+    "axis", "begin", "end", "planned", "read", "results", "run_status", "training", "unfinished", "work",
 ]  # fmt: skip
 
 
@@ -52,19 +52,30 @@ def work(
     cancelled: Callable[[], bool] = never,
     progress: Callable[[Progress], None] = lambda report: None,
 ) -> bool:
-    """Go on with the queue in ``folder`` from where its files stand.
+    """Go on with the queue in ``folder`` (:func:`training`), and tell ``progress`` after every update.
+
+    Returns:
+        Whether everything is done.
+    """
+    try:
+        for report in training(folder, cancelled):
+            progress(report)
+    except Cancelled:
+        return False
+    return True
+
+
+def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
+    """Go on with the queue in ``folder`` where its files end, and yield after every update.
 
     A run with a number that is not finite ends there, with the sentence beside its file; the others go on.
 
     Args:
         folder: of the queue.
-        cancelled: asked before every token and every pass; what was finished stays.
-        progress: told after every update.
-
-    Returns:
-        Whether everything is done.
+        cancelled: asked before every token and every pass.
 
     Raises:
+        Cancelled: ``cancelled`` turned true; what was finished stays.
         RunFileError: somebody else works on the queue, or a run cannot be written.
         GrpoError: the runs cannot be trained here.
     """
@@ -77,18 +88,13 @@ def work(
             if statuses[place].finished(queue):
                 continue
             path = folder / run.file
-
-            def report(done: int, scalars: Mapping[str, float], place: int = place) -> None:
-                progress(Progress(place, done, scalars, pace.lap()))
-
             try:
-                _train(path, run, queue.updates, cancelled, report)
-            except Cancelled:
-                return False
+                for done, scalars in _trained(path, run, queue.updates, cancelled):
+                    yield Progress(place, done, scalars, pace.lap())
             except NonFiniteError as error:
                 pace.give_up(queue.updates - error.step + 1)
                 trouble_beside(path).write_text(str(error), encoding="utf-8")
-                progress(Progress(place, error.step - 1, {}, pace.left, str(error)))
+                yield Progress(place, error.step - 1, {}, pace.left, str(error))
             except RunFileError:
                 if not in_use(path):
                     raise
@@ -97,17 +103,12 @@ def work(
                 )
         if busy is not None:
             raise busy
-    return True
 
 
-def _train(
-    path: Path,
-    run: Planned,
-    updates: int,
-    cancelled: Callable[[], bool],
-    report: Callable[[int, Mapping[str, float]], None],
-) -> None:
-    """Train a run on until it has so many updates; tells after each how many it has, and the metrics of the last."""
+def _trained(
+    path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
+) -> Iterator[tuple[int, Mapping[str, float]]]:
+    """Train a run on until it has so many updates, and yield after each how many it has, and its metrics."""
     there = path.exists()
     with RunWriter.open(path) if there else RunWriter.create(path, run.settings, title=run.title) as writer:
         with RunReader.open(path) as reader:
@@ -116,7 +117,7 @@ def _train(
             step = next(training)
             scalars = metrics(step)
             writer.append(step, scalars)
-            report(done, scalars)
+            yield done, scalars
             if writer.full:
                 raise RunFileError(writer.full)
 

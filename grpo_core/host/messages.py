@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from grpo_core.breakpoints import breakpoint_from_json
+from grpo_core.child.wire import Message
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.host import commands
 from grpo_core.host.buffer import NAMES, Buffer, Bundle, MakeStep
 from grpo_core.host.commands import Begin, Command
 from grpo_core.host.reports import Failure, Report, State
-from grpo_core.host.wire import Message
 from grpo_core.progress import Phase, Progress, Written
 from grpo_core.questions import question_from_json
 from grpo_core.record import Step

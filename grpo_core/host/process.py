@@ -1,7 +1,7 @@
 """A run's loop in a process of its own: it reads commands from a connection and writes updates and reports to it.
 
 The process ends when the connection does, so it never outlives the one that started it; a watchdog ends it where the
-loop does not listen. A bandit's process never imports torch.
+loop does not listen (``grpo_core/child``). A bandit's process never imports torch.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grpo_core.child.wire import Message, readable, receive, send
 from grpo_core.config import Settings
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, Pause
 from grpo_core.host.language import LanguageModels
-from grpo_core.host.lifeline import live_with_parent
 from grpo_core.host.live_run import Learners
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_bundle, from_progress, from_report, to_command
 from grpo_core.host.reports import Report
 from grpo_core.host.run_output import Writers, run_writer
-from grpo_core.host.wire import Message, readable, receive, send
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
 
 LOOK = 0.002
 """Seconds between two looks at the connection inside an update: a look costs as much as a few percent of a pass."""
-
-NO_MEMORY = 12
-"""Exit code of a process whose memory was too short for anything but its end."""
 
 MakeLearners = Callable[["Outgoing"], Learners]
 
@@ -243,7 +239,6 @@ def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners,
         make_learners: makes what makes learners; tests put in learners that misbehave.
         writers: makes the writers of run files; tests put in writers that refuse.
     """
-    live_with_parent()
     outgoing = Outgoing(connection)
     logging.getLogger().addHandler(_LogMessages(outgoing))
     incoming = Incoming(connection, outgoing)
@@ -255,4 +250,4 @@ def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners,
         loop.abandon()
     except MemoryError:  # outside an update, as where a run begins; the window starts another process
         loop.abandon()
-        raise SystemExit(NO_MEMORY) from None
+        raise

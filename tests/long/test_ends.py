@@ -91,6 +91,13 @@ RACE = """from app.experiments.runner import Runner
         self.racing.start(raced)
         self.player.run_n(3)"""
 
+FILM = """from app.export.process import ExportProcess
+        self.written = 0
+        self.filming = ExportProcess("film", ["--lesson", "build_group", "--out", str(home / "film.webp")], self)
+        self.filming.wrote.connect(lambda count: setattr(self, "written", count))
+        self.filming.start()
+        self.player.run_n(3)"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Activity:
@@ -111,13 +118,13 @@ class Activity:
 
 ACTIVITIES = {
     "a bandit trains": Activity(
-        begin="self.player.run()", ready="self.workspace.run.head > 0", process="spawn_main", torch=False
+        begin="self.player.run()", ready="self.workspace.run.head > 0", process="grpo_core.child", torch=False
     ),
     "a bandit is made ready": Activity(begin="self.player.run()", ready="True", torch=False),
     "a bandit is paused": Activity(
         begin="self.player.run_n(3)",
         ready="self.controller.state.value == 'paused' and self.workspace.run.head == 3",
-        process="spawn_main",
+        process="grpo_core.child",
         torch=False,
     ),
     "a language model samples": Activity(
@@ -130,12 +137,18 @@ ACTIVITIES = {
         process="pattern_process",
     ),
     "an experiment is computed": Activity(
-        begin=RACE, ready="self.workspace.jobs._all and self.workspace.run.head == 3", process="spawn_main", torch=False
+        begin=RACE,
+        ready="self.workspace.jobs._all and self.workspace.run.head == 3",
+        process="grpo_core.child",
+        torch=False,
+    ),
+    "a film is written": Activity(
+        begin=FILM, ready="self.written and self.workspace.run.head == 3", process="app.export.process", torch=False
     ),
     "runs train in the background": Activity(
         begin=QUEUE,
         ready="any(one.done > 0 for one in self.background_runs.background.statuses) and self.workspace.run.head == 3",
-        process="spawn_main",
+        process="grpo_core.child",
     ),
 }
 
@@ -167,8 +180,7 @@ def signalled(number: signal.Signals, before: Callable[[psutil.Process], None] |
 
     def happens(window: subprocess.Popen[str], home: Path) -> None:
         for process in processes(home):
-            # Python's resource tracker does not wake at its parent's end, and ends when it is let go on
-            if before is not None and process.pid != window.pid and "resource_tracker" not in command(process):
+            if before is not None and process.pid != window.pid:
                 with suppress(psutil.NoSuchProcess):
                     before(process)
         window.send_signal(number)

@@ -8,7 +8,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.training.controller import Controller, Failure, State
-from app.training.run_process import Serve
+from grpo_core.child.start import Main
 from grpo_core.host.live_run import Learners
 from grpo_core.host.process import serve
 from grpo_core.host.run_output import Writers, run_writer
@@ -29,7 +29,7 @@ class Trainer(Controller):
         *,
         learners: Learners | None = learner,
         writers: Writers = run_writer,
-        process: Serve | None = None,
+        process: Main | None = None,
     ) -> None:
         super().__init__(learners=learners, writers=writers, process=process)
         self.qtbot = qtbot
@@ -67,7 +67,7 @@ def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
     made: list[Trainer] = []
 
     def make(
-        *, learners: Learners | None = learner, writers: Writers = run_writer, process: Serve | None = None
+        *, learners: Learners | None = learner, writers: Writers = run_writer, process: Main | None = None
     ) -> Trainer:
         made.append(Trainer(qtbot, learners=learners, writers=writers, process=process))
         return made[-1]

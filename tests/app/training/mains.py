@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grpo_core.child.wire import Message
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.host import messages, process
 from grpo_core.host.commands import Begin, Command
 from grpo_core.host.process import Outgoing, serve
 from grpo_core.host.run_output import Writer, run_writer
-from grpo_core.host.wire import Message
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.progress import Phase, UpdateProgress, Written
 from grpo_core.record import Step

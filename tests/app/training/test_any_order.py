@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from pytestqt.qtbot import QtBot
 
 from app.training.controller import State
-from app.training.run_process import Serve
+from grpo_core.child.start import Main
 from grpo_core.config import Settings
 from grpo_core.host.buffer import Fresh
 from grpo_core.learners import learner
@@ -31,7 +31,7 @@ class Anything(RuleBasedStateMachine):
     """A person at the window, against a list of what must have come of it."""
 
     qtbot: QtBot
-    serve_in: tuple[Serve, ...] = ()
+    serve_in: tuple[Main, ...] = ()
 
     @initialize()
     def open_window(self) -> None:
@@ -160,7 +160,7 @@ class AnythingWithKills(Anything):
         self.pause()  # pressed Run may have been heard by the next process alone
 
 
-def searched(machine: type[Anything], qtbot: QtBot, examples: int, *serve_in: Serve) -> None:
+def searched(machine: type[Anything], qtbot: QtBot, examples: int, *serve_in: Main) -> None:
     """Press whatever comes to mind, ``examples`` times from the start."""
     machine.qtbot, machine.serve_in = qtbot, serve_in
     run_state_machine_as_test(

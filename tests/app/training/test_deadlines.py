@@ -6,7 +6,7 @@ import pytest
 
 from app.training import deadlines
 from app.training.deadlines import LOADING, LOADING_MODEL, STARTED, STARTING, Deadlines
-from app.training.run_process import PATIENCE
+from grpo_core.child.process import PATIENCE
 from grpo_core.host.commands import Close, Pause, Shutdown
 
 

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.training.controller import State
+from grpo_core.child.wire import error_from, error_message
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError, SettingsError
-from grpo_core.host.wire import error_from, error_message
 from grpo_core.learners import learner
 from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.runs.run_file import RunReader

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from multiprocessing.context import SpawnContext
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from PySide6.QtCore import QElapsedTimer
 
 from app.training import deadlines
 from app.training.controller import State
-from app.training.run_process import RunProcess
+from grpo_core.child.process import ChildProcess
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.host.process import serve
@@ -231,22 +231,22 @@ def test_a_run_that_is_left_and_begun_again_at_once_shows_its_updates(
 def test_without_a_file_handle_for_its_pipe_there_is_no_process_and_that_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def used_up(context: object) -> None:
+    def used_up() -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(SpawnContext, "Pipe", used_up)
+    monkeypatch.setattr(multiprocessing, "Pipe", used_up)
     with pytest.raises(GrpoError, match="could not be started"):
-        RunProcess()
+        ChildProcess(serve)
 
 
 def test_two_threads_that_end_a_process_at_the_same_time_both_hear_how_it_ended() -> None:
-    process = RunProcess()
-    assert process.connection.poll(60), "it is ready"
+    child = ChildProcess(serve)
+    assert child.connection.poll(60), "it is ready"
     with ThreadPoolExecutor(2) as threads:
-        ends = [threads.submit(process.close) for _ in range(2)]
-        process.kill()
+        ends = [threads.submit(child.close) for _ in range(2)]
+        child.kill()
     assert {end.result() for end in ends} == {f"killed by signal {signal.SIGKILL}"}
-    assert process.close() == ends[0].result(), "and so does who asks later"
+    assert child.close() == ends[0].result(), "and so does who asks later"
 
 
 def test_where_no_process_can_be_had_the_bandit_runs_in_the_window_and_that_is_said(

@@ -117,6 +117,7 @@ def test_a_file_that_is_gone_is_told(desk: Desk) -> None:
     run.path.unlink()
     desk.run_manager.show(run)
     assert desk.workspace.view.step.step is None
+    desk.qtbot.waitUntil(lambda: not desk.workspace.frame_due)
     assert "is not there any more" in desk.said[-1]
 
 

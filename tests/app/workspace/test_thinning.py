@@ -63,6 +63,26 @@ def test_an_update_that_is_thinned_out_under_the_cursor_gives_way_to_one_that_is
     assert view.cursor.step != 31 or thinning.stretch_at(view.run.thinned, 31) is None
 
 
+def test_reading_the_view_moves_no_cursor_and_says_nothing_and_the_next_frame_does_both_once(thin: Desk) -> None:
+    thin.run(40)
+    workspace = thin.workspace
+    thin.player.run_n(800)
+    thin.rest()
+    gone = next(n for n in range(17, 800) if thin.shown.kept(n) != n)
+    thin.shown._kept.clear()
+    workspace.cursor = workspace.cursor.at(gone)  # as where it is thinned out between a frame and the next
+    workspace.request_frame()
+    before = [*thin.said]
+    assert workspace.view.cursor.step == workspace.view.step.number == thin.shown.kept(gone)
+    assert workspace.cursor.step == gone and thin.said == before
+    thin.qtbot.waitUntil(lambda: not workspace.frame_due)
+    assert workspace.cursor.step == thin.shown.kept(gone)
+    assert len(thin.said) == len(before) + 1 and "thinned out" in thin.said[-1].lower()
+    workspace.request_frame()
+    thin.qtbot.waitUntil(lambda: not workspace.frame_due)
+    assert len(thin.said) == len(before) + 1
+
+
 def test_a_thinned_run_opens_again_branches_and_goes_on(thin: Desk) -> None:
     thin.run(800)
     path, thinned = thin.shown.path, thin.shown.thinned

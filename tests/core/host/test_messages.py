@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from grpo_core.breakpoints import Breakpoint
+from grpo_core.child.wire import Message, receive, send
 from grpo_core.config import Settings, language_settings
 from grpo_core.host import commands
 from grpo_core.host.buffer import Buffer
@@ -26,7 +27,6 @@ from grpo_core.host.messages import (
     to_report,
 )
 from grpo_core.host.reports import Failure, Report, State
-from grpo_core.host.wire import Message, receive, send
 from grpo_core.metrics import metrics
 from grpo_core.progress import Phase, Progress, Written
 from grpo_core.questions import Question, Replay

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import select
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _SIZE = struct.Struct("<I")
 Message = dict[str, Any]
+AT_ONCE = 4096
+"""Bytes of a message that an empty connection takes without waiting for its reader."""
 
 
 def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> None:
@@ -23,12 +26,17 @@ def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[byt
     Raises:
         OSError: the other side is gone.
     """
+    connection.send_bytes(encoded(message, blobs))
+
+
+def encoded(message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
+    """A message as :func:`send` sends it."""
     head = json.dumps({**message, "blobs": [len(blob) for blob in blobs]} if blobs else message).encode()
-    connection.send_bytes(b"".join((_SIZE.pack(len(head)), head, *blobs)))
+    return b"".join((_SIZE.pack(len(head)), head, *blobs))
 
 
 def receive(connection: Connection) -> Message:
-    """The next message; its blobs, if it has any, are a list of bytes under “blobs”.
+    """The next message, whose blobs, if it has any, are a list of bytes under “blobs”.
 
     Raises:
         EOFError, OSError: the other side is gone.
@@ -46,8 +54,9 @@ def receive(connection: Connection) -> Message:
     return message
 
 
-def readable(connection: Connection) -> Callable[[], bool]:
-    """A function that says at once whether ``connection`` has something to say, or has ended.
+def readable(connection: Connection) -> Callable[..., bool]:
+    """A function that says whether ``connection`` has something to say, or has ended: at once, or as soon as it has,
+    within the seconds that it is given.
 
     It costs a microsecond or two where ``Connection.poll`` makes a selector at each call, which costs thirty.
     """
@@ -55,11 +64,11 @@ def readable(connection: Connection) -> Callable[[], bool]:
         return connection.poll
     watcher = select.poll()
     watcher.register(connection.fileno(), select.POLLIN)
-    return lambda: bool(watcher.poll(0))
+    return lambda seconds=0.0: bool(watcher.poll(math.ceil(1000 * seconds)))
 
 
 def error_message(error: Exception) -> Message:
-    """An error as a message; :func:`error_from` makes it an error again."""
+    """An error as a message (:func:`error_from` makes it an error again)."""
     message: Message = {"is": "error", "kind": type(error).__name__, "text": str(error)}
     if isinstance(error, SettingsError):
         message |= {"field": error.field, "value": str(error.value), "allowed": error.allowed}
@@ -69,7 +78,7 @@ def error_message(error: Exception) -> Message:
 
 
 def error_from(message: Message) -> Exception:
-    """The error that a message of :func:`error_message` describes; an unexpected one as a ``RuntimeError``."""
+    """The error that a message of :func:`error_message` describes, an unexpected one as a ``RuntimeError``."""
     match message["kind"]:
         case "SettingsError":
             return SettingsError(message["field"], message["value"], message["allowed"])

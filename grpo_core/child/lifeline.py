@@ -1,4 +1,4 @@
-"""A process ends when the one that started it has gone, however that ended."""
+"""A child process ends when the one that started it has gone, however that ended."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ GRACE = 3.0
 """Seconds that a process has to close its files after the one that started it has gone."""
 _PR_SET_PDEATHSIG = 1
 """Linux: the signal that a process gets when the thread that started it has gone (``man 2 PR_SET_PDEATHSIG``)."""
+_INPUT = 0
+"""File number of the standard input: a pipe whose other end the parent holds, and never writes to."""
 
 
 def live_with_parent() -> None:
@@ -25,11 +27,11 @@ def live_with_parent() -> None:
         number = getattr(signal, name, None)
         if number is not None:
             signal.signal(number, signal.SIG_IGN)
-    wake_at_parents_end()
-    threading.Thread(target=end_with_parent, name="watchdog", daemon=True).start()
+    _wake_at_parents_end()
+    threading.Thread(target=_end_with_parent, name="watchdog", daemon=True).start()
 
 
-def wake_at_parents_end() -> None:
+def _wake_at_parents_end() -> None:
     """Let a process that somebody has stopped (SIGSTOP) go on when its parent has gone, so that it notices, and ends.
 
     Only Linux can do that. SIGCONT does nothing to a process that runs, which matters because the system means the
@@ -42,14 +44,10 @@ def wake_at_parents_end() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
-def end_with_parent() -> None:
-    """Wait for the parent's end, in a thread; end this process where it has not noticed by itself after a while."""
-    import multiprocessing  # only in a process that another one has started, which has imported it
-    from multiprocessing.connection import wait
-
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-    wait([parent.sentinel])
+def _end_with_parent() -> None:
+    """Wait for the parent's end, in a thread, and end this process where it has not noticed by itself after a while."""
+    with suppress(OSError):
+        while os.read(_INPUT, 1):
+            pass
     time.sleep(GRACE)
     os._exit(1)

@@ -1,0 +1,43 @@
+"""Limits of a child process, applied in it before it imports what it is for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Upper bounds on what a child process uses, None for the system's own. Windows knows only ``nice`` here.
+
+    Attributes:
+        memory: bytes of address space; beyond them Python raises ``MemoryError``.
+        processor: seconds of processor time, after which the system kills the process.
+        files: number of open files.
+        nice: by how much it steps back behind the window, 0 to 19.
+    """
+
+    memory: int | None = None
+    processor: int | None = None
+    files: int | None = None
+    nice: int = 0
+
+    def apply(self) -> None:
+        """Set them for this process, apart from those that the system refuses."""
+        if sys.platform == "win32":  # the priority is given at the start there
+            return
+        import resource
+
+        if self.nice:
+            with suppress(OSError):
+                os.nice(self.nice)
+        for kind, most, beyond in (
+            (resource.RLIMIT_AS, self.memory, 0),
+            (resource.RLIMIT_CPU, self.processor, 1),  # SIGXCPU, which says why, and a second later SIGKILL
+            (resource.RLIMIT_NOFILE, self.files, 0),
+        ):
+            if most is not None:
+                with suppress(OSError, ValueError):
+                    resource.setrlimit(kind, (most, most + beyond))

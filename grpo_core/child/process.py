@@ -1,0 +1,170 @@
+"""A child process from the side of the one that started it: messages, deadlines, and its end.
+
+Any thread may end one; one thread at a time speaks with it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from grpo_core.child.limits import Limits
+from grpo_core.child.start import NO_MEMORY, Main, command
+from grpo_core.child.wire import AT_ONCE, Message, encoded, readable, receive
+from grpo_core.errors import GrpoError
+from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+PATIENCE = 5.0
+"""Seconds in which a process has to take a long message."""
+CLOSING = 20.0
+"""Seconds in which it has to close its files and end."""
+_NO_LIMITS = Limits()
+
+
+class ChildProcess:
+    """A process that was started to run ``main``, and ends with this one, however that ends. It may not be ready yet.
+
+    Attributes:
+        connection: the way to it, readable when it has said something or has ended.
+
+    Raises:
+        GrpoError: none can be started here.
+    """
+
+    def __init__(
+        self, main: Main, *, limits: Limits = _NO_LIMITS, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start it.
+
+        Args:
+            main: its whole life.
+            limits: what it may use.
+            environment: variables that it has besides those of this process.
+        """
+        from multiprocessing import Pipe  # takes as long to import as all else here
+
+        self._ended = ""
+        self._closing = threading.Lock()
+        try:
+            self.connection: Connection
+            self.connection, other = Pipe()
+        except OSError as error:  # no file handle is left
+            raise _not_started(error) from None
+        try:
+            self._process = _started(main, other.fileno(), limits, {**os.environ, **(environment or {})})
+        except OSError as error:
+            self.connection.close()
+            raise _not_started(error) from None
+        finally:
+            other.close()
+        self._readable = readable(self.connection)
+
+    @property
+    def pid(self) -> int | None:
+        """The process's number, None once it has been closed."""
+        return None if self.connection.closed else self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is there no longer, without a wait."""
+        return self._process.poll() is not None
+
+    def send(self, message: Message, blobs: Sequence[bytes] = (), patience: float | None = None) -> None:
+        """One message. A process that does not read a long one is killed after ``patience`` seconds, by default
+        :data:`PATIENCE`, so that this never waits for long.
+
+        Raises:
+            OSError: the process is gone.
+        """
+        data = encoded(message, blobs)
+        if len(data) <= AT_ONCE:
+            self.connection.send_bytes(data)
+            return
+        killer = threading.Timer(PATIENCE if patience is None else patience, self.kill)
+        killer.start()
+        try:
+            self.connection.send_bytes(data)
+        finally:
+            killer.cancel()
+
+    def receive(self, patience: float) -> Message | None:
+        """The next message, None where none has come within ``patience`` seconds.
+
+        Raises:
+            EOFError, OSError: it is gone, and has said nothing more.
+        """
+        return receive(self.connection) if self._readable(patience) else None
+
+    def received(self) -> list[Message]:
+        """The messages that have arrived from the process.
+
+        Raises:
+            EOFError, OSError: it is gone, and has said nothing more.
+        """
+        messages: list[Message] = []
+        while self._readable():
+            try:
+                messages.append(receive(self.connection))
+            except (EOFError, OSError):
+                if not messages:
+                    raise
+                break  # what it said last is heard first
+        return messages
+
+    def kill(self) -> None:
+        """End the process at once."""
+        with suppress(OSError):
+            self._process.kill()
+
+    def close(self, patience: float = CLOSING) -> str:
+        """Wait at most ``patience`` seconds for the process's end, then kill it. Returns how it ended, in words.
+
+        Any number of threads may call this at the same time: each returns once it has ended.
+        """
+        with self._closing:
+            self._ended = self._ended or self._closed(patience)
+            return self._ended
+
+    def _closed(self, patience: float) -> str:
+        try:
+            self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self.connection.close()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        code = self._process.returncode
+        if code == NO_MEMORY:
+            return tr("memory was short")
+        if code == -getattr(signal, "SIGXCPU", 0) != 0:
+            return tr("its processor time was used up")
+        if code < 0:
+            return tr("killed by signal {code}").format(code=-code)
+        return tr("exit code {code}").format(code=code)
+
+
+def _started(main: Main, handle: int, limits: Limits, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """The process. It inherits one end of the connection, and an input that ends when this process does."""
+    inherited: dict[str, Any]
+    if sys.platform == "win32":
+        os.set_handle_inheritable(handle, True)
+        flags = subprocess.CREATE_NO_WINDOW | (subprocess.BELOW_NORMAL_PRIORITY_CLASS if limits.nice else 0)
+        startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
+        inherited = {"startupinfo": startup, "creationflags": flags}
+    else:
+        inherited = {"pass_fds": (handle,)}
+    return subprocess.Popen(command(main, handle, limits), stdin=subprocess.PIPE, env=environment, **inherited)
+
+
+def _not_started(error: OSError) -> GrpoError:
+    return GrpoError(tr("A process could not be started: {error}.").format(error=error.strerror or error))

@@ -1,0 +1,79 @@
+"""The command that starts a child process, and the first thing that runs in it.
+
+A child is a fresh interpreter that imports one function and calls it with its end of a connection, as Python's own
+``multiprocessing`` does it with “spawn”; but nothing is pickled, the parent's main module is not imported again, no
+further process keeps account of it, and a child may have children of its own. In a packaged program, which has no
+interpreter, the program starts itself with :data:`COMMAND`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from grpo_core.child.lifeline import live_with_parent
+from grpo_core.child.limits import Limits
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+Main = Callable[["Connection"], None]
+"""The whole life of a child process, a function at the top of a module: it is found by its name there."""
+COMMAND = "--child-process"
+"""First argument of the packaged program where it is a child."""
+NO_MEMORY = 12
+"""Exit code of a process whose memory was too short for anything but its end."""
+
+
+def command(main: Main, handle: int, limits: Limits) -> list[str]:
+    """The command line of a child that calls ``main``.
+
+    Args:
+        main: its life.
+        handle: of its end of the connection, which it inherits.
+        limits: what it may use.
+    """
+    if getattr(sys, "frozen", False):
+        begin = [sys.executable, COMMAND]
+    else:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from grpo_core.child.start import start; start(sys.argv[1:])"
+        begin = [sys.executable, "-c", code]
+    return [*begin, f"{main.__module__}:{main.__qualname__}", str(handle), json.dumps(asdict(limits))]
+
+
+def start(arguments: Sequence[str]) -> None:
+    """The child's whole life, as the last three ``arguments`` of its command line say."""
+    name, handle, limits = arguments
+    _keep_from_children(int(handle))
+    live_with_parent()
+    Limits(**json.loads(limits)).apply()
+    connection = _connection(int(handle))
+    module, _, function = name.partition(":")
+    try:
+        main: Main = getattr(import_module(module), function)
+        main(connection)
+    except MemoryError:
+        raise SystemExit(NO_MEMORY) from None
+
+
+def _keep_from_children(handle: int) -> None:
+    """Let no child of this process hold the connection open."""
+    if sys.platform == "win32":
+        os.set_handle_inheritable(handle, False)
+    else:
+        os.set_inheritable(handle, False)
+
+
+def _connection(handle: int) -> Connection:
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection
+
+        return PipeConnection(handle)
+    from multiprocessing.connection import Connection
+
+    return Connection(handle)

@@ -1,0 +1,131 @@
+"""What a child process may be in a test: one that answers, one that does not, and some that go too far."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from grpo_core.child.answering import Poll, answer
+from grpo_core.child.start import Main
+from grpo_core.child.wire import receive, send
+from grpo_core.errors import GrpoError
+
+
+def echo(connection: Connection) -> None:
+    """Sends back what it is sent."""
+    send(connection, {"is": "ready"})
+    while True:
+        message = receive(connection)
+        send(connection, {"was": message["is"]}, message.get("blobs", ()))
+
+
+def tell(connection: Connection) -> None:
+    """Says what it is: its priority and open files, its main module, the variable ``WORD``."""
+    import resource
+
+    main = getattr(sys.modules["__main__"], "__file__", None)
+    kinds = resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_NOFILE
+    limits = [resource.getrlimit(kind)[0] for kind in kinds]
+    send(
+        connection,
+        {"nice": os.nice(0), "limits": limits, "main": main, "word": os.environ.get("WORD"), "path": sys.path},
+    )
+
+
+def silent(connection: Connection) -> None:
+    """Neither reads nor says anything."""
+    time.sleep(600)
+
+
+def deaf(connection: Connection) -> None:
+    """Says that it is there, and does not notice when nobody else is."""
+    send(connection, {"is": "ready"})
+    time.sleep(600)
+
+
+def hungry(connection: Connection) -> None:
+    """Takes more memory than there is."""
+    send(connection, {"is": "ready"})
+    hoard = [bytearray(1 << 26) for _ in range(1 << 14)]
+    send(connection, {"is": str(len(hoard))})
+
+
+def busy(connection: Connection) -> None:
+    """Computes without end."""
+    send(connection, {"is": "ready"})
+    while True:
+        pass
+
+
+def failing(connection: Connection) -> None:
+    """Ends with a code of its own."""
+    raise SystemExit(7)
+
+
+def a_family(connection: Connection) -> None:
+    """Has a child of its own, which is as deaf as it is."""
+    from grpo_core.child.process import ChildProcess
+
+    child = ChildProcess(deaf)
+    assert child.connection.poll(60)
+    send(connection, {"is": "ready", "pids": [os.getpid(), child.pid]})
+    time.sleep(600)
+
+
+def _counted(number: int, *, poll: Poll) -> Iterator[object]:
+    for each in range(number):
+        poll()
+        yield each
+
+
+def _endless(*, poll: Poll) -> Iterator[object]:
+    yield "begun"
+    while True:
+        poll()
+        time.sleep(0.001)
+
+
+def _stubborn(*, poll: Poll) -> Iterator[object]:
+    yield "begun"
+    time.sleep(600)
+
+
+def _wrong(sentence: str, *, poll: Poll) -> Iterator[object]:
+    yield "begun"
+    raise GrpoError(sentence)
+
+
+def _killed(*, poll: Poll) -> Iterator[object]:
+    yield "begun"
+    threading.Event().wait(0.05)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _memory(*, poll: Poll) -> Iterator[object]:
+    yield len(bytearray(1 << 40))
+
+
+def _written(path: str, *, poll: Poll) -> Iterator[object]:
+    Path(path).write_text("")
+    yield None
+
+
+def answering(connection: Connection) -> None:
+    """Answers questions."""
+    answer(
+        connection,
+        {
+            "counted": _counted, "endless": _endless, "killed": _killed, "memory": _memory, "stubborn": _stubborn,
+            "written": _written, "wrong": _wrong,
+        },
+    )  # fmt: skip
+
+
+MAINS: dict[str, Main] = {main.__name__: main for main in (a_family, answering, busy, deaf, echo)}
+"""Those that a parent in a test starts by name."""
