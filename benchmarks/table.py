@@ -62,7 +62,7 @@ ROWS = (
     Row(key="sweep", what="a sweep on all cores, against plain JavaScript", must=2.5, unit="x", least=True),
     Row(key="recorded", what="updates a second of one run, with metrics and record", must=4000, unit="", least=True),
     Row(key="language", what="a language model's update, against its matrix products", must=5, unit="x"),
-    Row(key="language_numpy", what="the same update without torch, one thread", must=40, unit="ms"),
+    Row(key="language_numpy", what="a language model's update by NumPy, one thread", must=40, unit="ms"),
 )
 """Every demand, in the order of the table; all of two shared cores, medians, each beside its control."""
 

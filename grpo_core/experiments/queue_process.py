@@ -29,7 +29,6 @@ def serve(connection: Connection, folder: str) -> None:
 
     try:
         try:
-            load()
             for place, run in enumerate(read(Path(folder)).runs):
                 send(connection, {"is": "status", "place": place, **asdict(run_status(Path(folder), run))})
             send(connection, {"is": "ready"})
@@ -42,10 +41,3 @@ def serve(connection: Connection, folder: str) -> None:
         receive(connection)  # stays until it is let go, so that its end is never mistaken for a crash
     except (EOFError, OSError):
         return
-
-
-def load() -> None:
-    """Load torch, which takes seconds, before anything is begun."""
-    from grpo_core.lm.engines import present_engine
-
-    present_engine()

@@ -1,4 +1,4 @@
-"""A language model that learns and answers in the process that trains it; torch, where it is, is imported then."""
+"""A language model that learns and answers in the process that trains it; torch is imported where it computes it."""
 
 from __future__ import annotations
 
@@ -94,16 +94,16 @@ class LanguageModels:
     def __init__(self) -> None:
         self._answering: Answering | None = None
 
-    def devices(self) -> tuple[str, ...]:
-        """What models can be computed on, in words. Imports torch where it is installed."""
-        from grpo_core.lm.engines import present_engine
+    def devices(self, settings: Settings, resume: Step | None) -> tuple[str, ...]:
+        """What models can be computed on, in words. Imports torch, which takes seconds, if it computes this run."""
+        from grpo_core.lm.engines import chosen_engine, torch_is_there
         from grpo_core.lm.recorded_engine import TORCH
 
-        if present_engine() != TORCH:
-            return (tr("cpu ({cpu_count} cores, with NumPy)").format(cpu_count=os.cpu_count() or 1),)
-        from grpo_core.lm.checkpoint import devices
+        if torch_is_there() if settings.model.folder else chosen_engine(settings, resume) == TORCH:
+            from grpo_core.lm.checkpoint import devices
 
-        return tuple(devices())
+            return tuple(devices())
+        return (tr("cpu ({cpu_count} cores, with NumPy)").format(cpu_count=os.cpu_count() or 1),)
 
     def learner(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool],
