@@ -16,6 +16,7 @@ from typing import NamedTuple
 from grpo_core.errors import Cancelled, NonFiniteError, RunFileError
 from grpo_core.experiments.queue_plan import MANIFEST, Planned, Queue, axis, begin, end, planned, read
 from grpo_core.experiments.queue_state import Result, RunStatus, results, run_status, trouble_beside, unfinished
+from grpo_core.host.language import continuation_note
 from grpo_core.learners import learner, never
 from grpo_core.metrics import metrics
 from grpo_core.runs.files import in_use, lock, release
@@ -37,6 +38,8 @@ class Progress(NamedTuple):
         scalars: the metrics of the update.
         left: seconds until the queue is done, at the pace so far.
         trouble: why the run ends here, without another update; else empty.
+        note: with the first update of a run that is gone on with: that another engine does it, or how far the replay
+            differs; else empty.
     """
 
     place: int
@@ -44,6 +47,7 @@ class Progress(NamedTuple):
     scalars: Mapping[str, float]
     left: float
     trouble: str = ""
+    note: str = ""
 
 
 def work(
@@ -78,8 +82,8 @@ def work(
                 continue
             path = folder / run.file
 
-            def report(done: int, scalars: Mapping[str, float], place: int = place) -> None:
-                progress(Progress(place, done, scalars, pace.lap()))
+            def report(done: int, scalars: Mapping[str, float], note: str, place: int = place) -> None:
+                progress(Progress(place, done, scalars, pace.lap(), note=note))
 
             try:
                 _train(path, run, queue.updates, cancelled, report)
@@ -105,18 +109,23 @@ def _train(
     run: Planned,
     updates: int,
     cancelled: Callable[[], bool],
-    report: Callable[[int, Mapping[str, float]], None],
+    report: Callable[[int, Mapping[str, float], str], None],
 ) -> None:
-    """Train a run on until it has so many updates; tells after each how many it has, and the metrics of the last."""
+    """Train a run on until it has so many updates; tells after each how many it has, the metrics of the last, and what
+    is to be known of how it was taken up."""
+    from grpo_core.lm.learner import PolicyLearner
+
     there = path.exists()
     with RunWriter.open(path) if there else RunWriter.create(path, run.settings, title=run.title) as writer:
         with RunReader.open(path) as reader:
             training = learner(run.settings, resume=resume_point(reader), earlier=reader.step, cancelled=cancelled)
+        note = continuation_note(training) if isinstance(training, PolicyLearner) else ""
         for done in range(writer.committed + 1, updates + 1):
             step = next(training)
             scalars = metrics(step)
             writer.append(step, scalars)
-            report(done, scalars)
+            report(done, scalars, note)
+            note = ""
             if writer.full:
                 raise RunFileError(writer.full)
 
