@@ -52,6 +52,7 @@ ROWS = (
     Row(key="slider_cost", what="processor time of a slider step, nothing training", must=9, unit="ms"),
     Row(key="start", what="first painted window", must=1.1, unit="s"),
     Row(key="blocked", what="its thread blocked after that, longest in a second", must=30, unit="ms"),
+    Row(key="first_update", what="a language model's first update after the click", must=3, unit="s"),
     Row(key="opening", what="opening a run of a million updates", must=0.3, unit="s"),
     Row(key="scrub", what="a scrub in it", must=11, unit="ms"),
     Row(key="series", what="a whole series of it", must=5, unit="ms"),
