@@ -12,7 +12,7 @@ import itertools
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ import torch
 from grpo_core import recompute
 from grpo_core.config import Model, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.lm.engines import torch_policy
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.sampler import decoder, prefilled
 from grpo_core.record import Step
@@ -61,14 +62,21 @@ def sized(size: Size, device: str, width: int, length: int, precision: str = "fl
     })  # fmt: skip
 
 
+def learner(
+    settings: Settings, history: Sequence[Step] = (), cancelled: Callable[[], bool] = lambda: False
+) -> LanguageLearner:
+    """A run that torch computes, also on the processor."""
+    return LanguageLearner(settings, history=history, cancelled=cancelled, make_policy=torch_policy)
+
+
 def steps_of(settings: Settings, count: int) -> list[Step]:
     """The first updates of a run."""
-    return list(itertools.islice(LanguageLearner(settings, cancelled=lambda: False), count))
+    return list(itertools.islice(learner(settings), count))
 
 
 def speed(settings: Settings, updates: int) -> tuple[float, dict[str, float]]:
     """(updates a second, median milliseconds of each stage); the first two warm up."""
-    run = LanguageLearner(settings, cancelled=lambda: False)
+    run = learner(settings)
     took, steps = list[float](), list[Step]()
     for _ in range(updates + 2):
         begin = time.perf_counter()
@@ -100,7 +108,7 @@ def stops(settings: Settings) -> tuple[float, bool]:
         return True
 
     first, second = steps_of(settings, 2)
-    run = LanguageLearner(settings, history=[first], cancelled=cancelled)
+    run = learner(settings, [first], cancelled)
     cancelled_at[0] = next(asked) + settings.language.max_tokens // 2
     try:
         next(run)
@@ -113,7 +121,7 @@ def stops(settings: Settings) -> tuple[float, bool]:
 
 def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], None]) -> str:
     """What a run says when there is no memory for an update; it goes on once there is."""
-    run = LanguageLearner(settings, cancelled=lambda: False)
+    run = learner(settings)
     next(run)
     starve()
     try:
@@ -129,7 +137,7 @@ def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], 
 
 def drift(settings: Settings, count: int = 4) -> float:
     """Largest difference in nats when a run is replayed from its completions."""
-    return LanguageLearner(settings, history=steps_of(settings, count), cancelled=lambda: False).drift
+    return learner(settings, steps_of(settings, count)).drift
 
 
 def rounding(settings: Settings) -> float:
@@ -142,7 +150,7 @@ def rounding(settings: Settings) -> float:
 @torch.inference_mode()
 def launches(settings: Settings) -> tuple[float, float]:
     """Microseconds of one token of all rows: launched operation by operation, and replayed as one CUDA graph."""
-    policy = LanguageLearner(settings, cancelled=lambda: False).policy
+    policy = learner(settings).policy
     rows, length = settings.language.prompts * settings.learner.group_size, settings.language.max_tokens
     prompts = np.full((rows, 8), 1)
     cache, bias, lengths, logits = prefilled(policy.model, prompts, length)

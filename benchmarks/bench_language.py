@@ -3,7 +3,7 @@ without a cache; one thread and two; the CPU and, where there is one, the GPU.
 
     python -m benchmarks.bench_language
 
-The same updates are made with NumPy, the engine of copies without torch, in turn with torch's.
+The same updates are made with NumPy, which computes on the CPU unless a run is torch's, in turn with torch's.
 
 An update of 8 x 8 completions is split as the learner itself records it. The yardstick is the time that its matrix
 products alone would take at the rate measured here for products of the same size: every completion with its prompt,
@@ -111,7 +111,7 @@ def main() -> None:
         print(f"  {'whole update with ' + engine:<28}{whole:8.1f}   {split}")
         if engine == NUMPY:
             measured("language_numpy", whole)
-    model = LanguageLearner(base, cancelled=lambda: False).policy.model
+    model = LanguageLearner(base, cancelled=lambda: False, make_policy=ENGINES[TORCH]).policy.model
     tokens = statistics.median(float(step.mask.sum()) for step in steps)
     slow = statistics.median(uncached(model, step) for step in steps[:10])
     print(f"  tokens a second, cached {tokens / stages['seconds_sampling'] * 1000:,.0f}, uncached {tokens / slow:,.0f}")

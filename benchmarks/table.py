@@ -52,6 +52,7 @@ ROWS = (
     Row(key="slider_cost", what="processor time of a slider step, nothing training", must=9, unit="ms"),
     Row(key="start", what="first painted window", must=1.1, unit="s"),
     Row(key="blocked", what="its thread blocked after that, longest in a second", must=30, unit="ms"),
+    Row(key="first_update", what="a language model's first update after the click", must=3, unit="s"),
     Row(key="opening", what="opening a run of a million updates", must=0.3, unit="s"),
     Row(key="scrub", what="a scrub in it", must=11, unit="ms"),
     Row(key="series", what="a whole series of it", must=5, unit="ms"),
@@ -62,7 +63,7 @@ ROWS = (
     Row(key="sweep", what="a sweep on all cores, against plain JavaScript", must=2.5, unit="x", least=True),
     Row(key="recorded", what="updates a second of one run, with metrics and record", must=4000, unit="", least=True),
     Row(key="language", what="a language model's update, against its matrix products", must=5, unit="x"),
-    Row(key="language_numpy", what="the same update without torch, one thread", must=40, unit="ms"),
+    Row(key="language_numpy", what="a language model's update by NumPy, one thread", must=40, unit="ms"),
 )
 """Every demand, in the order of the table; all of two shared cores, medians, each beside its control."""
 

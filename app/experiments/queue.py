@@ -192,7 +192,9 @@ class BackgroundQueue(QObject):
             case "progress":
                 self.place, self.left = message["place"], message["left"]
                 before = self.statuses[self.place]
-                self.statuses[self.place] = before.after(message["done"], message["scalars"], message["trouble"])
+                self.statuses[self.place] = before.after(
+                    message["done"], message["scalars"], message["trouble"], message["note"]
+                )
             case "ready":
                 self._ready = True
 

@@ -207,4 +207,5 @@ def _status_text(background: BackgroundQueue | None) -> str:
     if troubles:
         early = tr("Stopped early: {count} ({reason}).")
         text = f"{text} {early.format(count=len(troubles), reason=troubles[0].split('. ')[0])}"
-    return text
+    notes = [f"{run.title}: {one.note}" for run, one in zip(queue.runs, statuses, strict=True) if one.note]
+    return " ".join([text, *notes])

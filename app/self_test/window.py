@@ -22,7 +22,6 @@ from app.self_test.report import CheckFailed, CheckReport
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
 from grpo_core.learners import learner
-from grpo_core.lm.recorded_engine import TORCH, engine_of
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
@@ -167,7 +166,7 @@ def _language(driven: Driven) -> str:
         raise CheckFailed(f"the gradient's norm is {series['grad_norm']!r}")
     if (step.logp[0] == step.logp[-1])[step.mask].all():
         raise CheckFailed("the update has changed no probability")
-    if this_build().kind == FULL and engine_of(step) != TORCH:
+    if this_build().kind == FULL and find_spec("torch") is None:
         raise CheckFailed("this is the full package, and torch is missing in it: unpack the archive again")
     return f"{len(step.tokens)} completions, mean reward {series['reward_mean']:.3f}, on the {_devices(driven)}"
 

@@ -225,6 +225,7 @@ class Player(QObject):
         slow = self.speed is not None and self.speed <= STAGED_SPEED
         if self.staged and (slow or by_hand):
             interval = 1 / self.speed if self.speed is not None and slow else math.inf
+            self._run_after_film = False  # of an update that was on its way when the run was paused
             self.film.play(update_film(self._workspace.cursor.step, self._passes, interval), whole=True)
 
     def _show_stage(self, here: Cursor) -> None:

@@ -236,7 +236,11 @@ class Model:
         low=8, high=4096, usual=(32, 256), live=False,
     )  # fmt: skip
     device: str = setting(
-        "cpu", tr("Where the model is computed."), tr("Device"), choices=("cpu", "cuda", "mps"), live=False
+        "cpu",
+        tr("Where the model is computed: the program's own on the cpu by NumPy, elsewhere and any other by torch."),
+        tr("Device"),
+        choices=("cpu", "cuda", "mps"),
+        live=False,
     )
     precision: str = setting(
         "float32",

@@ -70,22 +70,21 @@ def chain_tried(settings: Settings, updates: int, *, poll: Poll) -> Iterator[cha
 def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
     """The first update of a language model under each of ``points``."""
     models = LanguageModels()
-    models.devices()
     for settings in points:
         yield next(models.learner(settings, resume=None, earlier=nothing_earlier, cancelled=given_up(poll)))
 
 
 def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     """What the process of the shipped language model holds after its first update: blocks, and bytes in all, which
-    NumPy keeps no count of."""
-    models = LanguageModels()
-    models.devices()
+    torch can say, where it is installed, and NumPy keeps no count of."""
+    from grpo_core.lm.engines import ENGINES, torch_is_there
     from grpo_core.lm.learner import LanguageLearner
-    from grpo_core.lm.recorded_engine import TORCH
+    from grpo_core.lm.recorded_engine import NUMPY, TORCH
 
-    learner = LanguageLearner(language_settings(), history=(), cancelled=given_up(poll))
+    engine = TORCH if torch_is_there() else NUMPY
+    learner = LanguageLearner(language_settings(), cancelled=given_up(poll), make_policy=ENGINES[engine])
     next(learner)
-    if learner.policy.engine != TORCH:
+    if engine == NUMPY:
         from grpo_core.lm.numpy_engine import ledger as arrays
 
         yield {"blocks": arrays.counted(learner.policy), "held": None, "allocated": None}

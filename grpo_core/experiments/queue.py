@@ -16,6 +16,7 @@ from typing import NamedTuple
 from grpo_core.errors import Cancelled, NonFiniteError, RunFileError
 from grpo_core.experiments.queue_plan import MANIFEST, Planned, Queue, axis, begin, end, planned, read
 from grpo_core.experiments.queue_state import Result, RunStatus, results, run_status, trouble_beside, unfinished
+from grpo_core.host.language import continuation_note
 from grpo_core.learners import learner, never
 from grpo_core.metrics import metrics
 from grpo_core.runs.files import in_use, lock, release
@@ -37,6 +38,8 @@ class Progress(NamedTuple):
         scalars: the metrics of the update.
         left: seconds until the queue is done, at the pace so far.
         trouble: why the run ends here, without another update; else empty.
+        note: with the first update of a run that is gone on with: that another engine does it, or how far the replay
+            differs; else empty.
     """
 
     place: int
@@ -44,6 +47,7 @@ class Progress(NamedTuple):
     scalars: Mapping[str, float]
     left: float
     trouble: str = ""
+    note: str = ""
 
 
 def work(
@@ -89,8 +93,8 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
                 continue
             path = folder / run.file
             try:
-                for done, scalars in _trained(path, run, queue.updates, cancelled):
-                    yield Progress(place, done, scalars, pace.lap())
+                for done, scalars, note in _trained(path, run, queue.updates, cancelled):
+                    yield Progress(place, done, scalars, pace.lap(), note=note)
             except NonFiniteError as error:
                 pace.give_up(queue.updates - error.step + 1)
                 trouble_beside(path).write_text(str(error), encoding="utf-8")
@@ -107,17 +111,22 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
 
 def _trained(
     path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
-) -> Iterator[tuple[int, Mapping[str, float]]]:
-    """Train a run on until it has so many updates, and yield after each how many it has, and its metrics."""
+) -> Iterator[tuple[int, Mapping[str, float], str]]:
+    """Train a run on until it has so many updates, and yield after each how many it has, its metrics, and what is to be
+    known of how it was taken up."""
+    from grpo_core.lm.learner import PolicyLearner
+
     there = path.exists()
     with RunWriter.open(path) if there else RunWriter.create(path, run.settings, title=run.title) as writer:
         with RunReader.open(path) as reader:
             training = learner(run.settings, resume=resume_point(reader), earlier=reader.step, cancelled=cancelled)
+        note = continuation_note(training) if isinstance(training, PolicyLearner) else ""
         for done in range(writer.committed + 1, updates + 1):
             step = next(training)
             scalars = metrics(step)
             writer.append(step, scalars)
-            yield done, scalars
+            yield done, scalars, note
+            note = ""
             if writer.full:
                 raise RunFileError(writer.full)
 

@@ -52,6 +52,8 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
     with tqdm(total=total, initial=before, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
 
         def report(progress: runs.Progress) -> None:
+            if progress.note:
+                bar.write(f"{queue.runs[progress.place].title}: {progress.note}", file=sys.stderr)
             bar.set_postfix_str(queue.runs[progress.place].title, refresh=False)
             bar.update(0 if progress.trouble else 1)
 

@@ -18,16 +18,8 @@ def trained(folder: str, *, poll: Poll) -> Iterator[dict[str, object]]:
         Cancelled: ``poll`` raised it; what was finished is on disk.
         GrpoError: as of :func:`grpo_core.experiments.queue.training`.
     """
-    load()
     for place, run in enumerate(read(Path(folder)).runs):
         yield {"is": "status", "place": place, **asdict(run_status(Path(folder), run))}
     yield {"is": "ready"}
     for progress in training(Path(folder), given_up(poll)):
         yield {"is": "progress", **progress._asdict()}
-
-
-def load() -> None:
-    """Load torch, which takes seconds, before anything is begun."""
-    from grpo_core.lm.engines import present_engine
-
-    present_engine()

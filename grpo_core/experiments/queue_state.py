@@ -26,20 +26,22 @@ class RunStatus:
         done: updates in its file.
         last: the last value that was measured of each series.
         trouble: why it has ended early, in a sentence, or empty.
+        note: how it was gone on with, in a sentence, or empty; known only while the queue is at work.
     """
 
     done: int = 0
     last: Mapping[str, float] = field(default_factory=dict)
     trouble: str = ""
+    note: str = ""
 
     def finished(self, queue: Queue) -> bool:
         """Whether nothing of it is left to be done."""
         return self.done >= queue.updates or bool(self.trouble)
 
-    def after(self, done: int, scalars: Mapping[str, float], trouble: str = "") -> RunStatus:
+    def after(self, done: int, scalars: Mapping[str, float], trouble: str = "", note: str = "") -> RunStatus:
         """The run's state after a further update, or after its early end, which ``trouble`` then explains."""
         known = {name: value for name, value in scalars.items() if value == value}
-        return replace(self, done=done, last={**self.last, **known}, trouble=trouble)
+        return replace(self, done=done, last={**self.last, **known}, trouble=trouble, note=note or self.note)
 
 
 class Result(NamedTuple):

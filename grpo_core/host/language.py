@@ -1,10 +1,10 @@
-"""A language model that learns and answers in the process that trains it; torch, where it is, is imported then."""
+"""A language model that learns and answers in the process that trains it; torch is imported where it computes it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
@@ -18,7 +18,7 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 if TYPE_CHECKING:
     from grpo_core.hf.learner import FolderLearner
     from grpo_core.lm.answers import Answering
-    from grpo_core.lm.learner import LanguageLearner
+    from grpo_core.lm.learner import LanguageLearner, PolicyLearner
 
 
 class AnsweringLearner:
@@ -32,7 +32,7 @@ class AnsweringLearner:
         self, learner: LanguageLearner | FolderLearner, answering: Answering, cancelled: Callable[[], bool]
     ) -> None:
         self._learner, self._answering, self._cancelled = learner, answering, cancelled
-        self.note = _continuation_note(learner)
+        self.note = continuation_note(learner)
 
     @property
     def settings(self) -> Settings:
@@ -94,16 +94,16 @@ class LanguageModels:
     def __init__(self) -> None:
         self._answering: Answering | None = None
 
-    def devices(self) -> tuple[str, ...]:
-        """What models can be computed on, in words. Imports torch where it is installed."""
-        from grpo_core.lm.engines import present_engine
+    def devices(self, settings: Settings, resume: Step | None) -> tuple[str, ...]:
+        """What models can be computed on, in words. Imports torch, which takes seconds, if it computes this run."""
+        from grpo_core.lm.engines import chosen_engine, torch_is_there
         from grpo_core.lm.recorded_engine import TORCH
 
-        if present_engine() != TORCH:
-            return (tr("cpu ({cpu_count} cores, with NumPy)").format(cpu_count=os.cpu_count() or 1),)
-        from grpo_core.lm.checkpoint import devices
+        if torch_is_there() if settings.model.folder else chosen_engine(settings, resume) == TORCH:
+            from grpo_core.lm.checkpoint import devices
 
-        return tuple(devices())
+            return tuple(devices())
+        return (tr("cpu ({cpu_count} cores, with NumPy)").format(cpu_count=os.cpu_count() or 1),)
 
     def learner(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool],
@@ -119,8 +119,8 @@ class LanguageModels:
         return AnsweringLearner(model, self._answering, cancelled)
 
 
-def _continuation_note(learner: LanguageLearner | FolderLearner) -> str:
-    """What is said where a run is taken up by another engine, or replayed with a difference; empty where neither is."""
+def continuation_note(learner: PolicyLearner[Any]) -> str:
+    """The sentence on a run that another engine takes up, or that is replayed with a difference; else empty."""
     drift, settings, engine = learner.drift, learner.settings, learner.policy.engine
     if learner.recorded_by != engine:
         return tr(

@@ -172,7 +172,7 @@ class Incoming:
 
 
 class ProcessLearners:
-    """Makes the learners of a run's process: a bandit without torch, a language model with it where it is installed."""
+    """Makes the learners of a run's process, and imports torch for those that it computes."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
@@ -184,12 +184,10 @@ class ProcessLearners:
         """See :func:`grpo_core.learners.learner`."""
         if not settings.is_language:
             return learner(settings, resume=resume, cancelled=cancelled)
-        if self._models is None:
-            self._outgoing.send({"is": "loading", "model": False, "name": "torch"})
-            models = LanguageModels()
-            self._outgoing.send({"is": "loaded", "devices": models.devices()})
-            self._models = models
-        models = self._models
+        models = self._models = self._models or LanguageModels()
+        self._outgoing.send({"is": "loading", "model": False, "name": "torch"})
+        devices = models.devices(settings, resume)
+        self._outgoing.send({"is": "loaded", "devices": devices})
         if not settings.model.folder:
             return models.learner(
                 settings, resume=resume, earlier=earlier, cancelled=cancelled, progress=self._outgoing.progress,
@@ -202,7 +200,7 @@ class ProcessLearners:
             nonlocal loading
             if loading:
                 loading = False
-                self._outgoing.send({"is": "loaded", "devices": models.devices()})
+                self._outgoing.send({"is": "loaded", "devices": devices})
 
         def asked() -> bool:
             loaded()  # what asks whether to give up has been read

@@ -11,6 +11,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.lm import rewards
+from grpo_core.lm.engines import ENGINES, chosen_engine
 from grpo_core.lm.learner import LanguageLearner, PolicyLearner
 from grpo_core.lm.passes import array_of
 from grpo_core.lm.vocabulary import STOP, decode, encode
@@ -18,27 +19,15 @@ from grpo_core.questions import Answer, AnyAnswer, Question, Replay, Replayed, n
 from grpo_core.record import ARRAYS, Step
 from grpo_core.text import tr
 
-Makes = Callable[[Settings, Sequence[Step], Callable[[], bool]], LanguageLearner]
-"""(settings, the updates before, what cancels it) -> a learner that stands there."""
-
-
-def _of_characters(
-    settings: Settings, history: Sequence[Step], cancelled: Callable[[], bool]
-) -> LanguageLearner:  # fmt: skip
-    return LanguageLearner(settings, history=history, cancelled=cancelled)
-
 
 class Answering:
     """Answers questions on a copy of the model; the run that trains is not touched.
 
-    The copy of the update asked for last is kept, so that further questions about it are answered at once.
-
-    Args:
-        make: makes the copy from settings, the updates that lead to it, and what cancels it.
+    The copy of the update asked for last is kept, so that further questions about it are answered at once. It is
+    computed by the engine that made the update.
     """
 
-    def __init__(self, make: Makes = _of_characters) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._at: tuple[Settings, int, bytes] | None = None
         self._copy: LanguageLearner | None = None
 
@@ -67,7 +56,8 @@ class Answering:
         at = step.settings, step.step, step.old_logp.tobytes()  # two runs may share the first two
         if self._copy is None or self._at != at:
             start = step.settings if not history else history[-1].settings
-            self._copy = self._make(start, history, cancelled)
+            engine = ENGINES[chosen_engine(start, step)]
+            self._copy = LanguageLearner(start, history=history, cancelled=cancelled, make_policy=engine)
             self._at = at
         if isinstance(question, Replay):
             return replayed(self._copy, question, step)

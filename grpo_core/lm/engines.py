@@ -1,4 +1,4 @@
-"""What computes the character transformer: torch where it is installed, else NumPy, which every copy has."""
+"""Choice of the engine that computes the character transformer: NumPy on the CPU, torch on a GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from grpo_core.config import Settings
 from grpo_core.lm.interface import LanguagePolicy, Scores
-from grpo_core.lm.recorded_engine import NUMPY, TORCH
+from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
+from grpo_core.record import Step
 
 CharacterPolicy = LanguagePolicy[Any, Scores]
 MakePolicy = Callable[[Settings], CharacterPolicy]
@@ -40,19 +41,25 @@ ENGINES: Mapping[str, MakePolicy] = {TORCH: torch_policy, NUMPY: numpy_policy}
 """Name -> what makes a policy."""
 
 
-def present_engine() -> str:
-    """The engine of a model that begins here, a key of :data:`ENGINES`. Imports torch where it is installed."""
+def torch_is_there() -> bool:
+    """Whether torch is installed and can be loaded. Imports it where it is installed."""
     try:
         import torch  # noqa: F401
     except (ImportError, OSError):  # the latter of a library that lacks another
-        return NUMPY
-    return TORCH
+        return False
+    return True
 
 
-def character_policy(settings: Settings) -> CharacterPolicy:
-    """The program's own model at its start, its reference and its optimizer.
+def chosen_engine(settings: Settings, recorded: Step | None = None) -> str:
+    """The engine of a run, a key of :data:`ENGINES`.
 
-    Raises:
-        SettingsError: the settings ask for something that is not there.
+    NumPy computes what begins on the CPU, where it is as fast as torch or faster and loads in no time
+    (``benchmarks/bench_language.py``); torch what is to be computed elsewhere, and what it has computed so far, if it
+    can be loaded. It is imported only then.
+
+    Args:
+        settings: of a run of the character transformer.
+        recorded: an update of it that is gone on from or asked about; None where there is none.
     """
-    return ENGINES[present_engine()](settings)
+    wanted = settings.model.device != "cpu" or (recorded is not None and engine_of(recorded) == TORCH)
+    return TORCH if wanted and torch_is_there() else NUMPY

@@ -15,7 +15,7 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.batches import Drawn, draw, likeliest, measured
 from grpo_core.lm.clock import Clock
 from grpo_core.lm.drawing import Drawing
-from grpo_core.lm.engines import MakePolicy, character_policy
+from grpo_core.lm.engines import ENGINES, MakePolicy, chosen_engine
 from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.recorded_engine import engine_of, marks
@@ -256,14 +256,18 @@ class PolicyLearner(Generic[PolicyT]):
 
 
 class LanguageLearner(PolicyLearner[Any]):
-    """One run of the character transformer that comes with the program, in whichever engine; the arguments are those
-    of its base."""
+    """One run of the character transformer that comes with the program; the arguments are those of its base.
+
+    Args:
+        make_policy: None for the engine that is chosen for a new run, or that made the last update of ``history``.
+    """
 
     def __init__(
         self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool],
         progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
-        make_policy: MakePolicy = character_policy,
+        make_policy: MakePolicy | None = None,
     ) -> None:  # fmt: skip
+        make_policy = make_policy or ENGINES[chosen_engine(settings, history[-1] if history else None)]
         super().__init__(make_policy, settings, history=history, cancelled=cancelled, progress=progress, group=group)
 
 

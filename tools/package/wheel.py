@@ -63,13 +63,21 @@ def check(wheel: Path) -> None:
         _run(str(window), "train", "--steps", "5", "--out", "run.grpo", cwd=place)
         core = _installed(place / "core", str(wheel))
         _run(str(core), "inspect", "run.grpo", "--step", "5", cwd=place, quiet=True)
+        _run(str(core), "train", "--language", "--steps", "2", "--out", "language.grpo", cwd=place)
+        told = subprocess.run(
+            [str(core), "inspect", "language.grpo"], cwd=place, env=_bare(), capture_output=True, text=True, check=True
+        )  # fmt: skip
+        if "with NumPy" not in told.stdout:
+            raise SystemExit(f"The core alone does not say that NumPy computed the language model:\n{told.stdout}")
         heavy = [name for name in HEAVY if list((place / "core").glob(f"lib/python*/site-packages/{name}"))]
         if heavy:
             raise SystemExit(f"The core alone brings {', '.join(heavy)}.")
         refused = subprocess.run([str(core)], cwd=place, env=_bare(), capture_output=True, text=True, check=False)
         if refused.returncode != 1 or "grpo-lab[app]" not in refused.stderr:
             raise SystemExit(f"Without Qt the program does not say what to install, but “{refused.stderr.strip()}”.")
-    print("The wheel holds with the window; the core alone records and reads runs.", flush=True)
+    print(
+        "The wheel holds with the window; the core alone trains the language model, records and reads runs.", flush=True
+    )
 
 
 def _installed(environment: Path, wanted: str) -> Path:

@@ -1,1 +1,1 @@
-"""The character transformer in NumPy, for where torch is not installed."""
+"""The character transformer in NumPy, which computes it on the CPU."""

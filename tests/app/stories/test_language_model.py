@@ -194,6 +194,14 @@ def run_of_torch(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_run_of_torch_goes_on_with_torch_and_has_nothing_to_say(run_of_torch: Path, driver: Driver) -> None:
+    driver.open(run_of_torch)
+    run(driver, 1)
+    third = driver.program.workspace.view.step.step
+    assert third is not None and third.step == 3 and engine_of(third) == TORCH
+    assert not any("goes on" in message for message in driver.messages)
+
+
 @pytest.mark.own_window
 def test_a_run_of_torch_goes_on_with_numpy_which_says_so(
     run_of_torch: Path, without_torch: Path, driver: Driver

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from app.training.controller import State
@@ -296,6 +298,24 @@ def test_a_run_that_is_paused_within_a_film_goes_on_after_it(desk: Desk) -> None
     desk.until(head + 3)
     desk.rest()
     assert desk.here == head + 3
+
+
+def test_a_run_that_is_paused_within_a_film_stays_paused_after_that_of_an_update_which_was_on_its_way(
+    desk: Desk,
+) -> None:
+    desk.player.set_speed(1.0)
+    desk.player.run()
+    desk.qtbot.waitUntil(lambda: desk.player.film.playing)
+    desk.player.pause()
+    desk.rest()
+    head = desk.shown.head
+    desk.player.on_new_head()
+    film = desk.player.film.film
+    assert film is not None and desk.player.film.playing
+    desk.player.film.clock = lambda: time.monotonic() + 2 * film.seconds
+    desk.player.film.tick()
+    assert desk.player.film.film is None and not desk.player.busy
+    assert desk.shown.head == head
 
 
 @pytest.mark.parametrize("interval", [0.5, 0.99, 1.0, 3.0])

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,10 @@ from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments import queue as runs
 from grpo_core.experiments.queue_plan import MANIFEST, MOST_RUNS
 from grpo_core.learners import learner
+from grpo_core.lm import engines
+from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.recorded_engine import NUMPY, TORCH
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.runs.run_file import RunReader, RunWriter
 
@@ -106,6 +111,23 @@ def test_given_up_anywhere_it_goes_on_to_the_same_bits(tmp_path: Path, queue: ru
         assert rounds < 60
     assert rounds > 2, "or the test proves nothing"
     assert same_content(whole, folder)
+
+
+@pytest.mark.parametrize(("engine", "said"), [(TORCH, "computed with torch; here NumPy goes on"), (NUMPY, "")])
+def test_a_run_that_another_engine_goes_on_with_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, said: str
+) -> None:
+    folder, first = begun(tmp_path, LANGUAGE), LANGUAGE.runs[0]
+    with RunWriter.create(folder / first.file, first.settings, title=first.title) as writer:
+        made = LanguageLearner(first.settings, cancelled=lambda: False, make_policy=ENGINES[engine])
+        for step in islice(made, 3):
+            writer.append(step, metrics(step))
+    monkeypatch.setattr(engines, "torch_is_there", lambda: False)
+    told: list[runs.Progress] = []
+    assert runs.work(folder, progress=told.append)
+    notes = [(one.place, one.done, one.note) for one in told if one.note]
+    assert [one[:2] for one in notes] == ([(0, 4)] if said else [])
+    assert all(said in note for _, _, note in notes)
 
 
 @pytest.mark.long

@@ -14,8 +14,10 @@ from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import leading_to, learner, origin
 from grpo_core.lm.answers import Answering
+from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.recorded_engine import TORCH
 from grpo_core.lm.scoring import score
 from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate
@@ -32,7 +34,9 @@ def small(**changes: Any) -> Settings:
 
 
 def run(settings: Settings, **options: Any) -> LanguageLearner:
-    return LanguageLearner(settings, cancelled=options.pop("cancelled", lambda: False), **options)
+    """A run that torch computes; what NumPy computes is held against it in ``test_numpy_engine.py``."""
+    options = {"cancelled": lambda: False, "make_policy": ENGINES[TORCH], **options}
+    return LanguageLearner(settings, **options)
 
 
 def steps(settings: Settings, count: int) -> list[Step]:

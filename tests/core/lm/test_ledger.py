@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 
 from grpo_core.config import language_settings
-from grpo_core.learners import learner, never
+from grpo_core.learners import never
+from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.ledger import allocated, counted
+from grpo_core.lm.recorded_engine import TORCH
 from grpo_core.lm.size import parameters
 from grpo_core.memory import Training, ledger, total
 
 
 def test_the_tensors_of_a_model_after_an_update_are_what_the_ledger_predicts() -> None:
     settings = language_settings().replace({"learner.group_size": 2, "task.prompts": 1})
-    training = learner(settings, cancelled=never)
-    assert isinstance(training, LanguageLearner)
+    training = LanguageLearner(settings, cancelled=never, make_policy=ENGINES[TORCH])
     fresh = counted(training.policy)
     assert {(block.model, block.part) for block in fresh} == {
         ("policy", "weights"), ("policy", "gradients"), ("reference", "weights"),

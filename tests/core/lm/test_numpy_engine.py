@@ -354,7 +354,7 @@ def test_what_is_scored_and_replayed_is_answered_by_this_engine_too() -> None:
     wanted = small()
     run = going(NUMPY, wanted)
     whole = [next(run) for _ in range(2)]
-    answering = Answering(lambda settings, history, cancelled: going(NUMPY, settings, history))
+    answering = Answering()
     text = completion_text(whole[1], 0, origin(wanted)).removesuffix("⏎")
     answer = answering(Question(step=2, group=0, completion=text), whole[1], whole[:1], lambda: False)
     assert np.abs(answer.logp - whole[1].old_logp[0][whole[1].mask[0]]).max() < 1e-5
