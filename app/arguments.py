@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def shown_in_window(options: argparse.Namespace) -> str:
-    """Return the reason why what was asked for needs a window, and what would do without one. Empty if it needs none."""
+    """Return why what was asked for needs a window, and what would do without one. Empty if it needs none."""
     if options.present:
         return "A lesson is presented in a window. “grpo-lab film --lesson” makes a film of it without one."
     if options.files:
