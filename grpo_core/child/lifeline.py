@@ -46,8 +46,10 @@ def _wake_at_parents_end() -> None:
 
 def _end_with_parent() -> None:
     """Wait for the parent's end, in a thread, and end this process where it has not noticed by itself after a while."""
-    with suppress(OSError):
+    try:
         while os.read(_INPUT, 1):
             pass
+    except OSError:  # it was started without an input; the end of its connection remains
+        return
     time.sleep(GRACE)
     os._exit(1)
