@@ -100,7 +100,7 @@ def test_the_first_pictures_show_the_answers_of_one_update_and_nothing_of_later_
     picture = pupil.picture
     assert isinstance(picture, Reported)
     assert not picture.evolution.isVisible()
-    assert [row[0] == GLYPHS[True] for row in picture._rows(pupil.driver.program.workspace.view)] == right(1)
+    assert [row[0] == GLYPHS[True] for row in picture.rows(pupil.driver.program.workspace.view)] == right(1)
     assert picture.answer("all_right_at") == next(n for n in range(1, 33) if all(right(n)))
 
 

@@ -279,6 +279,6 @@ def test_labels_that_a_run_cannot_have_take_no_room_from_its_curves(driver: Driv
     chart = history.charts[0]
     labels = [chart.words.width(METRICS[name].short) for name in chart.possible]
     assert "accuracy_sampled" not in chart.possible
-    assert max(labels) <= chart._margin <= max(labels) + 12
+    assert max(labels) <= chart.margin <= max(labels) + 12
     chart.offer(chart.names)
-    assert chart._margin >= chart.words.width(METRICS["accuracy_sampled"].short)
+    assert chart.margin >= chart.words.width(METRICS["accuracy_sampled"].short)

@@ -215,7 +215,7 @@ def test_a_choice_of_series_outlives_a_look_at_another_run_of_the_same_kind(lang
 
 
 def test_every_panel_says_something_before_the_first_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
+    monkeypatch.setattr(driver.program.run_manager, "load_model", lambda run: None)
     driver.program.runs.new_run_of(language_settings())
     driver.settle()
     view = driver.program.workspace.view

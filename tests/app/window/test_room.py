@@ -164,7 +164,7 @@ def test_a_race_takes_the_centre_and_names_every_line_beside_its_kind(driver: Dr
     lines = {(name.meaning, name.line) for name in shown if isinstance(name, Marked)}
     assert len(lines) == len(names), "two lines of one colour differ by their dashes"
     assert race.standing.verticalScrollBar().maximum() == 0, "the standing names every line beside its kind"
-    words: list[Word] = race.plot.words._words
+    words: list[Word] = race.plot.words.words
     if width < 1366:  # names at the ends would leave the curves no width
         assert not words
         return

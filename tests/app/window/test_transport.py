@@ -18,14 +18,14 @@ pytestmark = pytest.mark.one_window
 def test_run_and_pause_have_one_width(driver: Driver) -> None:
     transport = driver.program.transport
     driver.settle()
-    resting = (transport.actions(), transport._run.width(), transport.speed.x(), transport.length.x())
-    assert transport._run.text() == "Run"
+    resting = (transport.actions(), transport.run.width(), transport.speed.x(), transport.length.x())
+    assert transport.run.text() == "Run"
     driver.program.player.set_speed(1.0)
     driver.program.player.run()
     driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.RUNNING)
     driver.settle()
-    assert transport._run.text() == "Pause"
-    assert (transport.actions(), transport._run.width(), transport.speed.x(), transport.length.x()) == resting
+    assert transport.run.text() == "Pause"
+    assert (transport.actions(), transport.run.width(), transport.speed.x(), transport.length.x()) == resting
     driver.program.player.pause()
     driver.rest()
 
@@ -47,7 +47,7 @@ def test_the_list_says_what_each_run_is(driver: Driver) -> None:
 def test_the_run_button_shows_what_it_does(driver: Driver) -> None:
     def picture() -> QImage:
         driver.settle()
-        return driver.program.transport._run.icon().pixmap(32).toImage()
+        return driver.program.transport.run.icon().pixmap(32).toImage()
 
     play = picture()
     driver.program.player.set_speed(1.0)
