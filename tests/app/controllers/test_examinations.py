@@ -47,6 +47,7 @@ def out_of_sight(driver: Driver) -> None:
     driver.settle()
 
 
+@pytest.mark.quick_cases("reward_constant")
 @pytest.mark.parametrize("name", ["kl_explodes", "reward_constant"])
 def test_the_findings_of_a_run_stand_beside_it_when_it_is_opened(driver: Driver, name: str) -> None:
     examined(driver, DISEASED / name)

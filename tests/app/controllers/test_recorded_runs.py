@@ -44,6 +44,7 @@ def shown(workspace: Workspace) -> object:
     return workspace.run
 
 
+@pytest.mark.quick_cases("grpo")
 @pytest.mark.parametrize(
     "name",
     [
@@ -146,6 +147,7 @@ def test_the_toolbar_has_no_seed_speed_or_length_for_a_run_that_is_not_trained_h
     assert all(field.isVisible() for field in fields)
 
 
+@pytest.mark.quick_cases("run", "branch", "export_run")
 @pytest.mark.parametrize("id", ["run", "run_n", "branch", "save_as", "export_run", "new_seed"])
 def test_what_would_continue_or_copy_it_says_why_not(driver: Driver, id: str) -> None:
     opened(driver, DATA / "grpo")

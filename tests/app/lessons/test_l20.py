@@ -62,6 +62,7 @@ def test_what_the_lesson_says_is_in_the_file() -> None:
     assert np.diff(series["reward_mean"]).std() > 0.15, "the batch jumps about"
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_nothing_is_computed(pupil: Pupil) -> None:
     known(pupil, "reported", {2: 6, 3: 21, 4: 0, 5: 1, 6: 2, 9: 0})
     assert pupil.driver.program.controller.state is State.IDLE

@@ -87,6 +87,7 @@ def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
     assert set(panel.sums.texts) == {"reward"}
 
 
+@pytest.mark.quick_cases("settings0-1366", "settings2-1920", "settings5-1366", "settings8-1920")
 @pytest.mark.parametrize("width", [1366, 1920])
 @pytest.mark.parametrize(
     "settings",

@@ -246,6 +246,7 @@ def test_repeats_of_a_language_model_are_queued(language: Driver, monkeypatch: p
 # -- room --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick_cases("1366-768-1.0", "1280-680-1.0")
 @pytest.mark.parametrize(("width", "height", "scale"), [(1366, 768, 1.0), (1366, 768, 1.25), (1280, 680, 1.0)])
 def test_the_trials_stand_above_the_plots_only_where_these_keep_their_height(
     driver: Driver, width: int, height: int, scale: float

@@ -63,6 +63,7 @@ def edited(driver: Driver) -> None:
     driver.program.sheet.open_fresh()
 
 
+@pytest.mark.quick_cases("running", "replaying", "branched", "preparing")
 @pytest.mark.parametrize(
     "state", [idle, running, waiting_for_the_next_update, replaying, preparing, branched, elsewhere, edited]
 )

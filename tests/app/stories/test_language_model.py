@@ -235,6 +235,7 @@ def test_the_empty_evolution_offers_a_language_model(driver: Driver) -> None:
     assert driver.program.workspace.view.next_settings.is_language
 
 
+@pytest.mark.long
 @pytest.mark.own_window
 def test_closing_in_the_middle_of_an_update_is_clean(qtbot: QtBot, tmp_path: Path, driver: Driver) -> None:
     quick(driver)

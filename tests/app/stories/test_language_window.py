@@ -97,6 +97,7 @@ def test_a_checkpoint_is_chosen_in_a_dialog_and_needs_a_new_run(
 # -- the first start, layouts ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_first_strip_offers_three_experiences_and_goes_once_one_is_chosen(driver: Driver) -> None:
     driver.program.startup.welcome()
     line = next(line for line in driver.program.window.messages.lines if line.message.id == "welcome")

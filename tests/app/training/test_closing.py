@@ -79,6 +79,7 @@ IN_PROCESS = [pytest.param(where, "process", marks=[] if where in QUICK else [py
 """The states between these are held by the long tests: each starts a program of its own."""
 
 
+@pytest.mark.quick_cases("untouched-process", "running-process", "running-thread", "failed-thread")
 @pytest.mark.parametrize(("where", "host"), [*IN_PROCESS, *IN_THREAD])
 def test_closing_in_every_state_is_silent(where: str, host: str, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"

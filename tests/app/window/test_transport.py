@@ -105,6 +105,7 @@ def test_a_locked_seed_cannot_be_changed(driver: Driver) -> None:
     assert driver.program.actions["new_seed"].why == "The seed is locked for this session."
 
 
+@pytest.mark.quick_cases("1280-1.0", "1366-1.25")
 @pytest.mark.own_window
 @pytest.mark.parametrize(("width", "scale"), [(1280, 1.0), (1366, 1.0), (1366, 1.25), (1920, 1.0)])
 def test_the_list_of_runs_has_room_at_the_right_end(driver: Driver, width: int, scale: float) -> None:
