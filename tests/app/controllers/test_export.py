@@ -280,6 +280,7 @@ def test_a_sequence_and_the_run_are_written_beside_the_window(
     assert unused_path(folder) == folder.with_name(f"{folder.name} 2")
 
 
+@pytest.mark.long
 @pytest.mark.own_window
 def test_a_film_of_the_update_shown_is_written_beside_the_window(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -245,6 +245,7 @@ def test_each_kind_of_run_keeps_its_own_tempo(qtbot: QtBot, qapp: QApplication, 
     take_down(driver)
 
 
+@pytest.mark.usefixtures("without_torch")
 def test_space_runs_a_new_language_model_and_opens_no_list(driver: Driver) -> None:
     program, window = driver.program, driver.program.window
     window.activateWindow()
