@@ -22,8 +22,9 @@ run-lm: $(VENV)/.lm system  ## the same with torch, for a GPU and models of your
 run-hf: $(VENV)/.hf system  ## the same with transformers and peft too, for a model from a folder
 	@$(BIN)/python -m app $(ARGS)
 
+# Two processes on two cores: threads of their own would only wait for one another.
 test: $(VENV)/.test system  ## every test but the long ones
-	$(OFFSCREEN) $(BIN)/python -m pytest -q -n 2 -m "not long" $(ARGS)
+	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not long" $(ARGS)
 
 test-long: test-long-1 test-long-2  ## both halves, one after the other
 

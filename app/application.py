@@ -71,6 +71,7 @@ class Application(QObject):
         workspace, controller, player, run_manager: the model, the worker's representative, the transport, the runs.
         window, messages: the main window and its message bar.
         actions: the commands as actions.
+        targets: what the commands act on.
         panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
         background_runs, breakpoints, first_steps, lessons, lesson_recovery, presenter, prompts, model_folders,
         structural, zooming, startup, shutdown: what the commands do, by subject.
@@ -171,7 +172,7 @@ class Application(QObject):
         self.actions = Actions(self.window, icon=self._icon)
         self.palette = CommandPalette(self.actions, self.window)
         self.sheet = ShortcutSheet(self.actions, self.window)
-        self._targets = CommandTargets(
+        self.targets = CommandTargets(
             window=self.window, workspace=self.workspace, player=self.player, run_manager=self.run_manager,
             look=self.look, preferences=self.preferences, panels=self.panels, layouts=self.layouts, runs=self.runs,
             recent_files=self.recent_files, session_files=self.session_files, exports=self.exports,
@@ -253,7 +254,7 @@ class Application(QObject):
     @Slot()
     def _on_commands_changed(self) -> None:
         """There are other commands, as after a layout was saved."""
-        self.actions.set_commands(all_commands(self._targets))
+        self.actions.set_commands(all_commands(self.targets))
         fill_menus(self.window.menuBar(), self.actions)
 
     @Slot()

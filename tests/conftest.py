@@ -64,6 +64,21 @@ def _spare_the_sources() -> None:
 _spare_the_sources()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the cases of a test marked ``quick_cases``, those that it does not name are long ones."""
+    missing: dict[str, set[str]] = {}
+    for item in items:
+        if (marker := item.get_closest_marker("quick_cases")) is not None and isinstance(item, pytest.Function):
+            test, case = item.nodeid.partition("[")[0], item.callspec.id
+            missing.setdefault(test, set(marker.args)).discard(case)
+            if case not in marker.args:
+                item.add_marker(pytest.mark.long)
+    unknown = {test: cases for test, cases in missing.items() if cases}
+    if unknown and not any("::" in argument for argument in config.args):  # of whole files every case is here
+        raise pytest.UsageError(f"quick_cases names cases that are not there: {unknown}")
+
+
 def pytest_collection_finish() -> None:
     """Seven thousand tests are a million objects: left out of every later collection, windows go faster.
 

@@ -51,7 +51,7 @@ class ModelFolders(QObject):
             self._messages.say(NO_TRANSFORMERS)
             return
         title = tr("Looking at the model in {name}").format(name=path.name)
-        self._tasks.start(title, partial(_looked_at, path), self._on_looked_at)
+        self._tasks.start(title, partial(looked_at, path), self._on_looked_at)
 
     def _on_looked_at(self, files: ModelFiles) -> None:
         self._begin(files.settings)
@@ -71,7 +71,8 @@ def is_model(path: Path) -> bool:
     return (path / "config.json").is_file() and ((path / "tokenizer.json").is_file() or any(path.glob("*.safetensors")))
 
 
-def _looked_at(path: Path, poll: TaskPoll) -> ModelFiles:
+def looked_at(path: Path, poll: TaskPoll) -> ModelFiles:
+    """Read what the window says of the model in the folder ``path``, and make sure that there is room for it."""
     files = look(path)
     texts_of(str(files.path), files.digest)  # so that the window need not wait for them, nor for the next line's
     model_summary(files.settings)

@@ -92,6 +92,11 @@ class Presenter(QObject):
 
     # -- for the class -----------------------------------------------------------------------------------------------
 
+    @property
+    def settling(self) -> bool:
+        """Whether the window is still to be arranged for the class, or for after it."""
+        return self._later.isActive()
+
     def toggle(self) -> None:
         """Begin, or end."""
         if self.active:

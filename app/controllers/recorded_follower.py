@@ -111,7 +111,7 @@ class RecordedFollower(QObject):
         if end - start <= IN_THREAD and not self.run.large:
             make = partial(_in_thread, source, start, end)
         else:
-            make = partial(_in_process, self._jobs, self.run.path, _stretches(start, end))
+            make = partial(_in_process, self._jobs, self.run.path, stretches(start, end))
         self._runner.start(partial(_kept, self._cache, source, start, make))
 
     @Slot(object)
@@ -143,7 +143,7 @@ class RecordedFollower(QObject):
         """Look at the folder, in a thread."""
         if self._task is not None:
             return
-        self._task = FileTask(partial(_refreshed, self.run.source, self.run.path, self._stamp), self)
+        self._task = FileTask(partial(refreshed, self.run.source, self.run.path, self._stamp), self)
         self._task.done.connect(self._on_looked)
         self._task.failed.connect(self._on_unreadable)
         self._task.start()
@@ -194,7 +194,7 @@ class RecordedFollower(QObject):
             self._task = None
 
 
-def _stretches(start: int, end: int) -> list[tuple[int, int]]:
+def stretches(start: int, end: int) -> list[tuple[int, int]]:
     """Updates after ``start`` up to ``end`` in the order in which they are computed: beginning, end, then between."""
     if end - start < 2 * (FIRST + LAST):
         return [(start, end)]
@@ -227,9 +227,7 @@ def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll
             cache.extend(source, start, rows)
 
 
-def _refreshed(
-    source: Source, path: Path, stamp: object, cancelled: Callable[[], bool]
-) -> tuple[object, Source | None]:
+def refreshed(source: Source, path: Path, stamp: object, cancelled: Callable[[], bool]) -> tuple[object, Source | None]:
     """What the folder looks like, and the source with what is new in it; None where it looks as before."""
     now = _stamp(path)
     if now == stamp:

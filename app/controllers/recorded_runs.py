@@ -55,11 +55,11 @@ class RecordedRuns(QObject):
         super().__init__(parent)
         self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
         self._recent_files, self._messages = recent_files, messages
-        self._cache = SeriesCache(cache)
+        self.cache = SeriesCache(cache)
         self._tasks = FileTasks(messages, READING, self, abandon=True)
         self._waiting: list[tuple[Path, Callable[[Path], object]]] = []
         self._tasks.ended.connect(self._open_next)
-        self._followers: dict[str, RecordedFollower] = {}
+        self.followers: dict[str, RecordedFollower] = {}
         self._approach = workspace.prepare_in_thread()
         self._approach.changed.connect(self._on_approach)
         self._patience = QTimer(self)
@@ -71,7 +71,7 @@ class RecordedRuns(QObject):
     @property
     def busy(self) -> bool:
         """Whether something is being read or computed."""
-        return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self._followers.values())
+        return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self.followers.values())
 
     def open(self, path: Path, otherwise: Callable[[Path], object]) -> None:
         """Show the recorded run at ``path``; a file that is none goes to ``otherwise``."""
@@ -82,14 +82,14 @@ class RecordedRuns(QObject):
             self._waiting.append((path, otherwise))
         else:
             title = tr("Reading {name}").format(name=path.name)
-            self._tasks.start(title, partial(_read, path, self._cache), partial(self._show, path, otherwise))
+            self._tasks.start(title, partial(_read, path, self.cache), partial(self._show, path, otherwise))
 
     def close(self) -> None:
         """Give up reading, and stop following the runs that are still being recorded."""
         self._tasks.close()
-        for follower in self._followers.values():
+        for follower in self.followers.values():
             follower.close()
-        self._followers.clear()
+        self.followers.clear()
 
     def _show(self, path: Path, otherwise: Callable[[Path], object], run: RecordedRun | None) -> None:
         if run is None:
@@ -101,12 +101,12 @@ class RecordedRuns(QObject):
 
     def _put(self, run: RecordedRun) -> None:
         self._run_manager.add(run)
-        follower = RecordedFollower(run, self._workspace.jobs, self._cache, self._workspace.request_frame, self)
+        follower = RecordedFollower(run, self._workspace.jobs, self.cache, self._workspace.request_frame, self)
         follower.grown.connect(self._on_grown)
         follower.replaced.connect(self._on_replaced)
         follower.progressed.connect(self._on_progressed)
         follower.quiet.connect(self.computed)
-        self._followers[run.id] = follower
+        self.followers[run.id] = follower
         follower.start()
         self._say_notes(run)
 
@@ -182,7 +182,7 @@ class RecordedRuns(QObject):
         old, fresh = follower.run, RecordedRun(source)  # type: ignore[arg-type]
         fresh.large = old.large
         place = self._place_in(old, fresh) if self._workspace.run is old else None
-        del self._followers[old.id]
+        del self.followers[old.id]
         follower.close()
         follower.deleteLater()
         self._workspace.runs = [run for run in self._workspace.runs if run is not old]
@@ -201,8 +201,8 @@ class RecordedRuns(QObject):
     def _on_runs(self) -> None:
         """A run was closed."""
         open_here = {run.id for run in self._workspace.runs}
-        for gone in self._followers.keys() - open_here:
-            follower = self._followers.pop(gone)
+        for gone in self.followers.keys() - open_here:
+            follower = self.followers.pop(gone)
             follower.close()
             follower.deleteLater()
 

@@ -35,7 +35,7 @@ class ShutdownController(QObject):
         super().__init__(parent)
         self._window, self._workspace, self._controller, self._player = window, workspace, controller, player
         self._lesson_player, self._preferences, self._layouts = lesson_player, preferences, layouts
-        self._closers = closers
+        self.closers = closers
         controller.finished.connect(self._on_finished)
         controller.still_busy.connect(self._on_still_busy)
 
@@ -63,7 +63,7 @@ class ShutdownController(QObject):
                 ending.callback(panel.let_go)
             ending.callback(self._layouts.save, window)
             ending.callback(self._preferences.save)
-            for close in reversed(self._closers):
+            for close in reversed(self.closers):
                 ending.callback(close)
             run = self._workspace.run
             if run is not None and run.path.exists():

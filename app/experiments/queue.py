@@ -78,6 +78,11 @@ class BackgroundQueue(QObject):
         self._beat.timeout.connect(self._on_beat)
 
     @property
+    def reading(self) -> bool:
+        """Whether the files of its runs are still being read for how far they are."""
+        return self._reader.busy
+
+    @property
     def pid(self) -> int | None:
         """The number of the process, None without one."""
         return None if self._process is None else self._process.pid

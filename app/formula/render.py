@@ -85,7 +85,7 @@ def svg(latex: str) -> str | None:
 
 def drawn(latex: str) -> str | None:
     """A formula as SVG, drawn now rather than taken from those that are shipped; None on any failure."""
-    ziamath = _ziamath()
+    ziamath = formula_library()
     if ziamath is None or not latex.strip():
         return None
     try:
@@ -120,7 +120,8 @@ def digest(drawings: Mapping[str, str]) -> str:
 
 
 @cache
-def _ziamath() -> ModuleType | None:
+def formula_library() -> ModuleType | None:
+    """Import the library that draws formulas, or return None where it cannot be."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

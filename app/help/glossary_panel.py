@@ -47,8 +47,8 @@ class GlossaryPanel(QWidget):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.empty = Label(tr("No term contains these words."), self)
         self.empty.setWordWrap(True)
-        self._page = _Definition(self)
-        self._page.see.linkActivated.connect(self._on_link)
+        self.page = _Definition(self)
+        self.page.see.linkActivated.connect(self._on_link)
         column = QVBoxLayout()
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.line)
@@ -61,7 +61,7 @@ class GlossaryPanel(QWidget):
         scroll = QScrollArea(self)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
-        scroll.setWidget(self._page)
+        scroll.setWidget(self.page)
         split.addWidget(scroll)
         split.setChildrenCollapsible(False)
         split.setStretchFactor(1, 1)
@@ -126,7 +126,7 @@ class GlossaryPanel(QWidget):
     def _on_chosen(self) -> None:
         entry = self._glossary.lookup(self.term)
         related = [other for id in entry.see if (other := self._glossary.lookup(id))] if entry else []
-        self._page.show_entry(entry, related, self._theme, self._scale)
+        self.page.show_entry(entry, related, self._theme, self._scale)
 
     @Slot(str)
     def _on_link(self, address: str) -> None:

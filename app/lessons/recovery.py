@@ -60,7 +60,7 @@ class LessonRecovery(QObject):
         self._file = folder / FILE
         self._written: OpenLesson | None = None
         self._refused = False
-        self._interrupted = _read(self._file)  # now: the first lesson of this start takes its place
+        self.interrupted = _read(self._file)  # now: the first lesson of this start takes its place
         player.changed.connect(self._on_changed)
 
     @Slot()
@@ -85,7 +85,7 @@ class LessonRecovery(QObject):
 
     def offer(self) -> None:
         """After a crash: offer to go on with the lesson that it interrupted. Its runs are made anew, as they were."""
-        interrupted, self._interrupted = self._interrupted, None
+        interrupted, self.interrupted = self.interrupted, None
         if interrupted is None:
             return
         for name in interrupted.runs:

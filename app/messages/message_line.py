@@ -45,7 +45,7 @@ class MessageLine(QWidget):
         self._buttons: list[QPushButton] = []
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
-        self._patience.timeout.connect(self._on_read)
+        self._patience.timeout.connect(self.read)
         self._close = QToolButton(self)
         self._close.setText("×")
         self._close.setAutoRaise(True)
@@ -105,8 +105,14 @@ class MessageLine(QWidget):
         else:
             self._patience.stop()
 
+    @property
+    def waits(self) -> bool:
+        """Whether it counts the time in which it is read."""
+        return self._patience.isActive()
+
     @Slot()
-    def _on_read(self) -> None:
+    def read(self) -> None:
+        """The time to read it is over: it goes, unless somebody is at it."""
         focus = QApplication.focusWidget()
         if focus is not None and self.isAncestorOf(focus):  # somebody is at it
             self._patience.start(self.message.reading_ms)

@@ -37,9 +37,9 @@ class StepDetailPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._columns: tuple[step_table.Column, ...] = ()
-        self._rows: list[step_table.Row] = []
+        self.rows: list[step_table.Row] = []
         self._only: int | None = None
-        self._feet = "", ""
+        self.feet = "", ""
         self._filled: tuple[object, ...] = ()
         self.passes = CalmBox()
         self.passes.setAccessibleName(tr("Pass"))
@@ -100,7 +100,7 @@ class StepDetailPanel(Panel):
             foot = tr(
                 "The tokens of completion {row} alone; choose another one in the panel “Completions”. {foot}"
             ).format(row=self._only + 1, foot=foot)
-        self._feet = foot, _foot(revealed, view, int(step.group[view.selection.row or 0]))
+        self.feet = foot, _foot(revealed, view, int(step.group[view.selection.row or 0]))
         self._fit_foot()
         self.table.set_summary(self.summary(view))
 
@@ -109,17 +109,17 @@ class StepDetailPanel(Panel):
         columns = columns_shown(step, view.run.origin)
         places = [step_table.columns(step).index(c) for c in columns]
         self._columns = tuple(columns)
-        self._rows = step_table.rows(
+        self.rows = step_table.rows(
             step, view.step.passed, origin=view.run.origin, only=self._only, evaluated=view.step.numbers
         )
         self.table.set_look(view.theme, view.scale)
         self.table.set_columns([table_column(c, step, view.run.origin) for c in columns])
-        cells = zip(*(row.cells for row in self._rows), strict=True)
+        cells = zip(*(row.cells for row in self.rows), strict=True)
         values = list(cells) or [()] * len(step_table.columns(step))
         shown = [values_shown(c, values[i], revealed) for i, c in zip(places, columns, strict=True)]
         self.table.set_rows(list(zip(*shown, strict=True)))
         self.table.end_with_rows()
-        self.sums.show_sums(sums(self._rows, columns, places, revealed))
+        self.sums.show_sums(sums(self.rows, columns, places, revealed))
         self.table.set_least_texts(widest_sums(self.sums.texts, len(step.mask)))
         self._fit_columns()
 
@@ -137,7 +137,7 @@ class StepDetailPanel(Panel):
 
     def _fit_foot(self) -> None:
         """Below the table all groups, or in a low panel the one of the completion that is selected."""
-        whole, one = self._feet
+        whole, one = self.feet
         room = QRect(0, 0, max(self.width() - 24, 1), self.height())
         needed = self.foot.fontMetrics().boundingRect(room, Qt.TextFlag.TextWordWrap, whole).height()
         self.foot.setText(whole if needed <= FOOT * self.height() else one)
@@ -162,17 +162,17 @@ class StepDetailPanel(Panel):
         wanted = view.selection
         if wanted.row is None:
             return None
-        here = [i for i, row in enumerate(self._rows) if row.row == wanted.row]
-        exact = [i for i in here if self._rows[i].token == wanted.token]
+        here = [i for i, row in enumerate(self.rows) if row.row == wanted.row]
+        exact = [i for i in here if self.rows[i].token == wanted.token]
         return next(iter(exact or here), None)
 
     def summary(self, view: View) -> str:
         if view.step.step is None:
             return view.run.why_no_step or tr("No update yet.")
         place = [column.name for column in step_table.columns(view.step.step)].index("clipped")
-        clipped = sum(1 for row in self._rows if row.cells[place])
+        clipped = sum(1 for row in self.rows if row.cells[place])
         return tr("Update {step:,}, pass {passed}: {count} tokens, {clipped} clipped.").format(
-            step=view.run.label(view.cursor.step), passed=view.step.passed + 1, count=len(self._rows), clipped=clipped
+            step=view.run.label(view.cursor.step), passed=view.step.passed + 1, count=len(self.rows), clipped=clipped
         )
 
     # -- input -------------------------------------------------------------------------------------------------------
@@ -184,16 +184,16 @@ class StepDetailPanel(Panel):
     @Slot(int)
     def _on_selected(self, place: int) -> None:
         step = self.workspace.view.step.step
-        if step is not None and 0 <= place < len(self._rows):
-            row = self._rows[place]
+        if step is not None and 0 <= place < len(self.rows):
+            row = self.rows[place]
             self.workspace.select(row=row.row, token=row.token, action=int(step.tokens[row.row, row.token]))
 
     @Slot(int, str)
     def _on_cell(self, place: int, key: str) -> None:
         column = next((c for c in self._columns if c.name == key), None)
-        if column is None or not 0 <= place < len(self._rows):
+        if column is None or not 0 <= place < len(self.rows):
             return
-        row, passed = self._rows[place], self.workspace.view.step.passed
+        row, passed = self.rows[place], self.workspace.view.step.passed
         quantity = step_table.address(row, column, passed)
         self.workspace.explain(quantity or Quantity("gradient", passed=passed, row=row.row, token=row.token))
 

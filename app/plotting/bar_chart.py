@@ -128,7 +128,7 @@ class BarChart(PlaceChart):
         if self.picture.count:
             painter.setOpacity(STALE if self._stale else 1.0)
             axes = self.axes()
-            paint_axes(painter, axes, theme, self.factor, self._x_ticks(axes), self._y_ticks(axes), self._labels)
+            paint_axes(painter, axes, theme, self.factor, self.x_ticks(axes), self._y_ticks(axes), self._labels)
             painter.setClipRect(axes.area.adjusted(-1, -axes.area.top(), 1, 1))
             paint_picture(painter, self.picture, axes, theme, self.factor)
             painter.setClipping(False)
@@ -139,7 +139,8 @@ class BarChart(PlaceChart):
             self.paint_empty(painter)
         self.paint_focus(painter)
 
-    def _x_ticks(self, axes: Axes) -> list[Tick]:
+    def x_ticks(self, axes: Axes) -> list[Tick]:
+        """Ticks of the x axis: names as far as they have room, or round numbers between the edges of the bars."""
         picture = self.picture
         if picture.edges is None:
             metrics = QFontMetricsF(self.theme.font("digits", self.factor))

@@ -32,6 +32,8 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         curves: the lines, in the order of their labels' precedence.
         theme, factor: the look.
         x_scale, y_scale: what the axes show.
+        axis_items: the axes themselves, "left" and "bottom".
+        margin: pixels right of the plot that its labels take.
         reach: a place that the x axis holds besides the data of the curves, where it has no fixed end.
     """
 
@@ -40,7 +42,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)  # to fill a plain ground costs less than to copy it
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)  # a handful of items, all in sight
-        self._axes = {"left": Axis("left", y), "bottom": Axis("bottom", x)}
+        self.axis_items = {"left": Axis("left", y), "bottom": Axis("bottom", x)}
         self.x_scale, self.y_scale = x, y
         self.theme, self.factor = LIGHT, 1.0
         self.curves: list[Curve] = []
@@ -48,12 +50,12 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self._extent: tuple[float, float] | None = None
         self._held: dict[str, tuple[float, float] | None] = {"x": None, "y": None}
         self._y_range: tuple[float, float, float] | None = None
-        self._margin = self.reach = 0.0
+        self.margin = self.reach = 0.0
         self._numbered = 0
         self._zoomed = self._refreshing = False
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.enableMouse(False)
-        self.frame = Frame(self._axes["left"], self._axes["bottom"])
+        self.frame = Frame(self.axis_items["left"], self.axis_items["bottom"])
         self.setCentralItem(self.frame)
         self.view_box = self.frame.view_box
         self.view_box.disableAutoRange()
@@ -103,8 +105,8 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     def _dress(self) -> None:
         theme, scale = self.theme, self.factor
         self.setBackground(theme.colour("ground"))
-        self._axes["left"].dress(theme, scale, grid=True)
-        self._axes["bottom"].dress(theme, scale, grid=False)
+        self.axis_items["left"].dress(theme, scale, grid=True)
+        self.axis_items["bottom"].dress(theme, scale, grid=False)
         for item in (*self._items, self.words):
             item.dress(theme, scale)
         for curve in self.curves:
@@ -122,15 +124,15 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     def set_scales(self, x: Scale | None = None, y: Scale | None = None) -> None:
         """Other axes, as when the number of actions changes."""
         for name, axis, scale in (("x", "bottom", x), ("y", "left", y)):
-            if scale is not None and scale != self._axes[axis].what:
-                self._axes[axis].what = scale
+            if scale is not None and scale != self.axis_items[axis].what:
+                self.axis_items[axis].what = scale
                 self._held[name] = None
-                self._axes[axis].dress(self.theme, self.factor, grid=axis == "left")
-        self.x_scale, self.y_scale = self._axes["bottom"].what, self._axes["left"].what
+                self.axis_items[axis].dress(self.theme, self.factor, grid=axis == "left")
+        self.x_scale, self.y_scale = self.axis_items["bottom"].what, self.axis_items["left"].what
 
     def set_x_names(self, names: Sequence[tuple[float, str]] | None) -> None:
         """Words instead of numbers on the x axis; None brings the numbers back."""
-        self._axes["bottom"].setTicks(None if names is None else [list(names)])
+        self.axis_items["bottom"].setTicks(None if names is None else [list(names)])
 
     def number_places(self, number_of: Callable[[int], int | None] | None, known: int = 0) -> None:
         """Say other numbers than the places themselves: those by which a recorded run's trainer counts.
@@ -142,7 +144,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             known: how many places have a number, so that the axis is drawn anew when there are more; without
                 ``number_of`` it means nothing.
         """
-        axis, known = self._axes["bottom"], 0 if number_of is None else known
+        axis, known = self.axis_items["bottom"], 0 if number_of is None else known
         if (axis.number_of, self._numbered) != (number_of, known):
             axis.number_of, self._numbered = number_of, known
             axis.picture = None
@@ -150,7 +152,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
     def number_at(self, x: float) -> float:
         """The number that is said of the place ``x``."""
-        number_of = self._axes["bottom"].number_of
+        number_of = self.axis_items["bottom"].number_of
         number = None if number_of is None else number_of(round(x))
         return x if number is None else number
 
@@ -226,7 +228,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     def _room(self) -> QRectF:
         """The area of the data in the plot item's pixels, with the margin for labels."""
         area: QRectF = self.frame.mapRectFromItem(self.view_box, self.view_box.rect())
-        return area.adjusted(0, 0, self._margin, 0)
+        return area.adjusted(0, 0, self.margin, 0)
 
     def to_pixels(self, x: float, y: float) -> QPointF:
         """A point of the data in the plot item's pixels."""
@@ -246,6 +248,6 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         return max((self.words.width(label) + 12 for label in self._labels()), default=0.0)
 
     def _dress_margins(self) -> None:
-        self._margin = self._label_room()
-        self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self._margin, round(10 * self.factor)), 2)
+        self.margin = self._label_room()
+        self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self.margin, round(10 * self.factor)), 2)
         self.frame.layout.activate()  # or the labels would be placed by the margin there was before

@@ -42,6 +42,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         first: x of the series' first place (1 for updates).
         spacing: from one place to the next in x (1 for updates).
         keeps_pixels: whether what was painted is kept; false on paper, where it would stay pixels.
+        stale: from this x on the kept pixels show points that are no more; infinity where all of them are right.
         sparse: the series has a value here and there, marked by a dot; the line goes from one to the next.
     """
 
@@ -65,8 +66,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self._pixels = QPixmap()
         self._kept_view: tuple[QTransform, QSize, float] | None = None
         """What the pixels were painted for."""
-        self._stale = -np.inf
-        """From this x on the pixels show points that are no more; infinity where all of them are right."""
+        self.stale = -np.inf
 
     def dress(self, theme: Theme, factor: float) -> None:
         """Other colours, another size."""
@@ -117,18 +117,18 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         is right of those painted."""
         if common == len(self.xs) == before:
             return
-        stale = min(float(self.xs[common - 1]), self._stale) if common else -np.inf
+        stale = min(float(self.xs[common - 1]), self.stale) if common else -np.inf
         if stale == -np.inf:
             self.setData(self.xs, self.ys)
             return
         self.xData, self.yData = self.xs, self.ys
-        self.path, self._stale = None, stale
+        self.path, self.stale = None, stale
         area = self.boundingRect()
         self.update(area.adjusted(stale - (AROUND + 1) * self._pixel - area.left(), 0, 0, 0))
 
     def setData(self, *args: Any, **options: Any) -> None:
         """Other points: all of the line is painted."""
-        self._stale = -np.inf
+        self.stale = -np.inf
         super().setData(*args, **options)
 
     def boundingRect(self) -> QRectF:
@@ -154,12 +154,12 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         density = widget.devicePixelRatioF()
         view = world, widget.size(), density
         if view != self._kept_view:
-            self._kept_view, self._stale = view, -np.inf
+            self._kept_view, self.stale = view, -np.inf
             self._pixels = QPixmap(widget.size() * density)
             self._pixels.setDevicePixelRatio(density)
-        if self._stale == np.inf:
+        if self.stale == np.inf:
             return
-        whole = self._stale == -np.inf
+        whole = self.stale == -np.inf
         if whole:
             self._pixels.fill(Qt.GlobalColor.transparent)
         painter = QPainter(self._pixels)
@@ -167,17 +167,17 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
             painter.setWorldTransform(world)
             super().paint(painter, opt, widget)
         else:
-            left = math.floor(world.map(QPointF(self._stale, 0)).x() - AROUND)
+            left = math.floor(world.map(QPointF(self.stale, 0)).x() - AROUND)
             painter.setClipRect(left, 0, widget.width() - left, widget.height())
             painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
             painter.fillRect(left, 0, widget.width() - left, widget.height(), Qt.GlobalColor.transparent)
             painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
             painter.setWorldTransform(world)
-            self._stroke_from(self._stale - 2 * AROUND * self._pixel, painter)
+            self.stroke_from(self.stale - 2 * AROUND * self._pixel, painter)
         painter.end()
-        self._stale = np.inf
+        self.stale = np.inf
 
-    def _stroke_from(self, x: float, painter: QPainter) -> None:
+    def stroke_from(self, x: float, painter: QPainter) -> None:
         """Stroke the points from the last one left of ``x`` on; dashes go on as they come from the left."""
         skipped = max(int(np.searchsorted(self.xs, x)) - 1, 0)
         pen = QPen(self.opts["pen"])

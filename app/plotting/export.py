@@ -119,7 +119,7 @@ def _paint(widget: QWidget, device: QPaintDevice, size: QSize, paper: Paper) -> 
     painter = QPainter(device)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.fillRect(QRect(QPoint(), size), paper.theme.colour("ground"))
-    with _plain(widget):
+    with plain(widget):
         QWidget.render(widget, painter, QPoint(), QRegion(), PARTS)  # a plot has another method of that name
     if paper.caption:
         edge = round(MARGIN * paper.scale)
@@ -132,7 +132,7 @@ def _paint(widget: QWidget, device: QPaintDevice, size: QSize, paper: Paper) -> 
 
 
 @contextmanager
-def _plain(widget: QWidget) -> Iterator[None]:
+def plain(widget: QWidget) -> Iterator[None]:
     """Inside the block no plot draws from pixels that it has kept: those would stay pixels on paper."""
     with ExitStack() as stack:
         for view in [widget, *widget.findChildren(QGraphicsView)]:

@@ -49,7 +49,7 @@ class Words(QGraphicsItem):
     def __init__(self, parent: QGraphicsItem) -> None:
         super().__init__(parent)
         self.setZValue(50)
-        self._words: list[Word] = []
+        self.words: list[Word] = []
         self.backed = False
         self._theme: Theme | None = None
         self._font = QFont()
@@ -73,9 +73,9 @@ class Words(QGraphicsItem):
     def place(self, words: Sequence[Word]) -> None:
         """Show these instead."""
         words = list(words)
-        if words == self._words:
+        if words == self.words:
             return
-        self._words = words
+        self.words = words
         self.prepareGeometryChange()
         self._box = QRectF()
         for word in words:
@@ -97,7 +97,7 @@ class Words(QGraphicsItem):
         painter.setFont(self._font)
         ground = QColor(self._theme.colour("ground"))
         ground.setAlphaF(BACKING)
-        for word in self._words:
+        for word in self.words:
             if word.end is not None:
                 self._paint_leader(painter, word, word.end)
             area = self._area(word)

@@ -173,7 +173,7 @@ class LaneChart(PlaceChart):
     def _paint_lanes(self, painter: QPainter, places: LanePlaces) -> None:
         theme, factor = self.theme, self.factor
         levels = {lane.key: self._level_words(lane, places) for lane in self.picture.lanes}
-        hints = {lane.key: self._hint(lane, levels[lane.key][0]) for lane in self.picture.lanes}
+        hints = {lane.key: self.hint(lane, levels[lane.key][0]) for lane in self.picture.lanes}
         stamp = (theme, factor, self._stale, *ground_stamp(self.picture, places, hints))
         self._ground.paint(painter, self.rect(), stamp, lambda below: self._paint_ground(below, places, hints))
         painter.setOpacity(self._strength)
@@ -213,7 +213,7 @@ class LaneChart(PlaceChart):
         line = level_width(self.theme, self.factor)
         return level_box(lane, places.axes[lane.key], metrics, line, self.factor, taken)
 
-    def _hint(self, lane: Lane, level_text: str = "") -> tuple[str, str]:
+    def hint(self, lane: Lane, level_text: str = "") -> tuple[str, str]:
         """What stands below the lane's title, and its colour: where its axis ended before, at the moment at which that
         has changed; what its level is, where ``level_text`` has found no room on it; or else the lane's own words."""
         moment, high = self._earlier.get(lane.key, (None, 0.0))

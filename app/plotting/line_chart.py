@@ -22,6 +22,7 @@ class LineChart(Plot):
 
     Attributes:
         picture: what is drawn.
+        line_items: its lines as they are drawn, by name; those of an earlier picture are hidden.
         pickable: whether a click on a line, or Up and Down, choose it.
         chosen: name of the line that Up and Down start from.
         asks_height: whether a press, and a drag while it is held, say how high something should be.
@@ -39,7 +40,7 @@ class LineChart(Plot):
     def __init__(self, title: str, *, pickable: bool = False, parent: QWidget | None = None) -> None:
         self.picture = LinePicture(x=Scale(low=0, high=1), y=Scale(low=0, high=1))
         self.pickable, self.chosen, self.asks_height = pickable, "", False
-        self._line_items: dict[str, LineItem] = {}
+        self.line_items: dict[str, LineItem] = {}
         self._point_items: dict[str, Points] = {}
         super().__init__(title, self.picture.x, self.picture.y, parent=parent)
 
@@ -70,11 +71,11 @@ class LineChart(Plot):
 
     def _show_lines(self, lines: Sequence[Line]) -> None:
         for line in lines:
-            if line.name not in self._line_items:
-                self._line_items[line.name] = self.add_item(LineItem(line))
-            self._line_items[line.name].show_line(line)
-        for name in self._line_items.keys() - {line.name for line in lines}:
-            self._line_items[name].setVisible(False)
+            if line.name not in self.line_items:
+                self.line_items[line.name] = self.add_item(LineItem(line))
+            self.line_items[line.name].show_line(line)
+        for name in self.line_items.keys() - {line.name for line in lines}:
+            self.line_items[name].setVisible(False)
 
     def _show_points(self, points: Sequence[PointSet]) -> None:
         for some in points:

@@ -199,7 +199,7 @@ class TableTwin(QTableView):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """All cells in one loop, a column at a time: half of what a delegate's call for each of them costs."""
-        if not self._plain:
+        if not self.plain:
             super().paintEvent(event)
             return
         dirty, count = event.rect(), self.table.rowCount()
@@ -233,7 +233,7 @@ class TableTwin(QTableView):
             self.cells.paint_focus(painter, QRectF(self.visualRect(current)))
 
     @property
-    def _plain(self) -> bool:
+    def plain(self) -> bool:
         """Whether every cell is painted in the same way."""
         own = type(self.itemDelegate()) is _Cell
         return own and not any(self.itemDelegateForColumn(n) for n in range(len(self.table.columns)))

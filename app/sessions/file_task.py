@@ -132,7 +132,6 @@ class FileTasks(QObject):
         self._patience.timeout.connect(self.say_at_work)
         self._deaf = QTimer(self)
         self._deaf.setSingleShot(True)
-        self._deaf.setInterval(DEAF_MS)
         self._deaf.timeout.connect(self._on_deaf)
 
     @property
@@ -179,7 +178,7 @@ class FileTasks(QObject):
         if self._task is not None:
             self._task.cancel()
             if not self._deaf.isActive():
-                self._deaf.start()
+                self._deaf.start(DEAF_MS)
 
     def close(self) -> None:
         """Give up at once what is half done; it leaves nothing, and nothing follows."""

@@ -107,7 +107,6 @@ class Controller(QObject):
         self.worker.finished.connect(self._on_finished, Qt.ConnectionType.QueuedConnection)
         self._busy = QTimer(self)
         self._busy.setSingleShot(True)
-        self._busy.setInterval(PATIENCE_MS)
         self._busy.timeout.connect(self.still_busy)
 
     # -- a run -----------------------------------------------------------------------------------------------------
@@ -281,7 +280,7 @@ class Controller(QObject):
         if not self._leaving:
             self._leaving, self.run_id, self._settings = True, "", None
             self._post(commands.Shutdown(order=self._next_order()), State.STOPPING)
-            self._busy.start()
+            self._busy.start(PATIENCE_MS)
         ended = self.worker.wait(round(timeout * 1000))
         if ended:
             self._busy.stop()

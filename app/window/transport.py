@@ -68,8 +68,8 @@ class Transport(QToolBar):
         self._player, self._run_manager, self._workspace = player, run_manager, workspace
         self._button(actions["step_back"], icon_only=True)
         step, stage = (self._button(actions[name]) for name in ("step", "stage"))
-        self._run = self._button(actions["run"])
-        self._run.setProperty("primary", True)
+        self.run = self._button(actions["run"])
+        self.run.setProperty("primary", True)
         run_n = self._button(actions["run_n"])
         self.seed, self._new_seed = self._add_seed(actions)
         self._shrinking = (run_n, stage, step, self._new_seed)
@@ -252,7 +252,7 @@ class Transport(QToolBar):
         self._above = round(ABOVE * scale)
         self._keep_margins()
         self.setIconSize(QSize(round(14 * scale), round(14 * scale)))
-        if hasattr(self, "_run"):
+        if hasattr(self, "run"):
             self._keep_run_width()
             self.seed.setFixedWidth(self.seed.fontMetrics().horizontalAdvance("00000") + round(18 * scale))
 
@@ -268,14 +268,14 @@ class Transport(QToolBar):
 
     def _keep_run_width(self) -> None:
         """The button is as wide for "Run" as for "Pause", so that what stands beside it keeps its place."""
-        metrics = self._run.fontMetrics()
-        own = metrics.horizontalAdvance(self._run.text())
+        metrics = self.run.fontMetrics()
+        own = metrics.horizontalAdvance(self.run.text())
         longest = max(metrics.horizontalAdvance(text) for text in RUN_TEXTS)
-        self._run.setFixedWidth(self._run.sizeHint().width() - own + longest)
+        self.run.setFixedWidth(self.run.sizeHint().width() - own + longest)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_run"):
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "run"):
             self._fitted = None
             self._keep_margins()
             self._keep_run_width()

@@ -79,7 +79,7 @@ class RecordedRun(RunHandle):
         A large one that is in sight would be read while the window waits: it stays until it is left.
         """
         if not self.large:
-            for kept in (self._kept, self._tables, self._prepared, self._stamps):
+            for kept in (self.in_memory, self._tables, self._prepared, self._stamps):
                 kept.pop(number, None)
         self._numbers.pop(number, None)
         self._computed = min(self._computed, number - 1)
@@ -140,7 +140,7 @@ class RecordedRun(RunHandle):
     def step(self, number: int) -> Step | None:
         if not 1 <= number <= self.head:
             return None
-        if number not in self._kept:
+        if number not in self.in_memory:
             try:
                 stamp = self.source.stamp(number)
                 step = self.source.step(number)
@@ -151,7 +151,7 @@ class RecordedRun(RunHandle):
             self.why_no_step = ""
             self._name_tokens(step)
             self.keep(step)
-        return self._kept[number]
+        return self.in_memory[number]
 
     def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
         if not self.large or not 1 <= cursor.step <= self.head:

@@ -48,6 +48,7 @@ class RunHandle:
         parent: the run it goes on from, as long as that is open in this window.
         head: last computed update.
         series: every scalar, by name; index i is update i + 1.
+        in_memory: updates that were read lately, by number.
         onsets: updates at which a clip begins, a dead group, another best action.
         changes: (first update under them, settings), in order.
         version: grows when a panel might have to draw again.
@@ -89,7 +90,7 @@ class RunHandle:
         self.own_thinned: tuple[Stretch, ...] = ()
         self.parent: RunHandle | None = None
         self._lineage: Lineage | None = None
-        self._kept: OrderedDict[int, Step] = OrderedDict()
+        self.in_memory: OrderedDict[int, Step] = OrderedDict()
         self.elsewhere: Callable[[int], Step | None] = _nowhere
 
     @classmethod
@@ -200,12 +201,12 @@ class RunHandle:
 
     def keep(self, step: Step) -> None:
         """Hold a decoded step in memory."""
-        self._kept[step.step] = step
-        self._kept.move_to_end(step.step)
-        while len(self._kept) > KEPT_STEPS or (
-            len(self._kept) > 1 and sum(kept.tokens.size for kept in self._kept.values()) > KEPT_TOKENS
+        self.in_memory[step.step] = step
+        self.in_memory.move_to_end(step.step)
+        while len(self.in_memory) > KEPT_STEPS or (
+            len(self.in_memory) > 1 and sum(kept.tokens.size for kept in self.in_memory.values()) > KEPT_TOKENS
         ):
-            self._kept.popitem(last=False)
+            self.in_memory.popitem(last=False)
 
     def step(self, number: int) -> Step | None:
         """The record of update ``number``; None at update 0.
@@ -215,7 +216,7 @@ class RunHandle:
         """
         if number <= 0:
             return None
-        if number not in self._kept:
+        if number not in self.in_memory:
             step = self.elsewhere(number)
             if step is None and self.parent is not None and number <= (self.branched_at or 0):
                 step = self.parent.step(number)
@@ -224,7 +225,7 @@ class RunHandle:
             if step is None:
                 return None
             self.keep(step)
-        return self._kept[number]
+        return self.in_memory[number]
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
         """What the model has answered before, if its file holds that.

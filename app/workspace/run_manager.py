@@ -50,7 +50,7 @@ class RunManager(QObject):
         self.training = Training(workspace, controller, player, self)
         controller.notified.connect(self._on_notified)
         controller.answered.connect(self._on_answered)
-        workspace.asked.connect(self._on_asked)
+        workspace.asked.connect(self.answer_asked)
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
@@ -249,9 +249,9 @@ class RunManager(QObject):
         if before is not None:
             before.next_settings = None
         if run.origin.settings.is_language:
-            self._load(run)
+            self.load_model(run)
 
-    def _load(self, run: RunHandle) -> None:
+    def load_model(self, run: RunHandle) -> None:
         """Loading a language model takes seconds: it begins with the run rather than with its first update."""
         try:
             self.training.make_ready()
@@ -263,7 +263,7 @@ class RunManager(QObject):
             self._controller.ask(FirstAnswers(run=run.id))  # those that are shown until then were recorded elsewhere
 
     @Slot(object)
-    def _on_asked(self, question: AnyQuestion) -> None:
+    def answer_asked(self, question: AnyQuestion) -> None:
         """Give a question to the active run's model, unless its file holds the answer."""
         run = self._workspace.run
         assert run is not None

@@ -84,7 +84,7 @@ class LiveRun:
         """
         if self._learner is None:
             self._learner = self._learners(
-                self._settings, resume=self._last, earlier=self._earlier, cancelled=self._cancelled
+                self._settings, resume=self._last, earlier=self.earlier, cancelled=self._cancelled
             )
 
     @property
@@ -109,11 +109,11 @@ class LiveRun:
             return self._learner.first_answers()  # the first update records the same
         if isinstance(question, UpdateTimeQuestion) and not self.head:
             return self._learner.update_time()
-        answer = self._learner.ask(question, self._earlier(question.step), self._earlier)
+        answer = self._learner.ask(question, self.earlier(question.step), self.earlier)
         self.output.keep_answer(question, answer)
         return answer
 
-    def _earlier(self, number: int) -> Step:
+    def earlier(self, number: int) -> Step:
         """A recorded update of this run."""
         if self._last is not None and number == self._last.step:
             return self._last

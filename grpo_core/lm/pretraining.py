@@ -78,7 +78,7 @@ def pretrained(
         if cancelled():
             _keep(recipe, model, optimizer, partial, step)
             raise Cancelled(f"Stopped after {step} steps; the same command goes on from there.")
-        optimizer.param_groups[0]["lr"] = recipe.learning_rate * _schedule(step, recipe.steps)
+        optimizer.param_groups[0]["lr"] = recipe.learning_rate * schedule(step, recipe.steps)
         tokens, counted = batch(recipe, step)
         logits = model(tokens[:, :-1])
         loss = F.cross_entropy(logits[counted], tokens[:, 1:][counted])
@@ -114,7 +114,8 @@ def example(numbers: np.random.Generator) -> tuple[str, str]:
     return prompt, work
 
 
-def _schedule(step: int, steps: int) -> float:
+def schedule(step: int, steps: int) -> float:
+    """Share of the learning rate at ``step`` of ``steps``: a linear warm-up, then a cosine down to 1 %."""
     warm = min((step + 1) / WARM_UP, 1.0)
     return warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * step / steps)))
 

@@ -61,7 +61,7 @@ def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = Fal
     while True:
         kind = str(numbers.choice(list(MIXTURE), p=list(MIXTURE.values()))) if difficulty == "mixed" else difficulty
         expression = FAMILIES[kind](numbers)
-        if kind != "hopeless" and not _small(expression):
+        if kind != "hopeless" and not is_small(expression):
             continue
         if is_held_out(expression) == held_out:
             return Prompt(expression + "=", str(answer(expression)))
@@ -122,7 +122,7 @@ def _reduced(parts: list[str], left_to_right: bool) -> list[str]:
     return [*parts[: place - 1], str(value), *parts[place + 2 :]]
 
 
-def _small(expression: str) -> bool:
+def is_small(expression: str) -> bool:
     """Whether both solvers stay between 0 and 99: a minus sign would begin no number."""
     for habit in (False, True):
         parts = _PARTS.findall(expression)

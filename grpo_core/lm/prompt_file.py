@@ -21,7 +21,7 @@ LARGEST = 20_000_000
 LONGEST_ANSWER = 20_000
 """Characters of an answer; a completion has some dozens."""
 
-_PIECE = 64_000
+PIECE = 64_000
 """Characters of a file that are cut into lines at a time."""
 
 SHIPPED = "shipped:"
@@ -91,7 +91,7 @@ def _lines(text: str) -> Iterator[str]:
     """As ``text.splitlines()``, in pieces: cutting a large text in one go would stop every other thread meanwhile."""
     begin = 0
     while begin < len(text):
-        end = text.find("\n", begin + _PIECE) + 1 or len(text)
+        end = text.find("\n", begin + PIECE) + 1 or len(text)
         yield from text[begin:end].splitlines()
         begin = end
 

@@ -26,7 +26,7 @@ def recorded_answers(settings: Settings, prompts: Sequence[str]) -> tuple[str | 
     """
     if not settings.is_language or settings.model.checkpoint != "shipped":
         return (None,) * len(prompts)
-    known, longest = _known(), settings.language.max_tokens
+    known, longest = known_answers(), settings.language.max_tokens
     return tuple(_cut(known.get(prompt), longest) for prompt in prompts)
 
 
@@ -46,7 +46,7 @@ def _cut(answer: str | None, longest: int) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _known() -> dict[str, str]:
+def known_answers() -> dict[str, str]:
     """Answers by prompt; none where the file is absent, or was written for other weights."""
     try:
         recorded = json.loads(resource(ANSWERS).read_text(encoding="utf-8"))

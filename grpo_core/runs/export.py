@@ -199,12 +199,13 @@ def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list
             left_out.append(str(error))
             continue
         for passed in range(step.passes):
-            writer.writerows(_sample_rows(step, passed, lineage.reader.origin))
+            writer.writerows(sample_rows(step, passed, lineage.reader.origin))
         count += 1
     return count
 
 
-def _sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object]]:
+def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object]]:
+    """Rows of ``samples.csv``: one for each token of pass ``passed`` of an update."""
     columns = [column.name for column in step_table.columns(step)]
     for row in step_table.rows(step, passed, origin=origin):
         cells = dict(zip(columns, row.cells, strict=True))

@@ -23,7 +23,7 @@ from grpo_core.text import tr
 
 __all__ = ["RunMeta", "RunReader", "RunWriter", "copy_run", "rebuild_series", "resume_point"]
 
-_PIECE = 256
+PIECE = 256
 """Pages of 4 kB that are copied between two looks at whether to give up."""
 
 
@@ -68,7 +68,7 @@ def copy_run(
             with replacing(target) as temporary, closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
                 reading.execute("BEGIN")  # one state for all pieces: they would begin anew whenever a writer commits
                 reading.execute("SELECT count(*) FROM meta").fetchone()
-                reading.backup(copy, pages=_PIECE, progress=partial(_between_pieces, target.name, cancelled, progress))
+                reading.backup(copy, pages=PIECE, progress=partial(_between_pieces, target.name, cancelled, progress))
                 copy.execute("PRAGMA journal_mode=DELETE")
                 copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
         finally:

@@ -39,17 +39,18 @@ class FileWatch:
 
     Attributes:
         short: it has been found to be cut short.
+        number: of the file, as the file system counts it.
     """
 
     def __init__(self, path: Path, connection: RunConnection, run_id: str) -> None:
         self._path, self._connection, self._id = path, connection, run_id
-        self._device, self._number, self._size = self._state() or (0, 0, 0)
+        self._device, self.number, self._size = self._state() or (0, 0, 0)
         self.short = False
 
     def cut_short(self) -> bool:
         """Whether the very file has fewer bytes than at the last look."""
-        device, number, size = self._state() or (self._device, self._number, self._size)
-        return (device, number) == (self._device, self._number) and size < self._size
+        device, number, size = self._state() or (self._device, self.number, self._size)
+        return (device, number) == (self._device, self.number) and size < self._size
 
     def changed(self) -> str:
         """What has happened to the file, in words that follow its name; empty where it is the same."""
@@ -57,12 +58,12 @@ class FileWatch:
         if state is None:
             return tr("is not there any more")
         device, number, size = state
-        if (device, number) != (self._device, self._number) and not self._is_ours():
+        if (device, number) != (self._device, self.number) and not self._is_ours():
             return tr("has been replaced by another file")
         if size < self._size:
             self.short = True
             return tr("has been cut short by another program")
-        self._device, self._number, self._size = state
+        self._device, self.number, self._size = state
         return ""
 
     def lost(self, what: str, committed: int) -> LostFileError:

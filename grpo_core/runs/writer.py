@@ -44,6 +44,7 @@ class RunWriter:
 
     Attributes:
         path: of the file.
+        watch: looks after that file.
         meta: the run in a few words.
         committed: number of the last committed update.
         limit: bytes at which :attr:`full` says so; may be raised.
@@ -72,7 +73,7 @@ class RunWriter:
             last=reader.last, layouts=layouts, settings_id=settings_id, settings=settings, changes=len(changes)
         )
         self._committed_at = time.monotonic()
-        self._watch = FileWatch(path, connection, self.meta.id)
+        self.watch = FileWatch(path, connection, self.meta.id)
         self._lost: LostFileError | None = None
         self.full: str | None = None
 
@@ -218,7 +219,7 @@ class RunWriter:
             raise self._lost
         if not self._pending:
             return
-        if self._watch.cut_short():  # writing on would fill the gap with zeros
+        if self.watch.cut_short():  # writing on would fill the gap with zeros
             self._look_after_the_file()
         try:
             self._write_waiting()
@@ -244,9 +245,9 @@ class RunWriter:
 
     def _look_after_the_file(self) -> None:
         """After each commit: is what was written still reached by the file's path?"""
-        changed = self._watch.changed()
+        changed = self.watch.changed()
         if changed:
-            self._lost = self._watch.lost(changed, self._pending.last if self._watch.short else self.committed)
+            self._lost = self.watch.lost(changed, self._pending.last if self.watch.short else self.committed)
             raise self._lost
 
     def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:

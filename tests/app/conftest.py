@@ -65,10 +65,12 @@ class Driver:
 
     def rest(self) -> None:
         """Wait until nothing is computed or replayed any more, then draw."""
-        self.qtbot.waitUntil(self._resting)
+        self.qtbot.waitUntil(lambda: self.resting)
         self.settle()
 
-    def _resting(self) -> bool:
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is computed or replayed."""
         training = self.program.controller.state in (State.IDLE, State.PAUSED, State.FAILED)
         player = self.program.player
         return training and player.mode is Mode.RESTING and not player.film.playing
@@ -146,7 +148,7 @@ def driver(request: pytest.FixtureRequest, qtbot: QtBot, qapp: QApplication, tmp
 @pytest.fixture
 def unanswered(driver: Driver) -> Iterator[None]:
     """Nobody answers what the model is asked."""
-    asked, answer = driver.program.workspace.asked, driver.program.run_manager._on_asked
+    asked, answer = driver.program.workspace.asked, driver.program.run_manager.answer_asked
     asked.disconnect(answer)
     yield
     asked.connect(answer)
@@ -194,9 +196,9 @@ def _begin_again(driver: Driver) -> None:
         program.lessons.player.leave()
     if program.presenter.active:
         program.presenter.stop()
-        driver.qtbot.waitUntil(lambda: not program.presenter._later.isActive())
+        driver.qtbot.waitUntil(lambda: not program.presenter.settling)
     program.player.stop()
-    driver.qtbot.waitUntil(driver._resting)
+    driver.qtbot.waitUntil(lambda: driver.resting)
     before = list(program.workspace.runs)
     program.run_manager.new_run(Settings())
     for run in before:

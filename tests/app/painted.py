@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QRegion, QTransform
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
 
-from app.plotting.export import _plain
+from app.plotting.export import plain
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 DPI = 96
@@ -35,7 +35,7 @@ def painted_words(widget: QWidget) -> list[PaintedWord]:
     generator.setSize(widget.size())
     generator.setViewBox(QRect(QPoint(), widget.size()))
     painter = QPainter(generator)
-    with _plain(widget):  # what a plot keeps as pixels has no words
+    with plain(widget):  # what a plot keeps as pixels has no words
         QWidget.render(widget, painter, QPoint(), QRegion())
     painter.end()
     buffer.close()

@@ -140,7 +140,7 @@ def test_a_blank_window_and_a_lost_glyph_are_noticed(
         drawn.resources()
     step = next(learner(Settings()))
     assert "dark" in drawn.formula(step)
-    monkeypatch.setattr("app.formula.render._ziamath", lambda: None)
+    monkeypatch.setattr("app.formula.render.formula_library", lambda: None)
     monkeypatch.setattr(drawn, "picture", lambda *a: None)
     with pytest.raises(CheckFailed, match="was not drawn"):
         drawn.formula(step)

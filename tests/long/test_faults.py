@@ -81,7 +81,7 @@ def heard(driver: Driver, words: str) -> str:
 
 def goes_on(driver: Driver) -> None:
     """The run shown takes further updates, and all that its file says it holds can be read."""
-    driver.qtbot.waitUntil(driver._resting, timeout=PATIENCE)
+    driver.qtbot.waitUntil(lambda: driver.resting, timeout=PATIENCE)
     before = driver.head
     driver.program.player.run()
     driver.qtbot.waitUntil(lambda: driver.head >= before + 5, timeout=PATIENCE)

@@ -154,10 +154,11 @@ class AdvantageHistogram(Interactive):
             self.histogram.set_summary(self._summary(found, True))
             self.below.refresh()
         if opened:
-            self.groups.set_rows(self._rows(found))
+            self.groups.set_rows(self.rows(found))
         self.numbers.setText(self._summary(found, drawn))
 
-    def _rows(self, found: OfAction) -> list[list[object]]:
+    def rows(self, found: OfAction) -> list[list[object]]:
+        """A row for each of the groups behind the chosen bar: its number, mean reward, advantage and actions."""
         assert self.bar is not None
         rows: list[list[object]] = []
         for n in found.behind(self.bar)[:LISTED]:

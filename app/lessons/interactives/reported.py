@@ -60,14 +60,14 @@ class Reported(Interactive):
         self.note.setVisible(recorded and bool(view.run.read_only))
         if self.shows == ANSWERS:
             self.answers.set_look(view.theme, view.scale * LARGER)
-            self.answers.set_rows(self._rows(view))
+            self.answers.set_rows(self.rows(view))
             self.answers.set_summary("" if self.hidden else self.summary(view))
         elif self.shows == EVOLUTION:
             self.evolution.on_frame()
         else:
             self.page.show_part(self.shows, view.theme, view.scale)
 
-    def _rows(self, view: View) -> list[list[object]]:
+    def rows(self, view: View) -> list[list[object]]:
         """A row for every watched prompt at the update shown."""
         step, origin = view.step.step, view.run.origin
         if step is None or step.watched_tokens is None:

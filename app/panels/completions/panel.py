@@ -148,7 +148,7 @@ class CompletionsPanel(Panel):
         row = self._chosen(view)
         self.table.select_row(self._listed.index(row) if row in self._listed else None)
         heading = "" if row is None else self._heading(view, row)
-        prompt, completion = (None, None) if row is None else self._texts(row)
+        prompt, completion = (None, None) if row is None else self.texts(row)
         self.here.show_text(view.theme, view.scale, heading, prompt, completion)
         if self._kept is not None:
             self.beside.show_text(view.theme, view.scale, *self._kept)
@@ -198,7 +198,8 @@ class CompletionsPanel(Panel):
             return row
         return next(iter(self._listed), None)
 
-    def _texts(self, row: int) -> tuple[str | None, str | None]:
+    def texts(self, row: int) -> tuple[str | None, str | None]:
+        """Prompt and completion of a row of the batch, None for one that was not recorded."""
         assert self._batch is not None
         return self._batch.prompts[row], self._batch.completions[row]
 
@@ -246,7 +247,7 @@ class CompletionsPanel(Panel):
             with QSignalBlocker(self.keep):
                 self.keep.setChecked(False)
             return
-        self._kept = (self._heading(view, row), *self._texts(row)) if wanted and row is not None else None
+        self._kept = (self._heading(view, row), *self.texts(row)) if wanted and row is not None else None
         self.beside.setVisible(wanted)
         self.split.setOrientation(Qt.Orientation.Vertical if wanted else Qt.Orientation.Horizontal)
         self.split.setSizes([300, 500] if wanted else [600, 400])

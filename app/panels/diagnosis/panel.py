@@ -35,7 +35,7 @@ class DiagnosisPanel(Panel):
         self.examination = workspace.examination
         self.examination.changed.connect(self.redraw)
         self._run = ""
-        self._entries: list[Entry] = []
+        self.entries: list[Entry] = []
         self._chosen = 0
         self._filled: list[int] = []
         self.status = Label()
@@ -92,19 +92,20 @@ class DiagnosisPanel(Panel):
         self.button.setText(tr("Cancel") if examination.busy else tr("Examine this run"))
         self.button.setEnabled(examination.busy or isinstance(run, RecordedRun))
         self.status.setText(status(run, examined, busy=examination.busy))
-        self._entries = [] if examined is None else entries(examined)
+        self.entries = [] if examined is None else entries(examined)
         for table in (self.findings, self.evidence):
             table.set_look(view.theme, view.scale)
         self.text.setFont(view.theme.font("body", view.scale))
-        self.findings.set_rows([entry.cells for entry in self._entries])
+        self.findings.set_rows([entry.cells for entry in self.entries])
         self._fit_height()
-        self._chosen = min(self._chosen, max(len(self._entries) - 1, 0))
-        self.split.setVisible(bool(self._entries))
-        self._show_chosen()
+        self._chosen = min(self._chosen, max(len(self.entries) - 1, 0))
+        self.split.setVisible(bool(self.entries))
+        self.show_chosen()
         self.findings.set_summary(self.summary(view))
 
-    def _show_chosen(self) -> None:
-        entry = self._entries[self._chosen] if self._entries else None
+    def show_chosen(self) -> None:
+        """Show the finding that is chosen in sentences, with its evidence."""
+        entry = self.entries[self._chosen] if self.entries else None
         self.findings.select_row(self._chosen if entry is not None else None)
         text = "" if entry is None else entry.text
         if text != self.text.toPlainText():
@@ -119,7 +120,7 @@ class DiagnosisPanel(Panel):
     @Slot()
     def _fit_columns(self) -> None:
         """As many columns as have room, none that is empty: nothing is scrolled sideways."""
-        rows = [entry.cells for entry in self._entries]
+        rows = [entry.cells for entry in self.entries]
         listed = [n for n in NEEDED if any(row[n] not in (None, "") for row in rows)]
         for table, columns in ((self.findings, listed), (self.evidence, self._filled)):
             bar = table.verticalScrollBar().sizeHint().width()
@@ -155,15 +156,15 @@ class DiagnosisPanel(Panel):
 
     @Slot(int)
     def _on_finding(self, place: int) -> None:
-        if 0 <= place < len(self._entries):
+        if 0 <= place < len(self.entries):
             self._chosen = place
-            self._show_chosen()
+            self.show_chosen()
 
     @Slot(int)
     @Slot(int, str)
     def _on_place(self, place: int, key: str = "") -> None:
         """Show the step of a piece of evidence, and mark its completion and token."""
-        run, entry = self.workspace.view.run, self._entries[self._chosen]
+        run, entry = self.workspace.view.run, self.entries[self._chosen]
         if not isinstance(run, RecordedRun) or not 0 <= place < len(entry.evidence):
             return
         one = entry.evidence[place]

@@ -128,7 +128,7 @@ class EvolutionPanel(Panel):
         known = None if run is None else (run.first_answers, run.update_time)
         if known != self._known:
             self._known, self._drawn = known, None
-        evolution = self._of_run() if self.seen else None
+        evolution = self.of_run() if self.seen else None
         if evolution is not None and not evolution.complete:
             evolution.take(self.workspace.view.step.step)
             self._drawn = None
@@ -136,7 +136,7 @@ class EvolutionPanel(Panel):
                 self.workspace.request_frame()
         super().on_frame()
 
-    def _of_run(self) -> Evolution | None:
+    def of_run(self) -> Evolution | None:
         """What has been read of the active run; what was read of runs that are closed is let go."""
         run = self.workspace.run
         if run is None or not run.origin.watched:
@@ -149,7 +149,7 @@ class EvolutionPanel(Panel):
         return known
 
     def draw(self, view: View) -> None:
-        evolution = self._of_run()
+        evolution = self.of_run()
         self._stack.setCurrentIndex(0 if evolution is not None else 1)
         if evolution is None:
             self.empty.setText(
@@ -238,7 +238,7 @@ class EvolutionPanel(Panel):
             self.answers.setCurrentRow(here)
 
     def summary(self, view: View) -> str:
-        evolution = self._of_run()
+        evolution = self.of_run()
         if evolution is None:
             return tr("No answers yet.")
         picture = self._picture(view, evolution)

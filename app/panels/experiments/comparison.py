@@ -124,6 +124,11 @@ class ComparisonPanel(Panel):
         self.controller.start(self.planned())
 
     @property
+    def settling(self) -> bool:
+        """Whether the settings were changed a moment ago, and the race is about to follow them."""
+        return self._settle.isActive()
+
+    @property
     def busy(self) -> bool:
         """Whether algorithms are still to come in."""
         return self.controller.busy
@@ -212,9 +217,7 @@ class ComparisonPanel(Panel):
         self.headline.setText(result)
         self.headline.setVisible(bool(result))
         self.says.setVisible(self._spacious or not result)
-        self.says.setText(
-            words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self._settle.isActive())
-        )
+        self.says.setText(words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self.settling))
         self.headline.setToolTip(
             plain_tip("\n".join((*words.of_differences(results), self.says.text()))) if result and results else ""
         )

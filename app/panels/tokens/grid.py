@@ -68,7 +68,7 @@ class TokenGrid(QAbstractScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
-        self._rows: TokenRows | None = None
+        self.rows: TokenRows | None = None
         self._cells: Cells | None = None
         self._selected: tuple[int, int] | None = None
         self._flows: list[Flow] = []
@@ -91,7 +91,7 @@ class TokenGrid(QAbstractScrollArea):
         if self._look != (theme, scale):
             self._look, self._cells = (theme, scale), Cells(theme, scale)
         moved = selected is not None and selected != self._selected
-        self._rows, self._selected = rows, selected
+        self.rows, self._selected = rows, selected
         self._lay_out()
         if moved and selected is not None:
             self._reveal(*selected)
@@ -107,10 +107,10 @@ class TokenGrid(QAbstractScrollArea):
 
     def _lay_out(self) -> None:
         """Where each token stands; laid out again only where the texts or the room have changed."""
-        if self._rows is None or self._cells is None:
+        if self.rows is None or self._cells is None:
             return
-        cells, texts, width = self._cells, self._rows.texts, self.viewport().width()
-        self._columns = cells.columns(self._rows.notes, width * 0.5)
+        cells, texts, width = self._cells, self.rows.texts, self.viewport().width()
+        self._columns = cells.columns(self.rows.notes, width * 0.5)
         notes = max(sum(self._columns) - BETWEEN, 0.0)  # nothing stands behind the last column
         room = max(width - cells.label - notes - 1.5 * cells.glyph, 6 * cells.glyph)
         if self._laid == (cells, room, width, texts):
@@ -134,11 +134,11 @@ class TokenGrid(QAbstractScrollArea):
 
     def explained_box(self) -> QRect:
         """Where the selected token stands in the widget."""
-        if self._rows is None or self._selected is None:
+        if self.rows is None or self._selected is None:
             return self.rect()
         row, token = self._selected
-        n = next((n for n, drawn in enumerate(self._rows.index) if drawn == row), None)
-        if n is None or token >= len(self._rows.texts[n]):
+        n = next((n for n, drawn in enumerate(self.rows.index) if drawn == row), None)
+        if n is None or token >= len(self.rows.texts[n]):
             return self.rect()
         return self.box(n, token).translated(0, -self.verticalScrollBar().value()).toAlignedRect()
 
@@ -159,7 +159,7 @@ class TokenGrid(QAbstractScrollArea):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._rows is None or self._cells is None:
+        if self.rows is None or self._cells is None:
             return
         painter = QPainter(self.viewport())
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
@@ -172,8 +172,8 @@ class TokenGrid(QAbstractScrollArea):
 
     def _paint_row(self, painter: QPainter, n: int, shift: float, bottom: float) -> None:
         """The lines of a row that are in sight; its number and its notes stay in sight with them."""
-        assert self._rows is not None and self._cells is not None
-        rows, cells, places, row = self._rows, self._cells, self._flows[n], int(self._rows.index[n])
+        assert self.rows is not None and self._cells is not None
+        rows, cells, places, row = self.rows, self._cells, self._flows[n], int(self.rows.index[n])
         top, end = self._tops[n], self._tops[n + 1]
         selected = self._selected[1] if self._selected and self._selected[0] == row else None
         if selected is not None:
@@ -207,8 +207,8 @@ class TokenGrid(QAbstractScrollArea):
 
     def _paint_notes(self, painter: QPainter, n: int, y: float) -> None:
         """What stands beside a completion, as far as it is revealed; under its advantage a bar while that grows."""
-        assert self._rows is not None and self._cells is not None
-        rows, cells, film = self._rows, self._cells, self._moment
+        assert self.rows is not None and self._cells is not None
+        rows, cells, film = self.rows, self._cells, self._moment
         notes = rows.notes[n]
         place = QRectF(self._beside, y, 0, cells.height)
         if film is None:
@@ -226,28 +226,28 @@ class TokenGrid(QAbstractScrollArea):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def viewportEvent(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip and self._rows is not None:
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip and self.rows is not None:
             hit = self._at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), plain_tip(self._rows.tip(*hit) if hit else ""), self.viewport())
+            QToolTip.showText(event.globalPos(), plain_tip(self.rows.tip(*hit) if hit else ""), self.viewport())
             return True
         return super().viewportEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         hit = self._at(event.position())
-        if hit and self._rows is not None:
-            self.chosen.emit(int(self._rows.index[hit[0]]), hit[1] or 0)
+        if hit and self.rows is not None:
+            self.chosen.emit(int(self.rows.index[hit[0]]), hit[1] or 0)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         hit = self._at(event.position())
-        if hit and self._rows is not None:
-            self.activated.emit(int(self._rows.index[hit[0]]), hit[1] or 0)
+        if hit and self.rows is not None:
+            self.activated.emit(int(self.rows.index[hit[0]]), hit[1] or 0)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self._rows is None or not len(self._rows.index):
+        if self.rows is None or not len(self.rows.index):
             super().keyPressEvent(event)
             return
-        row, token = self._selected or (int(self._rows.index[0]), 0)
-        n = next((n for n, drawn in enumerate(self._rows.index) if drawn == row), 0)
+        row, token = self._selected or (int(self.rows.index[0]), 0)
+        n = next((n for n, drawn in enumerate(self.rows.index) if drawn == row), 0)
         match event.key():
             case Qt.Key.Key_Left:
                 self._choose(n, token - 1)
@@ -267,28 +267,28 @@ class TokenGrid(QAbstractScrollArea):
                 super().keyPressEvent(event)
 
     def _choose(self, n: int, token: int) -> None:
-        assert self._rows is not None
-        n = min(max(n, 0), len(self._rows.index) - 1)
-        self.chosen.emit(int(self._rows.index[n]), min(max(token, 0), max(len(self._rows.texts[n]) - 1, 0)))
+        assert self.rows is not None
+        n = min(max(n, 0), len(self.rows.index) - 1)
+        self.chosen.emit(int(self.rows.index[n]), min(max(token, 0), max(len(self.rows.texts[n]) - 1, 0)))
 
     def explain_current(self) -> None:
         """Explain the selected token."""
-        if self._rows is not None and len(self._rows.index):
-            self.activated.emit(*(self._selected or (int(self._rows.index[0]), 0)))
+        if self.rows is not None and len(self.rows.index):
+            self.activated.emit(*(self._selected or (int(self.rows.index[0]), 0)))
 
     def _reveal(self, row: int, token: int) -> None:
         """Scroll no further than the token's line needs."""
-        assert self._rows is not None and self._cells is not None
-        for n, drawn in enumerate(self._rows.index):
-            if drawn == row and token < len(self._rows.texts[n]):
+        assert self.rows is not None and self._cells is not None
+        for n, drawn in enumerate(self.rows.index):
+            if drawn == row and token < len(self.rows.texts[n]):
                 bar, box = self.verticalScrollBar(), self.box(n, token)
                 lowest = round(box.bottom() + TOP - self.viewport().height())
                 bar.setValue(min(max(bar.value(), lowest), round(box.top() - TOP)))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if self._selected is None and self._rows is not None and len(self._rows.index):
-            self.chosen.emit(int(self._rows.index[0]), 0)
+        if self._selected is None and self.rows is not None and len(self.rows.index):
+            self.chosen.emit(int(self.rows.index[0]), 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

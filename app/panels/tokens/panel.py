@@ -128,14 +128,14 @@ class TokenInspectorPanel(Panel):
         still = view.stamp(planned=False)
         if still != self._still or self._drawn_anew:
             self._still, self._drawn_anew = still, False
-            self._draw_still(view, step)
+            self.draw_still(view, step)
         self.grid.show_moment(moment(step, self.group, view.cursor))
 
     def redraw(self) -> None:
         self._drawn_anew = True
         super().redraw()
 
-    def _draw_still(self, view: View, step: Step) -> None:
+    def draw_still(self, view: View, step: Step) -> None:
         """Draw what stays throughout the film of a stage."""
         groups = np.unique(step.group)
         row, token = place_shown(view) or (0, 0)

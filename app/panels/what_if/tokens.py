@@ -27,18 +27,18 @@ class PairGrid(TokenGrid):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = {Qt.Key.Key_Up: -2, Qt.Key.Key_Down: 2}.get(Qt.Key(event.key()))
-        if step is None or self._rows is None or not len(self._rows.index):
+        if step is None or self.rows is None or not len(self.rows.index):
             super().keyPressEvent(event)
             return
-        row, token = self._selected or (int(self._rows.index[0]), 0)
-        self._choose(int(np.flatnonzero(self._rows.index == row)[:1].sum()) + step, token)
+        row, token = self._selected or (int(self.rows.index[0]), 0)
+        self._choose(int(np.flatnonzero(self.rows.index == row)[:1].sum()) + step, token)
 
     def _reveal(self, row: int, token: int) -> None:
         """Both rows of the completion; where there is room for one only, the upper."""
         super()._reveal(row, token)
-        assert self._rows is not None
-        upper = int(np.flatnonzero(self._rows.index == row)[:1].sum())
-        if token < len(self._rows.texts[upper]):
+        assert self.rows is not None
+        upper = int(np.flatnonzero(self.rows.index == row)[:1].sum())
+        if token < len(self.rows.texts[upper]):
             bar = self.verticalScrollBar()
             bar.setValue(min(bar.value(), round(self.box(upper, token).top() - TOP)))
 

@@ -86,6 +86,7 @@ class Recorder:
         written: steps on disk.
         dropped: steps that were lost because the disk was slower than training.
         failure: what switched the recorder off; empty while it works.
+        queue, thread: the steps that wait to be written, and what writes them.
     """
 
     def __init__(self, trainer: Any, folder: Path, *, text: bool) -> None:
@@ -109,8 +110,8 @@ class Recorder:
         self._rewards: Any = None
         self._capture: dict[str, Any] | None = None
         self._closed = False
-        self._queue: queue.Queue[dict[str, Any] | None] = queue.Queue(QUEUE)
-        self._thread = threading.Thread(target=self._write_all, name="grpo-lab recorder", daemon=True)
+        self.queue: queue.Queue[dict[str, Any] | None] = queue.Queue(QUEUE)
+        self.thread = threading.Thread(target=self._write_all, name="grpo-lab recorder", daemon=True)
 
     def attach(self) -> None:
         """Wrap the trainer's methods and start the thread that writes."""
@@ -123,7 +124,7 @@ class Recorder:
             self._wrap("_compute_loss", before=self._before_loss, after=self._after_loss)
         self._wrap("log", after=self._after_log)
         self.trainer.add_callback(step_callback(self))
-        self._thread.start()
+        self.thread.start()
         atexit.register(self.close)
         if self.reason:
             warnings.warn(f"GRPO Lab records texts and rewards only: {self.reason}", stacklevel=3)
@@ -135,11 +136,11 @@ class Recorder:
         self._closed = True
         self._guarded(self._finish_step)
         try:
-            self._queue.put(None, timeout=CLOSING_SECONDS)
-            self._thread.join(CLOSING_SECONDS)
+            self.queue.put(None, timeout=CLOSING_SECONDS)
+            self.thread.join(CLOSING_SECONDS)
         except queue.Full:
             pass
-        if self._thread.is_alive():
+        if self.thread.is_alive():
             warnings.warn("GRPO Lab did not finish writing: the disk does not answer.", stacklevel=2)
         if self.dropped:
             warnings.warn(f"GRPO Lab lost {self.dropped} steps: the disk was slower than training.", stacklevel=2)
@@ -277,23 +278,24 @@ class Recorder:
             "global_step": int(state.global_step), "epoch": state.epoch, "time": time.time(),
         }  # fmt: skip
         try:
-            self._queue.put_nowait(step)
+            self.queue.put_nowait(step)
         except queue.Full:
             self.dropped += 1
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
     def _write_all(self) -> None:
-        while (step := self._queue.get()) is not None:
+        while (step := self.queue.get()) is not None:
             if self.failure:
                 continue
             try:
-                self._write(step)
+                self.write(step)
                 self.written += 1
             except Exception as error:
                 self._fail(error)
 
-    def _write(self, step: dict[str, Any]) -> None:
+    def write(self, step: dict[str, Any]) -> None:
+        """Write one step to disk, in the thread."""
         import pyarrow
         import pyarrow.parquet
 

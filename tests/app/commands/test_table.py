@@ -43,6 +43,7 @@ def test_the_keys_are_those_that_were_promised(actions: Actions) -> None:
         assert actions[id].command.shortcuts[: len(keys)] == keys
 
 
+@pytest.mark.usefixtures("without_torch")
 @pytest.mark.own_window
 def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     for ask in ("getOpenFileName", "getSaveFileName"):

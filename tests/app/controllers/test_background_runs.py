@@ -87,7 +87,7 @@ def test_it_is_paused_killed_cancelled_and_gone_on_with(
     assert time.monotonic() - began < 30, "an update is given up, not waited for"
     assert background.pid is None and not child.is_running()
     shown = background.statuses[0].done
-    qtbot.waitUntil(lambda: not background._reader.busy)
+    qtbot.waitUntil(lambda: not background.reading)
     assert background.statuses[0].done == shown == runs.run_status(tmp_path / "queue", LONG.runs[0]).done > 2
     assert background.left_of(0) is None
 
@@ -98,7 +98,7 @@ def test_it_is_paused_killed_cancelled_and_gone_on_with(
     os.kill(background.pid, signal.SIGKILL)
     until(qtbot, background, QueueState.PAUSED)
     assert len(failures) == 1 and "ended unexpectedly" in failures[0] and "press Resume" in failures[0]
-    qtbot.waitUntil(lambda: not background._reader.busy)
+    qtbot.waitUntil(lambda: not background.reading)
     assert background.statuses[0].done >= shown
 
     background.resume()
@@ -183,7 +183,7 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
     line = message(second, "Runs in the background are not finished: “2026 beta”.")
     background = second.program.background_runs.background
     button(line, "Show").click()
-    qtbot.waitUntil(lambda: not background._reader.busy)
+    qtbot.waitUntil(lambda: not background.reading)
     second.settle()
     shown: Any = panel(second, "queue")
     assert background.state is QueueState.PAUSED and shown.status.text().startswith("Paused at ")

@@ -47,6 +47,7 @@ def out_of_sight(driver: Driver) -> None:
     driver.settle()
 
 
+@pytest.mark.quick_cases("reward_constant")
 @pytest.mark.parametrize("name", ["kl_explodes", "reward_constant"])
 def test_the_findings_of_a_run_stand_beside_it_when_it_is_opened(driver: Driver, name: str) -> None:
     examined(driver, DISEASED / name)
@@ -54,7 +55,7 @@ def test_the_findings_of_a_run_stand_beside_it_when_it_is_opened(driver: Driver,
     dock, panel = driver.program.window.docks[DIAGNOSIS.id], driver.program.window.panels.of(DIAGNOSIS)
     assert in_window(dock) and message(driver) is None
     assert dock.windowTitle() == f"Diagnosis ({len(titles)})"
-    assert [entry.cells[2] for entry in panel._entries][: len(titles)] == titles
+    assert [entry.cells[2] for entry in panel.entries][: len(titles)] == titles
 
 
 def test_where_the_diagnosis_is_out_of_sight_a_message_names_the_findings(driver: Driver) -> None:
@@ -102,13 +103,13 @@ def test_a_token_that_is_evidence_is_shown_among_its_tokens(driver: Driver) -> N
     examined(driver, DISEASED / "kl_explodes")
     panel, window = driver.program.window.panels.of(DIAGNOSIS), driver.program.window
     driver.settle()
-    place = next(n for n, entry in enumerate(panel._entries) if entry.evidence and entry.evidence[0].token)
+    place = next(n for n, entry in enumerate(panel.entries) if entry.evidence and entry.evidence[0].token)
     panel.findings.selected.emit(place)
     assert not in_window(window.docks[TOKEN_INSPECTOR.id])
     panel.evidence.activated_cell.emit(0, "token")
     driver.settle()
     assert in_window(window.docks[TOKEN_INSPECTOR.id])
-    evidence = panel._entries[place].evidence[0]
+    evidence = panel.entries[place].evidence[0]
     assert evidence.token is not None
     assert driver.program.workspace.selection.token == evidence.token - 1
 

@@ -120,6 +120,7 @@ def test_a_panel_as_it_is_shown_is_what_the_screen_shows(driver: Driver, tmp_pat
     assert sum(gap > 60 for gap in gaps) < 0.03 * len(gaps)
 
 
+@pytest.mark.quick_cases("training_history", "step_detail", "policy_bars", "explain")
 @pytest.mark.parametrize(
     "name",
     ["training_history", "step_detail", "comparison", "kl_over_beta", "policy_bars", "token_inspector", "explain"],
@@ -279,6 +280,7 @@ def test_a_sequence_and_the_run_are_written_beside_the_window(
     assert unused_path(folder) == folder.with_name(f"{folder.name} 2")
 
 
+@pytest.mark.long
 @pytest.mark.own_window
 def test_a_film_of_the_update_shown_is_written_beside_the_window(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -317,6 +319,7 @@ def test_a_picture_of_the_policy_asks_nobody_to_drag(driver: Driver, tmp_path: P
     assert "drag" not in texts(tmp_path / "a.svg")
 
 
+@pytest.mark.long
 @pytest.mark.own_window
 def test_while_a_lesson_is_open_it_is_what_a_film_shows(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

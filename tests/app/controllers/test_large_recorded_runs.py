@@ -99,7 +99,7 @@ def test_a_long_run_is_computed_from_both_ends_and_says_how_far_it_is(
 ) -> None:
     for name, value in (("FIRST", 1), ("LAST", 1), ("IN_THREAD", 0), ("WORTH_SAYING", 1)):
         monkeypatch.setattr(recorded_follower, name, value)
-    assert recorded_follower._stretches(0, 4) == [(0, 1), (3, 4), (1, 3)]
+    assert recorded_follower.stretches(0, 4) == [(0, 1), (3, 4), (1, 3)]
     run = opened(driver, DATA / "entbonus")
     driver.qtbot.waitUntil(lambda: not driver.program.recorded_runs.busy)
     assert run.computed == 4
@@ -133,7 +133,7 @@ def test_a_last_step_that_was_half_written_is_read_again(driver: Driver, tmp_pat
     assert table.rowCount() == 1
     with path.open("a", encoding="utf-8") as file:
         file.write(episode(2) + episode(2))
-    driver.program.recorded_runs._followers[run.id].look()
+    driver.program.recorded_runs.followers[run.id].look()
     driver.qtbot.waitUntil(lambda: table.rowCount() == 3)
     driver.qtbot.waitUntil(lambda: run.computed == run.head == 2)
     assert workspace.cursor.step == 2

@@ -21,7 +21,7 @@ def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
 ) -> None:
     from tests.core.hf.tiny import saved
 
-    files = model_folders._looked_at(saved(tmp_path / "tiny", "llama"), TaskPoll())
+    files = model_folders.looked_at(saved(tmp_path / "tiny", "llama"), TaskPoll())
 
     def read(path: Path) -> None:
         raise AssertionError("the files are read again")

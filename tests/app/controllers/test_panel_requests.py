@@ -42,6 +42,7 @@ def test_the_queue_opens_the_file_of_a_run(driver: Driver, tmp_path: Path) -> No
     assert "There is no run file at" in driver.messages[-1]
 
 
+@pytest.mark.usefixtures("without_torch")
 def test_evolution_begins_a_run_of_the_language_model(driver: Driver) -> None:
     driver.program.window.panels.of(registry.EVOLUTION).language_wanted.emit()
     driver.rest()

@@ -44,6 +44,7 @@ def shown(workspace: Workspace) -> object:
     return workspace.run
 
 
+@pytest.mark.quick_cases("grpo")
 @pytest.mark.parametrize(
     "name",
     [
@@ -124,13 +125,15 @@ def test_the_history_counts_as_the_trainer_does_and_again_as_we_do_for_a_run_of_
     run = opened(driver, DATA / "grpo")
     chart = driver.program.window.panels.of(TRAINING_HISTORY).charts[0]
     driver.qtbot.waitUntil(lambda: chart.x_scale.label == "trainer's step")  # once it has the room for it
-    assert chart._axes["bottom"].tickStrings([1.0, 2.0, 3.0], 1.0, 1.0) == ["2", "4", ""], "there is no third update"
+    assert chart.axis_items["bottom"].tickStrings([1.0, 2.0, 3.0], 1.0, 1.0) == ["2", "4", ""], (
+        "there is no third update"
+    )
     assert chart.read_at(2.0)[0][0] == "trainer's step 4"
     assert [row[0] for row in chart.table()[1][:]] == list(run.source.labels)
     driver.program.runs.new_run()
     driver.run(2)
     assert chart.read_at(2.0)[0][0] == "update 2"
-    assert chart._axes["bottom"].tickStrings([1.0, 2.0], 1.0, 1.0) == ["1", "2"]
+    assert chart.axis_items["bottom"].tickStrings([1.0, 2.0], 1.0, 1.0) == ["1", "2"]
 
 
 def test_the_toolbar_has_no_seed_speed_or_length_for_a_run_that_is_not_trained_here(driver: Driver) -> None:
@@ -144,10 +147,11 @@ def test_the_toolbar_has_no_seed_speed_or_length_for_a_run_that_is_not_trained_h
     assert all(field.isVisible() for field in fields)
 
 
+@pytest.mark.quick_cases("run", "branch", "export_run")
 @pytest.mark.parametrize("id", ["run", "run_n", "branch", "save_as", "export_run", "new_seed"])
 def test_what_would_continue_or_copy_it_says_why_not(driver: Driver, id: str) -> None:
     opened(driver, DATA / "grpo")
-    command = next(command for command in all_commands(driver.program._targets) if command.id == id)
+    command = next(command for command in all_commands(driver.program.targets) if command.id == id)
     assert "another program" in command.blocked().lower()
 
 
@@ -169,7 +173,7 @@ def test_what_was_computed_of_a_run_is_there_when_it_is_opened_again(
     again = opened(driver, DATA / "grpo")
     assert again is not run and np.array_equal(again.series["loss"].values, before)
     fresh = RecordedRun(open_source(DATA / "grpo"))
-    fresh.add_numbers(driver.program.recorded_runs._cache.rows(fresh.source))
+    fresh.add_numbers(driver.program.recorded_runs.cache.rows(fresh.source))
     assert fresh.computed == fresh.head == 2
 
 
@@ -189,7 +193,7 @@ def test_a_step_that_is_written_meanwhile_appears(driver: Driver, tmp_path: Path
     run = opened(driver, folder)
     assert run.head == 2
     index.write_text(whole)
-    follower = driver.program.recorded_runs._followers[run.id]
+    follower = driver.program.recorded_runs.followers[run.id]
     follower.look()
     driver.qtbot.waitUntil(lambda: run.computed == 4)
     assert driver.program.workspace.cursor.step == 4  # it was followed
@@ -203,7 +207,7 @@ def test_a_run_that_was_started_again_from_an_earlier_step_begins_anew(driver: D
     shutil.copytree(home / "attempt0", home / "attempt1")
     index = home / "attempt1/index.jsonl"
     index.write_text("".join(index.read_text().splitlines(keepends=True)[:3]))
-    driver.program.recorded_runs._followers[run.id].look()
+    driver.program.recorded_runs.followers[run.id].look()
     driver.qtbot.waitUntil(lambda: shown(driver.program.workspace) is not run)
     fresh = shown(driver.program.workspace)
     assert isinstance(fresh, RecordedRun) and fresh.head == 3 and run not in driver.program.workspace.runs
@@ -220,8 +224,8 @@ def test_closing_waits_for_no_disk_that_does_not_answer(
         answers.wait(60)
 
     run = opened(driver, DATA / "grpo")
-    follower = driver.program.recorded_runs._followers[run.id]
-    monkeypatch.setattr(recorded_follower, "_refreshed", silent)
+    follower = driver.program.recorded_runs.followers[run.id]
+    monkeypatch.setattr(recorded_follower, "refreshed", silent)
     waits = list[object]()
     monkeypatch.setattr(FileTask, "wait", lambda *_: waits.append("for the folder"))
     monkeypatch.setattr(Runner, "close", lambda *_: waits.append("for the series"))

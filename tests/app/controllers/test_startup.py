@@ -43,6 +43,7 @@ def test_a_search_that_is_going_on_when_the_window_closes_is_given_up(driver: Dr
     driver.qtbot.waitUntil(lambda: driver.program.window.may_close)
 
 
+@pytest.mark.quick_cases("Recorded run")
 @pytest.mark.parametrize("layout", ["Language model", "Recorded run"])
 def test_a_start_with_a_new_run_after_another_kind_of_run_shows_it_in_its_own_layout(
     qtbot: QtBot, tmp_path: Path, layout: str

@@ -190,6 +190,7 @@ def test_own_prompts_are_chosen_with_their_file(
     assert not row_of(driver, "task.file").isHidden() and not row_of(driver, "task.checker").isHidden()
 
 
+@pytest.mark.long
 def test_a_seed_typed_before_the_first_update_leaves_one_run(driver: Driver) -> None:
     transport, workspace = driver.program.transport, driver.program.workspace
     for seed in ("41", "42"):

@@ -85,9 +85,9 @@ def test_presenting_and_lessons_leave_docks_that_were_moved_where_they_are(drive
     window.docks["training_history"].hide()
     window.resize(1000, 600)  # less room, and the same type
     presenter.start()
-    driver.qtbot.waitUntil(lambda: not presenter._later.isActive())
+    driver.qtbot.waitUntil(lambda: not presenter.settling)
     presenter.stop()
-    driver.qtbot.waitUntil(lambda: not presenter._later.isActive())
+    driver.qtbot.waitUntil(lambda: not presenter.settling)
     driver.program.lessons.player.open(lesson_of("one_update"))
     driver.qtbot.waitUntil(lambda: not driver.program.lessons.player.busy)
     driver.program.lessons.player.leave()

@@ -33,9 +33,9 @@ def children() -> list[psutil.Process]:
     return [child for child in own if "grpo_core.child" in " ".join(child.cmdline())]
 
 
-def kept(jobs: Jobs) -> list[int]:
-    """The processes that wait for another job."""
-    return [process._process.pid or 0 for process in jobs._idle]
+def kept() -> list[int]:
+    """The processes that wait for another job: all there are, while none is at work."""
+    return [child.pid for child in children()]
 
 
 def test_a_process_computes_what_a_thread_computes(jobs: Jobs) -> None:
@@ -57,9 +57,9 @@ def test_as_many_passes_are_counted_as_are_made(jobs: Jobs) -> None:
 
 def test_the_next_job_gets_the_process_of_the_last(jobs: Jobs) -> None:
     list(jobs.results("ensembles", *SHORT, poll=never))
-    first = kept(jobs)
+    first = kept()
     list(jobs.results("lengths", SMALL.replace({"task.landscape": "length"}), poll=never))
-    assert len(first) == 1 and kept(jobs) == first
+    assert len(first) == 1 and kept() == first
 
 
 def test_a_job_that_is_given_up_leaves_a_process_for_the_next(jobs: Jobs) -> None:
@@ -68,16 +68,16 @@ def test_a_job_that_is_given_up_leaves_a_process_for_the_next(jobs: Jobs) -> Non
 
     with pytest.raises(Cancelled, match="enough"):
         list(jobs.results("ensembles", *ENDLESS, poll=refuse))
-    first = kept(jobs)
+    first = kept()
     assert len(first) == 1
     assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
-    assert kept(jobs) == first
+    assert kept() == first
 
 
 def test_an_error_there_is_an_error_here_and_the_process_goes_on(jobs: Jobs) -> None:
     with pytest.raises(SettingsError, match="no such preset"):
         list(jobs.results("race", SMALL, ("nobody",), 2, 2, "updates", poll=never))
-    assert len(kept(jobs)) == 1
+    assert len(kept()) == 1
 
 
 def test_a_killed_process_is_said_and_another_takes_its_place(jobs: Jobs) -> None:
@@ -91,7 +91,7 @@ def test_a_killed_process_is_said_and_another_takes_its_place(jobs: Jobs) -> Non
 
     with pytest.raises(GrpoError, match="ended unexpectedly"):
         list(jobs.results("ensembles", *ENDLESS, poll=kill))
-    assert killed and not kept(jobs)
+    assert killed and not kept()
     assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
 
 
@@ -101,7 +101,7 @@ def test_a_process_that_was_killed_while_it_was_idle_is_not_asked(jobs: Jobs) ->
     idle.kill()
     psutil.wait_procs([idle])
     assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
-    assert len(kept(jobs)) == 1 and kept(jobs) != [idle.pid]
+    assert len(kept()) == 1 and kept() != [idle.pid]
 
 
 def test_two_experiments_at_a_time_have_a_process_each_and_as_many_are_kept_as_sweeps_use(jobs: Jobs) -> None:
@@ -120,10 +120,10 @@ def test_two_experiments_at_a_time_have_a_process_each_and_as_many_are_kept_as_s
     thread.start()
     assert begun.wait(60)
     assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
-    assert len(jobs._all) == 2
+    assert len(children()) == 2
     go_on.set()
     thread.join()
-    assert len(jobs._all) == len(kept(jobs)) == IDLE
+    assert len(kept()) == IDLE
 
 
 def test_closing_leaves_no_process_and_later_jobs_to_the_thread_that_asks(jobs: Jobs) -> None:
@@ -140,4 +140,4 @@ def test_where_no_process_can_be_had_the_thread_that_asks_computes(jobs: Jobs, m
 
     monkeypatch.setattr(job_process, "JobProcess", none)
     assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
-    assert not kept(jobs)
+    assert not kept()

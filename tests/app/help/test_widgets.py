@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QToolTip, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.help.glossary import glossary, lookup
@@ -127,7 +127,7 @@ def test_related_terms_can_be_followed(panel: GlossaryPanel) -> None:
     for entry in glossary():
         assert panel.show_term(entry.id)
         for other in entry.see:
-            panel._page.see.linkActivated.emit(f"term:{other}")
+            panel.page.see.linkActivated.emit(f"term:{other}")
             assert panel.term == other
             panel.show_term(entry.id)
 
@@ -142,10 +142,10 @@ def test_sentences_are_shown_as_they_are_written(panel: GlossaryPanel) -> None:
 def test_the_formula_follows_the_look_and_hides_where_there_is_none(panel: GlossaryPanel) -> None:
     panel.show_term("k3")
     panel.set_look(LIGHT, 1.5)
-    assert panel._page.formula.isVisible()
-    assert panel._page.formula.factor == 1.5
+    assert panel.page.formula.isVisible()
+    assert panel.page.formula.factor == 1.5
     panel.show_term("prompt")
-    assert panel._page.formula.isHidden()
+    assert panel.page.formula.isHidden()
 
 
 class Browser(QObject):
@@ -194,7 +194,9 @@ def test_a_definition_has_room_in_a_narrow_panel_too(qtbot: QtBot, width: int, b
     panel.resize(width, 330)
     panel.show()
     panel.show_term("clip range")
-    first, second = (panel._split.widget(n) for n in (0, 1))
+    split = panel.findChild(QSplitter)
+    assert split is not None
+    first, second = (split.widget(n) for n in (0, 1))
     assert first is not None
     assert second is not None
     upper, lower = first.geometry(), second.geometry()

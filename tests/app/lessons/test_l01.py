@@ -33,6 +33,7 @@ def trained(settings: Settings, first: int, *until: int) -> list[np.ndarray]:
     raise AssertionError
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     known(pupil, "why_rl", {2: 0.94, 3: SAME, 4: 0.02, 5: UP, 6: 1, 7: 2, 8: 2})
 
@@ -94,6 +95,7 @@ def test_the_best_of_what_is_done_wins_over_what_would_pay_more(first: int) -> N
     assert np.median(tried[:, RIGHT]) > 0.9, "where it is tried, it is what wins"
 
 
+@pytest.mark.long
 def test_a_language_model_learns_nothing_from_what_it_never_solves() -> None:
     never, mixed = (language_settings().replace({"task.difficulty": name}) for name in ("hopeless", "mixed"))
     for step in islice(learner(never), 6):

@@ -149,6 +149,7 @@ def test_the_ledger_of_the_real_model_is_five_copies_and_all_that_its_process_ho
     assert "1.61 MiB" in bill.total.text()
 
 
+@pytest.mark.long
 def test_without_torch_the_real_ledger_counts_the_arrays_of_numpy(without_torch: Path, pupil: Pupil) -> None:
     pupil.open("memory_bill")
     pupil.walk_to(len(lesson_of("memory_bill").steps))

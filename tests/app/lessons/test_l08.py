@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -154,9 +155,8 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     pupil.driver.settle()
     assert not picture.sampled.busy
     assert pupil.lesson_player.lesson is None
-    thread = picture.sampled._runner._thread
-    assert thread is not None
-    pupil.driver.qtbot.waitUntil(lambda: not thread.is_alive())
+    threads = [thread for thread in threading.enumerate() if thread.name == "experiment"]
+    pupil.driver.qtbot.waitUntil(lambda: not any(thread.is_alive() for thread in threads))
 
 
 @pytest.mark.long

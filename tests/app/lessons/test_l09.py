@@ -84,7 +84,7 @@ def test_bars_are_opened_by_keyboard_and_list_their_groups(pupil: Pupil) -> None
     pupil.press(Key.Key_Up)
     bar = picture.histogram.chosen
     assert bar == np.flatnonzero(found.counts)[1]
-    rows = picture._rows(found)
+    rows = picture.rows(found)
     assert len(rows) == found.counts[bar]
     for row in rows:
         actions = [int(a) for a in str(row[3]).split(", ")]

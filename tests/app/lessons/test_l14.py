@@ -33,6 +33,7 @@ def tilted(settings: Settings, beta: float) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     known(pupil, "reward_hacking", {2: UP, 3: DOWN, 4: UP, 5: 1, 6: 0.66, 7: 1, 8: 0})
 

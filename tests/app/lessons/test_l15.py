@@ -40,6 +40,7 @@ def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     assert pupil.driver.program.workspace.view.step.settings.is_language
 
 
+@pytest.mark.long
 @pytest.mark.own_window
 def test_without_torch_its_last_half_is_live_too(without_torch: Path, pupil: Pupil) -> None:
     pupil.open("credit")

@@ -50,6 +50,7 @@ def test_shift_and_an_arrow_choose_a_token_while_the_arrow_alone_walks(pupil: Pu
     assert pupil.lesson_player.place == 1
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     known(pupil, "process_reward", {2: 0, 4: 24, 5: 1, 6: 2, 7: UP, 8: 2})
 
@@ -142,6 +143,7 @@ def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) ->
     assert not picture.trained.busy
 
 
+@pytest.mark.long
 def test_a_longer_chain_is_turned_and_a_decision_is_explained(pupil: Pupil) -> None:
     pupil.open("process_reward")
     pupil.walk_to(2)

@@ -140,6 +140,7 @@ def test_the_audit_is_that_of_the_run_itself() -> None:
     )
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_nothing_on_the_screen_gives_a_patient_away(pupil: Pupil) -> None:
     """Neither controls nor remedies are seen before a diagnosis is placed; then the cause is a knob."""
     guesses = {"beta": 5, "rate": 0, "dead": 2, "cold": 1, "collapse": 3, "hack": 4}

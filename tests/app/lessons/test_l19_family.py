@@ -105,6 +105,7 @@ def test_what_the_lesson_says_of_each_member_holds_on_other_seeds(first: int) ->
     assert np.allclose(once, gspo.own.measures[MEASURE][-1], atol=0.03), "three of the four passes are cut away"
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
     known(pupil, "family_tree", {2: UP, 3: 3, 4: 3, 5: DOWN, 6: 2, 7: DOWN})
 

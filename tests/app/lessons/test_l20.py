@@ -62,6 +62,7 @@ def test_what_the_lesson_says_is_in_the_file() -> None:
     assert np.diff(series["reward_mean"]).std() > 0.15, "the batch jumps about"
 
 
+@pytest.mark.long
 def test_it_is_walked_by_keyboard_and_nothing_is_computed(pupil: Pupil) -> None:
     known(pupil, "reported", {2: 6, 3: 21, 4: 0, 5: 1, 6: 2, 9: 0})
     assert pupil.driver.program.controller.state is State.IDLE
@@ -100,7 +101,7 @@ def test_the_first_pictures_show_the_answers_of_one_update_and_nothing_of_later_
     picture = pupil.picture
     assert isinstance(picture, Reported)
     assert not picture.evolution.isVisible()
-    assert [row[0] == GLYPHS[True] for row in picture._rows(pupil.driver.program.workspace.view)] == right(1)
+    assert [row[0] == GLYPHS[True] for row in picture.rows(pupil.driver.program.workspace.view)] == right(1)
     assert picture.answer("all_right_at") == next(n for n in range(1, 33) if all(right(n)))
 
 

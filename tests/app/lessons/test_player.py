@@ -38,6 +38,7 @@ def _each() -> list[ParameterSet]:
     return [pytest.param(lesson, id=lesson.id, marks=marks[lesson.id]) for lesson in SHIPPED]
 
 
+@pytest.mark.quick_cases("build_group")
 @pytest.mark.parametrize("lesson", _each())
 def test_a_lesson_is_walked_to_its_end_and_the_run_agrees_with_every_sentence(pupil: Pupil, lesson: Lesson) -> None:
     pupil.open(lesson.id)

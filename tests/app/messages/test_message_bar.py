@@ -138,8 +138,7 @@ def test_only_information_that_asks_for_nothing_leaves_by_itself(
     bar.move(300, 300)  # away from the pointer
     window.show()
     work.setFocus()
-    waits = bar.post(message)._patience
-    assert waits.isActive() == leaves
+    assert bar.post(message).waits == leaves
     if leaves:
         qtbot.waitUntil(lambda: bar.lines == ())
 
@@ -150,10 +149,12 @@ def test_a_message_under_the_pointer_or_with_the_focus_stays(qtbot: QtBot, bar: 
     bar.activateWindow()
     qtbot.waitUntil(bar.isActiveWindow)
     bar.focus_newest()
-    line._on_read()
-    assert texts(bar) == ["Saved."] and line._patience.isActive()
-    line._close.clearFocus()
-    line._on_read()
+    line.read()
+    assert texts(bar) == ["Saved."] and line.waits
+    close = QApplication.focusWidget()
+    assert isinstance(close, QToolButton) and close.parent() is line
+    close.clearFocus()
+    line.read()
     assert texts(bar) == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QBoxLayout
 
 from app.panels.completions.panel import CompletionsPanel
 from app.panels.completions.reading import CompletionText, readable
@@ -179,6 +179,7 @@ def test_the_filters_stand_on_one_line_as_soon_as_there_is_room(panel: Completio
     panel.show()
     for width, together in ((420, False), (1400, True), (420, False)):
         panel.resize(width, 400)
-        panel._top.activate()
+        for row in panel.findChildren(QBoxLayout):
+            row.activate()
         apart = abs(panel.search.geometry().center().y() - panel.keep.geometry().center().y())
         assert (apart < 4) is together, width

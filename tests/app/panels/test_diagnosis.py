@@ -94,11 +94,11 @@ def test_a_saturated_clip_is_shown_at_a_token_and_empty_columns_leave_their_room
     panel.show()
     found = rows(panel)[0]
     assert found.evidence and all(one.row and one.token and "ratio" in one.what for one in found.evidence)
-    panel._entries = [dataclasses.replace(found, evidence=(Evidence(step=4, what="of the whole update"),))]
-    panel._show_chosen()
+    panel.entries = [dataclasses.replace(found, evidence=(Evidence(step=4, what="of the whole update"),))]
+    panel.show_chosen()
     assert [panel.evidence.isColumnHidden(n) for n in range(len(EVIDENCE))] == [False, True, True, False, True]
-    panel._entries = [found]
-    panel._show_chosen()
+    panel.entries = [found]
+    panel.show_chosen()
     assert not any(panel.evidence.isColumnHidden(n) for n in range(len(EVIDENCE)))
     panel.resize(640, 300)
     assert not panel.evidence.isColumnHidden(3) and panel.evidence.isColumnHidden(4)
@@ -163,5 +163,5 @@ def test_below_a_short_table_the_finding_has_the_room(qtbot: QtBot, panel: Diagn
     examined(qtbot, panel, DISEASED / "kl_explodes")
     panel.resize(370, 420)
     panel.show()
-    last = panel.findings.rowViewportPosition(len(panel._entries) - 1) + panel.findings.rowHeight(0)
+    last = panel.findings.rowViewportPosition(len(panel.entries) - 1) + panel.findings.rowHeight(0)
     qtbot.waitUntil(lambda: last <= panel.findings.viewport().height() <= last + 4)

@@ -191,12 +191,12 @@ def test_a_click_on_a_strip_goes_to_that_update_and_chooses_the_prompt(language:
 def test_going_back_to_a_run_does_not_read_it_again(language: Driver, panel: EvolutionPanel) -> None:
     session, run = language.program.run_manager, language.program.workspace.run
     assert run is not None
-    before = panel._of_run()
+    before = panel.of_run()
     session.show(next(other for other in language.program.workspace.runs if other is not run))
     language.settle()
     session.show(run)
     language.settle()
-    assert panel._of_run() is before
+    assert panel.of_run() is before
 
 
 def test_the_strips_grow_on_an_axis_that_does_not_move_with_every_update(
@@ -259,7 +259,7 @@ def test_the_head_tells_what_to_watch_and_how_the_chosen_answer_turned(language:
 def test_before_the_first_update_recorded_answers_stand_there_and_are_called_so(
     driver: Driver, front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
+    monkeypatch.setattr(driver.program.run_manager, "load_model", lambda run: None)
     driver.program.runs.new_run_of(language_settings())
     shown = front(EVOLUTION)
     assert "5+9*5= 14*5=70 went left to right" in shown.rows.accessibleDescription()
@@ -274,7 +274,7 @@ def test_before_the_first_update_recorded_answers_stand_there_and_are_called_so(
 def test_answers_are_called_recorded_only_until_the_model_has_answered(
     driver: Driver, front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
+    monkeypatch.setattr(driver.program.run_manager, "load_model", lambda run: None)
     driver.program.runs.new_run_of(language_settings())
     shown, run = front(EVOLUTION), driver.program.workspace.run
     assert run is not None
@@ -293,7 +293,7 @@ def test_a_chip_begins_a_run_with_its_task_and_the_other_run_stays(
     n: int, language: Driver, panel: EvolutionPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = language.program.workspace
-    monkeypatch.setattr(language.program.run_manager, "_load", lambda run: None)
+    monkeypatch.setattr(language.program.run_manager, "load_model", lambda run: None)
     before, count = workspace.run, len(workspace.runs)
     panel.head.chips.buttons[n].click()
     language.settle()

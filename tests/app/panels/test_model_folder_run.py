@@ -80,7 +80,7 @@ def test_evolution_speaks_of_sums_and_offers_tasks_in_words(adapted: Driver, fro
 
 
 def test_a_sum_that_was_drawn_twice_has_one_row(adapted: Driver, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapted.program.run_manager, "_load", lambda run: None)
+    monkeypatch.setattr(adapted.program.run_manager, "load_model", lambda run: None)
     shown = adapted.program.workspace.run
     assert shown is not None
     adapted.program.runs.new_run_of(shown.origin.settings.replace({"task.held_out": 16}))
@@ -102,7 +102,7 @@ def test_what_a_model_says_before_its_first_update_stands_under_evolution(
     adapted: Driver, front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = list[object]()
-    monkeypatch.setattr(adapted.program.run_manager, "_load", lambda run: None)
+    monkeypatch.setattr(adapted.program.run_manager, "load_model", lambda run: None)
     shown = adapted.program.workspace.run
     assert shown is not None
     adapted.program.runs.new_run_of(shown.origin.settings)
@@ -172,7 +172,7 @@ def test_completions_show_the_question_without_its_template(adapted: Driver, fro
     panel = front(COMPLETIONS)
     assert isinstance(panel, CompletionsPanel)
     adapted.settle()
-    prompt, _ = panel._texts(0)
+    prompt, _ = panel.texts(0)
     assert prompt is not None and prompt.startswith("What is") and prompt.endswith(ASKED)
 
 
@@ -211,7 +211,7 @@ def test_a_run_of_every_weight_with_a_folder_for_snapshots_can_be_asked(
     assert isinstance(score, ScorePanel)
     assert isinstance(what_if, WhatIfPanel)
     driver.settle()
-    assert score._stack.currentIndex() == 0
+    assert not score.empty.isVisible()
     assert what_if.header.ask.isEnabled()
 
 

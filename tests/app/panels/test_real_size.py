@@ -87,11 +87,11 @@ def test_white_space_of_a_token_can_be_seen(token: str, shown: str) -> None:
 def test_another_token_of_the_same_completion_needs_no_other_table(workspace: Workspace) -> None:
     workspace.select(row=2, token=1000)
     panel = drawn(workspace, STEP_DETAIL)
-    rows = panel._rows
+    rows = panel.rows
     workspace.select(row=2, token=1010)
     panel.draw(workspace.view)
-    assert panel._rows is rows and panel.table.currentIndex().row() == 1010
+    assert panel.rows is rows and panel.table.currentIndex().row() == 1010
     workspace.select(row=3, token=0)
     panel.draw(workspace.view)
-    assert {row.row for row in panel._rows} == {3}
+    assert {row.row for row in panel.rows} == {3}
     panel.deleteLater()

@@ -87,6 +87,7 @@ def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
     assert set(panel.sums.texts) == {"reward"}
 
 
+@pytest.mark.quick_cases("settings0-1366", "settings2-1920", "settings5-1366", "settings8-1920")
 @pytest.mark.parametrize("width", [1366, 1920])
 @pytest.mark.parametrize(
     "settings",
@@ -223,6 +224,6 @@ def test_in_a_low_panel_one_group_is_summed_up_and_the_tooltip_has_the_others(la
     panel.resize(600, 600)
     assert panel.foot.text().count("mean R") > 1
     panel.resize(400, 170)
-    whole = panel._feet[0]
+    whole = panel.feet[0]
     assert panel.foot.text().count("mean R") == 1
     assert whole.split(" · ")[0] in panel.foot.toolTip()

@@ -214,7 +214,7 @@ def test_nothing_but_the_completions_is_drawn_anew_within_a_stage(
     language.program.workspace.show_stage(Stage.SAMPLE, -1, 0.1)
     language.settle()
     drawn: list[object] = []
-    monkeypatch.setattr(panel, "_draw_still", lambda *_: drawn.append(None))
+    monkeypatch.setattr(panel, "draw_still", lambda *_: drawn.append(None))
     for progress in (0.2, 0.4, 0.9):
         language.program.workspace.show_stage(Stage.SAMPLE, -1, progress)
         language.settle()

@@ -246,6 +246,7 @@ def test_repeats_of_a_language_model_are_queued(language: Driver, monkeypatch: p
 # -- room --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick_cases("1366-768-1.0", "1280-680-1.0")
 @pytest.mark.parametrize(("width", "height", "scale"), [(1366, 768, 1.0), (1366, 768, 1.25), (1280, 680, 1.0)])
 def test_the_trials_stand_above_the_plots_only_where_these_keep_their_height(
     driver: Driver, width: int, height: int, scale: float
@@ -279,6 +280,6 @@ def test_labels_that_a_run_cannot_have_take_no_room_from_its_curves(driver: Driv
     chart = history.charts[0]
     labels = [chart.words.width(METRICS[name].short) for name in chart.possible]
     assert "accuracy_sampled" not in chart.possible
-    assert max(labels) <= chart._margin <= max(labels) + 12
+    assert max(labels) <= chart.margin <= max(labels) + 12
     chart.offer(chart.names)
-    assert chart._margin >= chart.words.width(METRICS["accuracy_sampled"].short)
+    assert chart.margin >= chart.words.width(METRICS["accuracy_sampled"].short)

@@ -227,7 +227,7 @@ def test_names_that_would_overlap_are_left_out_evenly(qtbot: QtBot) -> None:
     names = tuple(f"action number {n}" for n in range(30))
     one = BarSeries(name="now", meaning="policy", heights=np.full(30, 0.5))
     made = chart(qtbot, BarPicture(names=names, label="action", series=(one,), y=Scale(low=0, high=1)))
-    ticks = made._x_ticks(made.axes())
+    ticks = made.x_ticks(made.axes())
     places = [round(x) for x, _ in ticks]
     assert 1 < len(places) < 8
     assert len(set(np.diff(places))) == 1

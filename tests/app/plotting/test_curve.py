@@ -102,7 +102,7 @@ def test_a_cursor_that_moves_strokes_no_line(qtbot: QtBot, monkeypatch: pytest.M
     pixels(plot)
     stroked = list[int]()
     monkeypatch.setattr(curve, "generatePath", lambda x, y: stroked.append(len(x)))
-    monkeypatch.setattr(Curve, "_stroke_from", lambda *_: stroked.append(0))
+    monkeypatch.setattr(Curve, "stroke_from", lambda *_: stroked.append(0))
     for place in range(1, 300, 30):
         plot.set_cursor(float(place))
         plot.refresh()
@@ -117,7 +117,7 @@ def test_what_is_new_beyond_the_part_in_view_paints_nothing(qtbot: QtBot) -> Non
     plot.view_box.setXRange(1, 100, padding=0)
     plot.refresh()
     pixels(plot)
-    assert curve._stale == np.inf
+    assert curve.stale == np.inf
     curve.series.extend(values(rng, 400, 100))
     plot.refresh()
-    assert curve._stale == np.inf
+    assert curve.stale == np.inf

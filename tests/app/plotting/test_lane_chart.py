@@ -58,11 +58,11 @@ def test_each_lane_has_a_scale_of_its_own_and_none_overlaps_another(qtbot: QtBot
 
 def test_a_scale_that_widens_says_what_it_was_until_the_next_moment(qtbot: QtBot) -> None:
     made = chart(qtbot, lanes(lane("policy", 0.1, 0.12, 0.1), moment=1))
-    assert made._hint(lane("policy", 0.1, hint="own words"))[0] == "own words"
+    assert made.hint(lane("policy", 0.1, hint="own words"))[0] == "own words"
     made.show_picture(lanes(lane("policy", 0.1, 0.3, 0.1), moment=2))
-    assert made._hint(lane("policy", 0.1, hint="own words"))[0] == "scale was 0.15"
+    assert made.hint(lane("policy", 0.1, hint="own words"))[0] == "scale was 0.15"
     made.show_picture(lanes(lane("policy", 0.1, 0.3, 0.1), moment=3))
-    assert made._hint(lane("policy", 0.1, hint="own words"))[0] == "own words"
+    assert made.hint(lane("policy", 0.1, hint="own words"))[0] == "own words"
 
 
 def test_a_click_in_any_lane_chooses_the_place_and_the_arrows_walk(qtbot: QtBot) -> None:

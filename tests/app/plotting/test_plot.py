@@ -89,7 +89,7 @@ def test_a_gap_in_the_series_draws_no_bridge_and_no_message(qtbot: QtBot) -> Non
 
 def test_names_at_the_ends_do_not_overlap(qtbot: QtBot) -> None:
     plot = history(qtbot, *(np.full(20, 0.5 + 0.001 * n) for n in range(4)))
-    heights = sorted(word.at.y() for word in plot.words._words)
+    heights = sorted(word.at.y() for word in plot.words.words)
     assert len(heights) == 4
     assert min(np.diff(heights)) >= plot.words.line * 0.9
 

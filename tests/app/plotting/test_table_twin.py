@@ -205,15 +205,15 @@ def test_the_loop_paints_what_a_delegate_paints_cell_by_cell(
     qtbot.waitExposed(twin)
     dressed(twin, how)
     looped = twin.viewport().grab().toImage()
-    monkeypatch.setattr(TableTwin, "_plain", False)
+    monkeypatch.setattr(TableTwin, "plain", False)
     assert looped == twin.viewport().grab().toImage()
 
 
 def test_a_table_with_a_delegate_for_a_column_leaves_it_that_column(qtbot: QtBot) -> None:
     twin = table(qtbot)
-    assert twin._plain
+    assert twin.plain
     twin.setItemDelegateForColumn(1, QStyledItemDelegate(twin))
-    assert not twin._plain
+    assert not twin.plain
 
 
 def test_a_push_that_is_too_long_for_its_column_is_brief_and_no_digit_is_cut(qtbot: QtBot) -> None:

@@ -18,7 +18,7 @@ def places(driver: Driver) -> dict[str, Any]:
 
 def settle(driver: Driver) -> None:
     presenter = driver.program.presenter
-    driver.qtbot.waitUntil(lambda: not presenter._later.isActive())
+    driver.qtbot.waitUntil(lambda: not presenter.settling)
     driver.settle()
 
 

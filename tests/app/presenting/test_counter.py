@@ -40,6 +40,7 @@ def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) ->
     assert not ring.isVisible()
 
 
+@pytest.mark.quick_cases("size3")
 @pytest.mark.parametrize("size", [(800, 800), *SIZES])
 def test_the_counter_covers_no_control_and_no_plot_until_a_hand_moves_it(driver: Driver, size: tuple[int, int]) -> None:
     driver.run(2)
@@ -64,6 +65,7 @@ def test_the_counter_covers_no_control_and_no_plot_until_a_hand_moves_it(driver:
     assert window.rect().contains(presenter.counter.geometry())
 
 
+@pytest.mark.quick_cases("size2")
 @pytest.mark.parametrize("size", SIZES)
 def test_every_word_in_a_plot_or_table_is_at_least_two_percent_of_the_height(
     driver: Driver, size: tuple[int, int]

@@ -46,6 +46,7 @@ def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_bl
     assert presenter.counter.isHidden()
 
 
+@pytest.mark.quick_cases("True-False", "False-True")
 @pytest.mark.parametrize("lesson_first", [True, False])
 @pytest.mark.parametrize("lesson_left_first", [True, False])
 def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
@@ -105,6 +106,7 @@ def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) ->
     assert program.transport.isVisible()
 
 
+@pytest.mark.quick_cases("size2")
 @pytest.mark.parametrize("size", [(1024, 768), pytest.param((1280, 720), marks=pytest.mark.long), (1920, 1080)])
 def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_is_cut(
     driver: Driver, size: tuple[int, int]

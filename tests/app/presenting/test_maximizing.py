@@ -40,6 +40,7 @@ def test_a_panel_is_maximized_and_every_dock_comes_back_exactly(driver: Driver) 
     assert not driver.program.actions["maximize_panel"].isChecked()
 
 
+@pytest.mark.long
 def test_a_panel_alone_has_larger_type_which_is_no_preference(driver: Driver) -> None:
     driver.program.window.resize(1366, 768)
     driver.program.look.set(scale=1.1)
@@ -70,6 +71,7 @@ def test_a_panel_alone_is_enlarged_as_far_as_it_and_the_toolbar_have_room(
     assert scale_alone(QSize(*size), id, scale) == alone
 
 
+@pytest.mark.quick_cases("False")
 @pytest.mark.parametrize("by_key", [False, True])
 def test_a_tab_that_was_brought_to_the_front_is_the_panel_that_is_maximized(driver: Driver, by_key: bool) -> None:
     activate(driver)
@@ -104,6 +106,7 @@ def test_without_a_panel_in_focus_maximizing_says_what_to_do(driver: Driver) -> 
     assert any("No panel is in focus" in text for text in driver.messages)
 
 
+@pytest.mark.long
 def test_a_panel_that_was_just_opened_is_the_one_that_is_maximized(driver: Driver) -> None:
     activate(driver)
     window, maximizer = driver.program.window, driver.program.presenter.maximizer

@@ -55,6 +55,7 @@ def test_presenting_fills_the_screen_for_a_projector_and_ends_as_it_began(driver
     assert driver.head == 4
 
 
+@pytest.mark.long
 def test_a_recorded_run_is_presented_in_its_own_layout_and_stands_in_it_afterwards(driver: Driver) -> None:
     window, workspace = driver.program.window, driver.program.workspace
     start(driver)

@@ -68,6 +68,7 @@ def test_keys_of_a_remote_act_in_the_speaker_window_and_end_up_in_no_note(driver
     assert presenter.speaker.text == "b. "
 
 
+@pytest.mark.long
 def test_a_remote_walks_through_every_stage_of_a_recorded_run_to_its_end_and_the_notes_say_so(driver: Driver) -> None:
     """The last update stood at its first stage for ever, and the notes said that update 3 would be computed."""
     program, workspace = driver.program, driver.program.workspace
@@ -111,6 +112,7 @@ def press(driver: Driver, *keys: Qt.Key) -> None:
         driver.settle()
 
 
+@pytest.mark.quick_cases("number-keys2", "ghost-keys4")
 @pytest.mark.parametrize(
     ("kind", "keys"),
     [

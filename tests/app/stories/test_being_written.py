@@ -108,6 +108,7 @@ def test_completions_grow_token_by_token_and_settle_where_an_updates_completions
     assert writer.strip.isHidden() and not writer.lines
 
 
+@pytest.mark.long
 def test_they_are_those_of_the_group_that_is_looked_at_also_while_the_update_learns(writer: Writer) -> None:
     driver = writer.driver
     writer.finish()
@@ -127,6 +128,7 @@ def test_they_are_those_of_the_group_that_is_looked_at_also_while_the_update_lea
     assert (writer.recorded(0), writer.recorded(1)) == (first[1], other)
 
 
+@pytest.mark.long
 def test_between_two_updates_the_place_is_kept_and_nothing_stands_there(writer: Writer) -> None:
     driver = writer.driver
     driver.program.player.run()
@@ -141,6 +143,7 @@ def test_between_two_updates_the_place_is_kept_and_nothing_stands_there(writer: 
     assert writer.strip.isHidden()
 
 
+@pytest.mark.quick_cases("closed")
 @pytest.mark.parametrize("leave", ["another run", "closed"])
 def test_nothing_stale_stays_where_the_update_is_given_up_or_left(leave: str, writer: Writer) -> None:
     driver, program = writer.driver, writer.driver.program

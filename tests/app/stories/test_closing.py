@@ -63,6 +63,7 @@ def edited(driver: Driver) -> None:
     driver.program.sheet.open_fresh()
 
 
+@pytest.mark.quick_cases("running", "replaying", "branched", "preparing")
 @pytest.mark.parametrize(
     "state", [idle, running, waiting_for_the_next_update, replaying, preparing, branched, elsewhere, edited]
 )
@@ -124,7 +125,7 @@ def test_the_window_closes_and_everything_is_saved_though_one_part_cannot_end(
         raise RuntimeError("cannot end")
 
     monkeypatch.setattr(panel(driver, "training_history"), "let_go", fails)
-    monkeypatch.setattr(program.shutdown, "_closers", (fails, *program.shutdown._closers))
+    monkeypatch.setattr(program.shutdown, "closers", (fails, *program.shutdown.closers))
     with driver.qtbot.captureExceptions() as raised:
         program.window.close()
         driver.qtbot.waitUntil(lambda: program.window.may_close)

@@ -196,6 +196,7 @@ def choosable(box: QComboBox, place: int) -> bool:
     return bool(box.model().index(place, 0).flags() & Qt.ItemFlag.ItemIsEnabled)
 
 
+@pytest.mark.quick_cases("Speed", "Algorithm")
 @pytest.mark.parametrize("name", ["Speed", "Stop after", "Task", "Algorithm", "Run"])
 def test_a_choice_by_mouse_leaves_the_keys_to_the_run_and_one_by_keyboard_stays(driver: Driver, name: str) -> None:
     driver.run(2)

@@ -90,9 +90,9 @@ def test_evolution_shows_how_answers_changed_and_jumps_there(driver: Driver) -> 
     run(driver, 8)
     shown = program.workspace.run
     assert shown is not None
-    read = panel._evolutions
-    driver.qtbot.waitUntil(lambda: shown.id in read and panel._evolutions[shown.id].read == 8)
-    evolution = panel._evolutions[shown.id]
+    evolution = panel.of_run()
+    assert evolution is not None
+    driver.qtbot.waitUntil(lambda: evolution.read == 8)
     assert len(evolution.prompts) == 8
     changed = [(place, change) for place, known in enumerate(evolution.changes) for change in known[1:]]
     assert changed, "at this rate some answer is another one after eight updates"
@@ -243,6 +243,7 @@ def test_the_empty_evolution_offers_a_language_model(driver: Driver) -> None:
     assert driver.program.workspace.view.next_settings.is_language
 
 
+@pytest.mark.long
 @pytest.mark.own_window
 def test_closing_in_the_middle_of_an_update_is_clean(qtbot: QtBot, tmp_path: Path, driver: Driver) -> None:
     quick(driver)

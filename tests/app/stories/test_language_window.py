@@ -97,6 +97,7 @@ def test_a_checkpoint_is_chosen_in_a_dialog_and_needs_a_new_run(
 # -- the first start, layouts ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_first_strip_offers_three_experiences_and_goes_once_one_is_chosen(driver: Driver) -> None:
     driver.program.startup.welcome()
     line = next(line for line in driver.program.window.messages.lines if line.message.id == "welcome")
@@ -215,7 +216,7 @@ def test_a_choice_of_series_outlives_a_look_at_another_run_of_the_same_kind(lang
 
 
 def test_every_panel_says_something_before_the_first_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
+    monkeypatch.setattr(driver.program.run_manager, "load_model", lambda run: None)
     driver.program.runs.new_run_of(language_settings())
     driver.settle()
     view = driver.program.workspace.view
@@ -244,6 +245,7 @@ def test_each_kind_of_run_keeps_its_own_tempo(qtbot: QtBot, qapp: QApplication, 
     take_down(driver)
 
 
+@pytest.mark.usefixtures("without_torch")
 def test_space_runs_a_new_language_model_and_opens_no_list(driver: Driver) -> None:
     program, window = driver.program, driver.program.window
     window.activateWindow()

@@ -152,7 +152,7 @@ def recovery(program: Application) -> LessonRecovery:
 def test_a_damaged_place_is_left_alone(driver: Driver) -> None:
     for content in DAMAGED_PLACES:
         (driver.program.paths.data / FILE).write_text(content)
-        assert recovery(driver.program)._interrupted is None
+        assert recovery(driver.program).interrupted is None
         driver.program.lesson_recovery.offer()
         assert driver.messages == []
 

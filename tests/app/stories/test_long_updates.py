@@ -27,7 +27,7 @@ def says(status: Status, text: str) -> bool:
 @pytest.fixture
 def loading(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bool], None]]:
     """Enter and leave the state in which a model is being loaded, without a model."""
-    monkeypatch.setattr(driver.program.run_manager, "_load", lambda run: None)
+    monkeypatch.setattr(driver.program.run_manager, "load_model", lambda run: None)
     driver.program.runs.new_run_of(language_settings())
     driver.program.workspace.training = driver.program.workspace.run
 

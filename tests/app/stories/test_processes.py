@@ -81,6 +81,7 @@ def test_the_garbage_is_collected_by_the_windows_thread_alone(tmp_path: Path) ->
     assert out.splitlines()[0] == "by itself False"
 
 
+@pytest.mark.quick_cases("15")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_closes_a_running_program_with_everything_on_disk(tmp_path: Path, number: signal.Signals) -> None:
     begin = "self.player.set_speed(None); self.player.set_length(None); self.player.run()"
@@ -108,6 +109,7 @@ def test_a_signal_closes_a_running_program_with_everything_on_disk(tmp_path: Pat
     assert entry.meta.ended
 
 
+@pytest.mark.long
 def test_the_last_run_is_there_again_paused_and_a_named_one_opens(tmp_path: Path) -> None:
     begin = "self.player.set_speed(None); self.player.run_n(12)"
     waiting = "self.controller.state_changed.connect(lambda state: state.value == 'paused' and self.window.close())"

@@ -37,7 +37,7 @@ def finish(driver: Driver) -> ComparisonPanel:
     """Wait until the race is over, then draw."""
     found = driver.program.window.panels["comparison"]
     assert isinstance(found, ComparisonPanel)
-    driver.qtbot.waitUntil(lambda: not (found.controller.busy or found._settle.isActive()))
+    driver.qtbot.waitUntil(lambda: not (found.controller.busy or found.settling))
     driver.settle()
     return found
 
@@ -91,6 +91,7 @@ def test_a_fresh_window_races_with_one_mu_and_shows_what_else_differs_beside_eac
     assert {cell(race, name, "mu") for name in SIX} == {4}
 
 
+@pytest.mark.long
 def test_at_equal_step_length_group_mean_and_grpo_are_said_to_coincide(driver: Driver, race: ComparisonPanel) -> None:
     assert race.says.text().startswith(f"{BASELINE} and Dr. GRPO coincide")  # at one pass, on one prompt
     choose(driver, fairness="Equal step length")
@@ -110,6 +111,7 @@ def test_at_equal_step_length_group_mean_and_grpo_are_said_to_coincide(driver: D
     assert cell(race, GRPO, "reward") == pytest.approx(cell(race, BASELINE, "reward"), abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_constant_on_all_rewards_breaks_plain_reinforce(driver: Driver, race: ComparisonPanel) -> None:
     choose(driver, seeds="64 seeds", updates="200 updates")
     finish(driver)
@@ -124,6 +126,7 @@ def test_a_constant_on_all_rewards_breaks_plain_reinforce(driver: Driver, race: 
     assert (race.plot.y_scale.low, race.plot.y_scale.high) == (10.0, 11.0)
 
 
+@pytest.mark.long
 def test_at_equal_samples_each_has_its_own_group_and_as_many_samples(driver: Driver, race: ComparisonPanel) -> None:
     choose(driver, fairness="Equal samples", axis="over samples")
     finish(driver)

@@ -57,6 +57,7 @@ def test_a_presets_tip_in_what_if_shows_no_markup(driver: Driver) -> None:
     assert "2503.14476" in header.preset.toolTip() and "&lt;" not in header.preset.toolTip()
 
 
+@pytest.mark.quick_cases("True")
 @pytest.mark.parametrize("language", [False, True])
 def test_everything_that_can_be_reached_has_a_name_and_no_markup(driver: Driver, language: bool) -> None:
     if language:

@@ -34,6 +34,7 @@ def test_numbers_that_are_not_finite_stop_the_run_and_leave_a_way_back(driver: D
     assert driver.head == stood + 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", [0, pytest.param(2, marks=pytest.mark.long)])
 def test_every_command_runs_at_every_moment(driver: Driver, monkeypatch: pytest.MonkeyPatch, moment: int) -> None:
     monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getOpenFileName", lambda *_: ("", ""))
@@ -104,6 +105,7 @@ def test_closing_while_it_runs_at_full_speed_loses_nothing(qtbot: QtBot, qapp: Q
         assert reader.last >= seen
 
 
+@pytest.mark.quick_cases("chain")
 @pytest.mark.parametrize("landscape", ["single_peak", "chain", "length"])
 def test_every_door_leads_to_an_explanation_that_agrees(driver: Driver, landscape: str) -> None:
     driver.program.run_manager.new_run(Settings(task=BanditTask(landscape=landscape, max_length=4)))

@@ -176,7 +176,7 @@ def test_the_tokens_of_a_group_are_tinted_twice_on_one_scale_and_walked_by_compl
     workspace.select(row=17, token=0)
     for preset in ("DAPO", "Dr. GRPO", "GSPO"):
         choose(language, here.header.preset, preset)
-        step, rows = workspace.view.step.step, here.batch.grid._rows
+        step, rows = workspace.view.step.step, here.batch.grid.rows
         assert step is not None and rows.index.tolist() == [row for row in range(16, 24) for _ in (0, 1)]
         wanted = in_force(step, wanted_by(step, preset)).objective
         parts = [recompute.token_gradient(step, 0, objective) for objective in (None, wanted)]

@@ -47,6 +47,7 @@ def test_one_step_and_what_it_shifts_take_one_key(driver: Driver) -> None:
     assert [note for note in change.picture.notes if note.startswith("+0.0")], "by how much, in digits"
 
 
+@pytest.mark.long
 def test_each_further_seed_takes_two_clicks_and_all_runs_stay(driver: Driver) -> None:
     driver.run(10)
     for _ in range(3):

@@ -180,6 +180,7 @@ def test_whatever_is_pressed_nothing_is_lost_doubled_or_different(qtbot: QtBot) 
     searched(Anything, qtbot, 25)
 
 
+@pytest.mark.long
 def test_in_a_process_of_its_own_neither(qtbot: QtBot) -> None:
     searched(Anything, qtbot, 4, serve_on_a_disk_that_fills)
 

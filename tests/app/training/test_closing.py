@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.training import controller
 from app.training.controller import State
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
@@ -78,6 +79,7 @@ IN_PROCESS = [pytest.param(where, "process", marks=[] if where in QUICK else [py
 """The states between these are held by the long tests: each starts a program of its own."""
 
 
+@pytest.mark.quick_cases("untouched-process", "running-process", "running-thread", "failed-thread")
 @pytest.mark.parametrize(("where", "host"), [*IN_PROCESS, *IN_THREAD])
 def test_closing_in_every_state_is_silent(where: str, host: str, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
@@ -139,11 +141,11 @@ def test_an_update_in_progress_is_given_up_and_what_was_finished_stays(
 
 
 def test_a_worker_that_does_not_listen_is_waited_for_and_never_killed(
-    make_trainer: MakeTrainer, tmp_path: Path
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(controller, "PATIENCE_MS", 20)
     endless = Endless()
     trainer = make_trainer(learners=endless)
-    trainer._busy.setInterval(20)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
     trainer.qtbot.waitUntil(endless.inside.is_set)

@@ -67,6 +67,7 @@ def arranged(driver: Driver, width: int, height: int, scale: float) -> None:
     driver.qtbot.waitUntil(lambda: not program.zooming.busy)
 
 
+@pytest.mark.quick_cases("bandit-1280-720-1.0", "recorded-1366-768-2.0", "language-1366-768-2.0")
 @pytest.mark.parametrize(("width", "height", "scale"), SIZES)
 @pytest.mark.parametrize("kind", ["bandit", "language", "recorded"])
 def test_each_panel_in_front_loses_nothing_and_moves_no_row(

@@ -107,6 +107,7 @@ def test_the_curves_of_a_race_keep_the_width_of_a_narrow_window(driver: Driver) 
         assert all(bottom + word.box.bottom() <= window.height() for word in words)
 
 
+@pytest.mark.quick_cases("1280-680-1.0-light")
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)
 def test_each_comparison_loses_nothing_and_has_room(
     driver: Driver, width: int, height: int, scale: float, theme: str
@@ -177,6 +178,7 @@ def test_a_lesson_loses_nothing(driver: Driver, width: int, height: int, scale: 
     assert losses(driver.program.window) == []
 
 
+@pytest.mark.quick_cases("size0")
 @pytest.mark.parametrize("size", [(1024, 768), (1920, 1080)])
 def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, int]) -> None:
     driver.run(20)
@@ -192,6 +194,7 @@ def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, 
     assert min(word.pixels for word in values) >= 0.02 * size[1]
 
 
+@pytest.mark.quick_cases("size0")
 @pytest.mark.parametrize("size", [(1024, 768), (1280, 720), (1920, 1080)])
 def test_a_language_model_before_a_class_loses_nothing_and_shows_completions(
     driver: Driver, size: tuple[int, int]

@@ -63,6 +63,7 @@ def apart_and_inside(driver: Driver) -> dict[str, Any]:
     return shown
 
 
+@pytest.mark.quick_cases("1280-680-1.0-light", "1366-768-1.25-light")
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), STATES)
 def test_a_bandit_loses_nothing_and_shows_formula_cards_boxes_and_table_whole(
     driver: Driver, width: int, height: int, scale: float, theme: str
@@ -92,6 +93,7 @@ def test_a_bandit_loses_nothing_and_shows_formula_cards_boxes_and_table_whole(
     assert keys >= {"sample", "action", "advantage", "gradient", "reward", "ratio"}
 
 
+@pytest.mark.quick_cases("1.0-340", "2.0-388")
 @pytest.mark.parametrize("width", [340, 352, 388])
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 def test_a_narrow_step_table_has_its_pushes_whole(driver: Driver, width: int, scale: float) -> None:
@@ -141,6 +143,7 @@ def test_a_language_model_loses_nothing_its_panels_do_not_overlap_and_its_chips_
     assert evolution.area.verticalScrollBar().maximum() == 0, "every prompt is in sight"
 
 
+@pytest.mark.quick_cases("1280-680")
 @pytest.mark.parametrize(("width", "height"), [(1280, 680), (1366, 768)])
 def test_a_race_takes_the_centre_and_names_every_line_beside_its_kind(driver: Driver, width: int, height: int) -> None:
     driver.run(1)
@@ -164,7 +167,7 @@ def test_a_race_takes_the_centre_and_names_every_line_beside_its_kind(driver: Dr
     lines = {(name.meaning, name.line) for name in shown if isinstance(name, Marked)}
     assert len(lines) == len(names), "two lines of one colour differ by their dashes"
     assert race.standing.verticalScrollBar().maximum() == 0, "the standing names every line beside its kind"
-    words: list[Word] = race.plot.words._words
+    words: list[Word] = race.plot.words.words
     if width < 1366:  # names at the ends would leave the curves no width
         assert not words
         return

@@ -18,14 +18,14 @@ pytestmark = pytest.mark.one_window
 def test_run_and_pause_have_one_width(driver: Driver) -> None:
     transport = driver.program.transport
     driver.settle()
-    resting = (transport.actions(), transport._run.width(), transport.speed.x(), transport.length.x())
-    assert transport._run.text() == "Run"
+    resting = (transport.actions(), transport.run.width(), transport.speed.x(), transport.length.x())
+    assert transport.run.text() == "Run"
     driver.program.player.set_speed(1.0)
     driver.program.player.run()
     driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.RUNNING)
     driver.settle()
-    assert transport._run.text() == "Pause"
-    assert (transport.actions(), transport._run.width(), transport.speed.x(), transport.length.x()) == resting
+    assert transport.run.text() == "Pause"
+    assert (transport.actions(), transport.run.width(), transport.speed.x(), transport.length.x()) == resting
     driver.program.player.pause()
     driver.rest()
 
@@ -47,7 +47,7 @@ def test_the_list_says_what_each_run_is(driver: Driver) -> None:
 def test_the_run_button_shows_what_it_does(driver: Driver) -> None:
     def picture() -> QImage:
         driver.settle()
-        return driver.program.transport._run.icon().pixmap(32).toImage()
+        return driver.program.transport.run.icon().pixmap(32).toImage()
 
     play = picture()
     driver.program.player.set_speed(1.0)
@@ -105,6 +105,7 @@ def test_a_locked_seed_cannot_be_changed(driver: Driver) -> None:
     assert driver.program.actions["new_seed"].why == "The seed is locked for this session."
 
 
+@pytest.mark.quick_cases("1280-1.0", "1366-1.25")
 @pytest.mark.own_window
 @pytest.mark.parametrize(("width", "scale"), [(1280, 1.0), (1366, 1.0), (1366, 1.25), (1920, 1.0)])
 def test_the_list_of_runs_has_room_at_the_right_end(driver: Driver, width: int, scale: float) -> None:

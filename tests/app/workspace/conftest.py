@@ -18,6 +18,8 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
+from grpo_core.host.live_run import Learners
+from grpo_core.learners import learner
 
 STILL = (State.IDLE, State.PAUSED, State.FAILED)
 
@@ -29,10 +31,11 @@ class Desk:
     qtbot: QtBot
     folder: Path
     said: list[str] = field(default_factory=list)
+    learners: Learners = learner
 
     def __post_init__(self) -> None:
         self.workspace = Workspace(Settings(), LIGHT)
-        self.controller = Controller(self.workspace)
+        self.controller = Controller(self.workspace, learners=self.learners)
         self.player = Player(self.workspace, self.controller, self.workspace)
         self.player.set_speed(None)
         self.run_manager = RunManager(self.workspace, self.controller, self.player, self.folder, self.workspace)

@@ -113,7 +113,7 @@ def test_a_file_that_is_gone_is_told(desk: Desk) -> None:
     desk.run_manager.new_run(Settings())
     desk.run(1)
     run.let_go()
-    run._kept.clear()
+    run.in_memory.clear()
     run.path.unlink()
     desk.run_manager.show(run)
     assert desk.workspace.view.step.step is None

@@ -83,7 +83,7 @@ def test_few_steps_stay_in_memory_and_every_step_can_be_read(file: Path, steps: 
         assert np.array_equal(found.logp, steps[number - 1].logp)
     for number in range(1, len(steps) + 1):
         run.step(number)
-    assert len(run._kept) == KEPT_STEPS
+    assert len(run.in_memory) == KEPT_STEPS
     assert run.step(0) is None
     assert run.step(len(steps) + 1) is None
     run.let_go()

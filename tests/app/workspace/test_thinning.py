@@ -55,7 +55,7 @@ def test_an_update_that_is_thinned_out_under_the_cursor_gives_way_to_one_that_is
     thin.workspace.move_to(31)
     thin.player.run_n(800)
     thin.rest()
-    thin.shown._kept.clear()
+    thin.shown.in_memory.clear()
     thin.workspace.request_frame()
     view = thin.workspace.view
     assert view.step.step is not None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.training.controller import Controller
@@ -62,14 +63,11 @@ def begin_update(desk: Desk) -> None:
 
 
 @pytest.fixture
-def hasty(desk: Desk, qtbot: QtBot, tmp_path: Path) -> Desk:
+def hasty(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
     """A desk whose runs of seed 1 finish the update in which they are left."""
-    assert desk.controller.shutdown(10)
-    desk.controller = Controller(desk.workspace, learners=late)
-    desk.player._controller = desk.controller
-    desk.controller.state_changed.connect(desk.player._on_state)
-    desk.run_manager = RunManager(desk.workspace, desk.controller, desk.player, desk.folder, desk.workspace)
-    return desk
+    made = Desk(qtbot, tmp_path / "runs", learners=late)
+    yield made
+    made.leave()
 
 
 class Noted(Controller):

@@ -61,6 +61,7 @@ def of(folder: Path, **changes: Any) -> Settings:
     return small(folder, **{**base, **changes})
 
 
+@pytest.mark.quick_cases("llama-kept", "gpt2-0")
 @pytest.mark.parametrize("rank", ["kept", 0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_adapter_is_computed_as_peft_computes_it_and_the_reference_is_a_frozen_copy(

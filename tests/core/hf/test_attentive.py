@@ -27,6 +27,7 @@ def test_every_layer_asks_on_the_way_there_and_back(kind: str, folders: dict[str
     assert asked[0] == 4, "and back"
 
 
+@pytest.mark.quick_cases("1-8", "90-0")
 @pytest.mark.parametrize("rank", [8, 0])
 @pytest.mark.parametrize("after", [1, 40, 90])
 def test_an_update_given_up_within_a_pass_leaves_the_run_as_it_was(

@@ -36,6 +36,7 @@ def bytes_kept() -> Iterator[list[int]]:
         yield sizes
 
 
+@pytest.mark.quick_cases("llama-4", "gpt2-0")
 @pytest.mark.parametrize("rank", [0, 4])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_update_with_checkpointing_is_that_without(kind: str, rank: int, folders: dict[str, Path]) -> None:
@@ -65,6 +66,7 @@ def test_checkpointing_is_switched_on_and_off_while_a_run_goes_on(folders: dict[
     assert np.abs(next(one).logp - next(other).logp).max() < 1e-4
 
 
+@pytest.mark.quick_cases("llama-0", "gpt2-4")
 @pytest.mark.parametrize("rank", [0, 4])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_update_in_bfloat16_is_that_in_float32_as_far_as_three_digits_go(

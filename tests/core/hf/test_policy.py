@@ -62,6 +62,7 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(kind: str, folders:
     assert step.measurements["kl"] == pytest.approx(0.0, abs=1e-6), "a fresh adapter changes nothing"
 
 
+@pytest.mark.quick_cases("ways0-qwen2", "ways1-llama", "ways1-gpt2")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ways", [Ways(padding=False, sharing=True), Ways(padding=False, sharing=False)])
 def test_where_padding_or_sharing_is_not_harmless_the_plain_way_gives_the_same_numbers(
@@ -75,6 +76,7 @@ def test_where_padding_or_sharing_is_not_harmless_the_plain_way_gives_the_same_n
     assert found.measurements["grad_norm"] == pytest.approx(expected.measurements["grad_norm"], rel=1e-3)
 
 
+@pytest.mark.quick_cases("plain-0", "kl-4", "token mean with entropy-4", "kl in the reward-0")
 @pytest.mark.parametrize("rank", [0, 4])
 @pytest.mark.parametrize(
     "changes",

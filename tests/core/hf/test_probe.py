@@ -67,7 +67,7 @@ def test_it_is_asked_of_a_folders_model_before_its_first_update_alone(folders: d
     answers = live.answer(FirstAnswers(run="one"))
     assert isinstance(answers, FixedAnswers)
     live.update(1)
-    watched = live._earlier(1).watched_tokens
+    watched = live.earlier(1).watched_tokens
     assert watched is not None
     assert [[token for token in row if token >= 0] for row in watched.tolist()] == [[*row] for row in answers.tokens]
     with pytest.raises(GrpoError, match="recorded with it"):

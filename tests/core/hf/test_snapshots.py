@@ -107,6 +107,7 @@ def ask(learner: FolderLearner, whole: list[Step], question: Question | Replay) 
     return answered(learner, origin(step.settings), question, step, history)
 
 
+@pytest.mark.quick_cases("4", "5")
 @pytest.mark.parametrize("number", [3, 4, 5, 6])
 def test_an_update_after_a_snapshot_is_itself_again_and_the_run_goes_on_as_if_nobody_had_asked(
     number: int, folders: dict[str, Path], tmp_path: Path

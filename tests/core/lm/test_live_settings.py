@@ -88,6 +88,7 @@ def test_accuracy_is_measured_as_often_as_asked_for() -> None:
     assert ["accuracy_sampled" in next(going).measurements for _ in range(5)] == [True, False, True, False, True]
 
 
+@pytest.mark.quick_cases("seed", "task.problem", "model.width", "model.threads", "task.form")
 @pytest.mark.parametrize("path", STRUCTURAL)
 def test_what_a_run_was_started_with_is_refused_and_the_run_goes_on(path: str) -> None:
     going, other = run(small()), run(small())

@@ -38,6 +38,7 @@ def patterns() -> Iterator[PatternMatcher]:
     matcher.close()
 
 
+@pytest.mark.quick_cases("(a+)+$")
 @pytest.mark.parametrize("pattern", CATASTROPHES)
 def test_a_search_without_end_ends_and_names_the_pattern_and_the_text(patterns: PatternMatcher, pattern: str) -> None:
     begun = time.monotonic()

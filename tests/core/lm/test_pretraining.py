@@ -13,7 +13,7 @@ from torch.nn import functional as F  # noqa: N812 - as everywhere
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm import problems
 from grpo_core.lm.model import Transformer, initialized
-from grpo_core.lm.pretraining import RESTATED, RIGHT, Recipe, _schedule, batch, example, pretrained
+from grpo_core.lm.pretraining import RESTATED, RIGHT, Recipe, batch, example, pretrained, schedule
 from grpo_core.lm.vocabulary import STOP, decode
 from tests.core.lm.models import TINY
 
@@ -96,7 +96,7 @@ def test_a_model_learns_from_it(tmp_path: Path) -> None:
 
 
 def test_the_rate_rises_for_a_hundred_steps_and_falls_to_a_hundredth() -> None:
-    rates = [_schedule(step, 2500) for step in range(2500)]
+    rates = [schedule(step, 2500) for step in range(2500)]
     top = int(np.argmax(rates))
     assert rates[0] == pytest.approx(0.01) and top == 99
     assert rates[top] > 0.99 and max(rates) <= 1

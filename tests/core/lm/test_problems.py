@@ -80,7 +80,7 @@ def test_of_a_prompt_that_is_no_plain_arithmetic_nothing_is_said(prompt: str) ->
     assert verdict(prompt, "14") == problems.Verdict(None, "")
 
 
-@given(expressions(largest=9).filter(lambda text: problems._small(text)))
+@given(expressions(largest=9).filter(lambda text: problems.is_small(text)))
 def test_both_workings_are_well_formed_and_stop_being_so_when_a_line_is_lost_or_doubled(expression: str) -> None:
     for habit in (False, True):
         lines = working(expression, left_to_right=habit).split("=")

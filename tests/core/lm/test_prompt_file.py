@@ -146,7 +146,7 @@ def test_a_file_of_many_pieces_is_cut_into_the_same_lines_and_says_the_right_one
         path.write_bytes(end.join(["prompt,answer", *rows]).encode())
         whole = read(path)
         with monkeypatch.context() as patch:
-            patch.setattr(prompt_file, "_PIECE", 7)
+            patch.setattr(prompt_file, "PIECE", 7)
             assert read(path) == whole == [Prompt(f"{number}+1=", str(number + 1)) for number in range(200)]
             path.write_bytes(end.join(["prompt,answer", *rows, "1/1=,1"]).encode())
             with pytest.raises(GrpoError, match="Line 202 of"):

@@ -23,9 +23,9 @@ PROMPTS = origin(language_settings()).watched
 
 @pytest.fixture(autouse=True)
 def _read_anew() -> Iterator[None]:
-    recorded._known.cache_clear()
+    recorded.known_answers.cache_clear()
     yield
-    recorded._known.cache_clear()
+    recorded.known_answers.cache_clear()
 
 
 def test_the_recorded_answers_are_those_of_the_shipped_weights() -> None:

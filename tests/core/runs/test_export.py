@@ -164,7 +164,7 @@ def test_a_full_disk_leaves_the_old_file(trained: Path, tmp_path: Path, monkeypa
     def full(*_: object) -> list[object]:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(export, "_sample_rows", full)
+    monkeypatch.setattr(export, "sample_rows", full)
     with pytest.raises(RunFileError, match=r"samples\.csv cannot be written: .*full"):
         export_folder(trained, tmp_path / "out", force=True)
     assert (tmp_path / "out" / "samples.csv").read_bytes() == before

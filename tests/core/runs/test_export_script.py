@@ -155,6 +155,7 @@ def any_step(rng: np.random.Generator, number: int) -> Step:
     return dataclasses.replace(step, **changes)  # type: ignore[arg-type]
 
 
+@pytest.mark.quick_cases("0", "1")
 @pytest.mark.parametrize("seed", range(4))
 def test_any_switches_and_any_record_print_the_same_numbers(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,17 +141,17 @@ def test_series_are_the_metrics_of_the_updates(run: Path) -> None:
 def test_rebuilt_series_equal_those_written_in_training(run: Path) -> None:
     with RunReader.open(run) as reader:
         before = series.recorded(reader, 20)
-    with RunWriter.open(run) as writer:
-        writer._connection.execute("UPDATE tail SET data = zeroblob(88)")
+    with closing(sqlite3.connect(run)) as sql, sql:
+        sql.execute("UPDATE tail SET data = zeroblob(88)")
     rebuild_series(run)
     with RunReader.open(run) as reader:
         assert np.array_equal(series.recorded(reader, 20), before, equal_nan=True)
 
 
 def test_a_file_with_other_series_gains_the_missing_ones_when_it_is_continued(run: Path) -> None:
-    with RunWriter.open(run) as writer:
-        writer._connection.execute("""UPDATE meta SET value = '["loss"]' WHERE key = 'series'""")
-        writer._connection.execute("UPDATE tail SET data = zeroblob(8)")
+    with closing(sqlite3.connect(run)) as sql, sql:
+        sql.execute("""UPDATE meta SET value = '["loss"]' WHERE key = 'series'""")
+        sql.execute("UPDATE tail SET data = zeroblob(8)")
     with RunReader.open(run) as reader:
         assert np.isnan(reader.series("entropy")).all()
         assert not reader.series("loss").any()
@@ -263,7 +265,7 @@ def test_a_copy_is_whole_also_while_the_run_is_written(tmp_path: Path) -> None:
 def test_a_copy_that_is_cancelled_between_two_pieces_leaves_what_was_there(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_file, "_PIECE", 2)
+    monkeypatch.setattr(run_file, "PIECE", 2)
     other, told = run.with_name("other.grpo"), list[float]()
     other.write_bytes(b"before")
     with pytest.raises(Cancelled, match=r"Writing other\.grpo was cancelled"):
@@ -276,7 +278,7 @@ def test_a_copy_that_is_cancelled_between_two_pieces_leaves_what_was_there(
 def test_a_copy_in_pieces_is_one_state_of_a_run_that_is_written_meanwhile(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_file, "_PIECE", 2)
+    monkeypatch.setattr(run_file, "PIECE", 2)
     other, told = run.with_name("other.grpo"), list[float]()
     with RunWriter.open(run) as writer:
 

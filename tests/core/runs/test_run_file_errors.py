@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.record import Step
 from grpo_core.runs import room
+from grpo_core.runs import writer as writer_module
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
 from tests.core.runs.conftest import largest_file
 from tests.core.steps import random_origin, random_step, random_steps, same
@@ -251,13 +253,13 @@ def test_a_copy_that_does_not_fit_leaves_the_target_as_it_was(run: Path) -> None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs file size limits")
-def test_closing_without_space_says_so_and_lets_go_of_the_file(tmp_path: Path) -> None:
+def test_closing_without_space_says_so_and_lets_go_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.grpo"
     writer = RunWriter.create(path, Settings(), origin=random_origin())
     writer.append(random_step(1))
     writer.commit()
+    monkeypatch.setattr(writer_module, "COMMIT_EVERY", math.inf)  # nothing commits on its own
     for step in random_steps(100, first=2):
-        writer._committed_at = float("inf")  # nothing commits on its own
         writer.append(step)
     with largest_file(60_000), pytest.raises(RunFileError, match="cannot be written"):
         writer.close()

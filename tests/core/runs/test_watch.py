@@ -97,6 +97,7 @@ def test_a_file_that_goes_away_is_said_to_and_what_it_held_is_saved(
         again.append(random_step(last + 1))
 
 
+@pytest.mark.quick_cases("0.0-opened again", "0.5-in one go")
 @pytest.mark.parametrize("closed_before", [False, True], ids=["in one go", "opened again"])
 @pytest.mark.parametrize(
     "share", [0.0, pytest.param(0.1, marks=pytest.mark.long), 0.5, pytest.param(0.9, marks=pytest.mark.long)]
@@ -137,6 +138,7 @@ def test_of_a_file_that_is_cut_short_the_updates_before_the_cut_are_saved_and_th
     assert not lock_path(path).exists()
 
 
+@pytest.mark.quick_cases("0.6", "0.9")
 @pytest.mark.parametrize("share", [0.6, 0.7, 0.8, 0.9])
 def test_a_branch_that_is_cut_short_is_saved_as_a_branch(tmp_path: Path, share: float) -> None:
     parent, path = tmp_path / "parent.grpo", tmp_path / "branch.grpo"
@@ -184,7 +186,7 @@ def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: 
     with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
         writer.append(random_step(1))
         writer.commit()
-        writer._watch._number += 1  # as network drives number their files anew
+        writer.watch.number += 1  # as network drives number their files anew
         writer.append(random_step(2))
         writer.commit()
     with RunReader.open(path) as reader:
@@ -198,6 +200,7 @@ def test_a_run_that_nothing_happens_to_is_never_said_to_be_lost(tmp_path: Path) 
             one_more(writer, number)
 
 
+@pytest.mark.quick_cases("0.8")
 @pytest.mark.parametrize("share", [0.6, 0.8, 0.95])
 def test_of_a_thinned_run_that_is_cut_short_what_thinning_left_before_the_cut_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float

@@ -39,7 +39,7 @@ def panel(driver: Driver, front: Front) -> ComparisonPanel:
 
 
 def settle(driver: Driver, panel: ComparisonPanel) -> None:
-    driver.qtbot.waitUntil(lambda: not (panel.controller.busy or panel._settle.isActive()))
+    driver.qtbot.waitUntil(lambda: not (panel.controller.busy or panel.settling))
     driver.settle()
 
 

@@ -106,6 +106,7 @@ def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
     assert all(twin.shows_table for twin in panel.views.twins.values())
 
 
+@pytest.mark.quick_cases("click")
 @pytest.mark.parametrize("way", ["click", "key"])
 def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlOverBetaPanel, way: str) -> None:
     assert panel.controller.results is not None
@@ -220,6 +221,7 @@ def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaP
     assert (chosen.objective.beta, chosen.optimizer.learning_rate) == (1.0, 0.03)
 
 
+@pytest.mark.long
 def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.choices.choose(over=Swept(path="learner.group_size", values=(2, 3, 4096)), updates=1000)
     driver.qtbot.waitUntil(lambda: panel.controller.done == 1)

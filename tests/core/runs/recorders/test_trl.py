@@ -25,15 +25,15 @@ def test_a_disk_that_does_not_answer_does_not_keep_training_from_ending(
         stuck.set()
         answers.wait()
 
-    monkeypatch.setattr(recorder, "_write", write)
-    recorder._thread.start()
-    recorder._queue.put({})
+    monkeypatch.setattr(recorder, "write", write)
+    recorder.thread.start()
+    recorder.queue.put({})
     assert stuck.wait(60)
     for _ in range(trl.QUEUE):
-        recorder._queue.put_nowait({})
+        recorder.queue.put_nowait({})
     with pytest.warns(UserWarning, match="did not finish writing"):
         recorder.close()
     answers.set()
-    recorder._queue.put(None, timeout=60)
-    recorder._thread.join(60)
+    recorder.queue.put(None, timeout=60)
+    recorder.thread.join(60)
     assert recorder.written == trl.QUEUE + 1

@@ -38,9 +38,9 @@ def test_every_measure_is_drawn_with_a_band_where_seeds_have_one(plot: LineChart
             plot.show_picture(race_picture(results, measure, samples=samples))
             for name, runs in results.lanes.items():
                 lane = course(runs, measure).every(8.0 if samples else 1.0)
-                filled = np.isfinite(plot._line_items[name].ribbon.extent()).all()
+                filled = np.isfinite(plot.line_items[name].ribbon.extent()).all()
                 assert filled == (measure not in OVER_SEEDS)
-                assert plot._line_items[name].yData.tolist() == pytest.approx(lane.middle.tolist(), nan_ok=True)
+                assert plot.line_items[name].yData.tolist() == pytest.approx(lane.middle.tolist(), nan_ok=True)
                 assert lane.x[-1] == (12 * 8 if samples else 12)
             assert plot.table()[1]
 
@@ -85,16 +85,16 @@ def test_the_read_out_has_the_highest_first_with_its_band(plot: LineChart) -> No
 def test_one_seed_is_drawn_over_the_bands_and_measures_without_seeds_draw_none(plot: LineChart) -> None:
     results = raced()
     plot.show_picture(race_picture(results, "reward", samples=False, chosen=GRPO, place=2))
-    assert plot._line_items[SEED].yData.tolist() == results.lanes[GRPO].measures["reward"][:, 2].tolist()
+    assert plot.line_items[SEED].yData.tolist() == results.lanes[GRPO].measures["reward"][:, 2].tolist()
     assert plot.lines[SEED].label == "seed 2" and plot.lines[SEED].meaning == "policy"
     plot.show_picture(race_picture(results, "wrong_way", samples=False, chosen=GRPO, place=2))
-    assert SEED not in plot.lines and not plot._line_items[SEED].isVisible()
+    assert SEED not in plot.lines and not plot.line_items[SEED].isVisible()
 
 
 def test_algorithms_that_leave_the_race_leave_the_picture(plot: LineChart) -> None:
     plot.show_picture(race_picture(raced(), "reward", samples=False))
     plot.show_picture(race_picture(raced(names=("REINFORCE",)), "reward", samples=False))
-    assert [name for name, item in plot._line_items.items() if item.isVisible()] == ["REINFORCE"]
+    assert [name for name, item in plot.line_items.items() if item.isVisible()] == ["REINFORCE"]
     assert [column.title for column in plot.table()[0]] == ["update", "REINFORCE", "25 %", "75 %"]
 
 
