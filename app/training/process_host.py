@@ -18,6 +18,7 @@ from typing import Protocol
 from app.training.deadlines import Deadlines
 from app.training.restart_state import RestartState
 from app.training.stand_in import StandIn
+from grpo_core.child.limits import Limits
 from grpo_core.child.process import CLOSING, PATIENCE, ChildProcess
 from grpo_core.child.start import Main
 from grpo_core.child.wire import Message
@@ -30,6 +31,10 @@ from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.progress import Progress
 from grpo_core.questions import answer_from_json, question_from_json
 from grpo_core.text import tr
+
+
+LIMITS = Limits(nice=5)
+"""Of the process: where both processors are taken, the window draws first."""
 
 
 class ProcessOutlet(Outlet, Protocol):
@@ -77,7 +82,7 @@ class ProcessHost:
         if self._process is not None or self.unavailable or self.ended:
             return
         try:
-            self._process = ChildProcess(self._main)
+            self._process = ChildProcess(self._main, limits=LIMITS)
         except GrpoError as error:
             self.unavailable = str(error)
             return
