@@ -180,7 +180,7 @@ def _apart(folder: Path, chosen: Configuration) -> None:
 
 
 def of_folder(kind: str, name: str, folder: Path) -> Row:
-    """One case of ``models.py``, a model from a folder here and in TRL; or one of ``properties.py``."""
+    """One case of ``models.py`` (a model from a folder here and in TRL) or of ``properties.py``."""
     cases, drawn = importlib.import_module("models"), importlib.import_module("properties")
     passed, seen = {"same loss": cases.same_loss, "script": cases.runs, "property": drawn.holds}[kind](name, folder)
     return Row(kind=kind, name=name, passed=passed, seen=seen)

@@ -1,4 +1,4 @@
-"""Batches that Hypothesis draws: groups, lengths, masks, ratios, rewards, and the settings of a clip."""
+"""Batches that Hypothesis draws: groups, lengths, masks, ratios and rewards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Batch:
     Attributes:
         groups, size: prompts and completions of each.
         logp, old, ref: log-probabilities, (B, T).
-        mask: which tokens count, boolean (B, T); completions may be fully masked, but not all are.
+        mask: which tokens count, boolean (B, T). Completions may be fully masked, but not all are.
         rewards: (P, G).
         advantage: (B,), not those of the rewards.
         entropy: (B, T).
@@ -44,7 +44,7 @@ class Batch:
         return torch.tensor(self.logp, requires_grad=True)
 
     def tensors(self, *names: str) -> tuple[Any, ...]:
-        """Fields as tensors; the mask as numbers."""
+        """Fields as tensors, with numbers for the mask."""
         found = (np.asarray(getattr(self, name)) for name in names)
         return tuple(torch.tensor(x.astype(float) if x.dtype == bool else x) for x in found)
 
@@ -93,8 +93,8 @@ def batches(draw: Any, *, far: float = 1.0, smallest: int = 1, unscored: bool = 
     )  # fmt: skip
 
 
-def apart(ours: Any, theirs: Any) -> float:
-    """The largest difference, relative to the largest number of the two where that is above 1e-3."""
+def apart(ours: Any, theirs: Any, least: float = 0.0) -> float:
+    """The largest difference, relative to the largest number of the two and not to less than ``least`` or 1e-3."""
     one, other = (np.asarray(x.detach() if isinstance(x, torch.Tensor) else x, float) for x in (ours, theirs))
-    size = max(float(np.abs(one).max(initial=0)), float(np.abs(other).max(initial=0)), 1e-3)
+    size = max(float(np.abs(one).max(initial=0)), float(np.abs(other).max(initial=0)), least, 1e-3)
     return float(np.abs(one - other).max(initial=0)) / size

@@ -11,7 +11,8 @@ import importlib
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -55,38 +56,45 @@ class _Absent(ModuleType):
 @cache
 def verl() -> Any:
     """``verl.trainer.ppo.core_algos``."""
-    _absent(
-        "omegaconf", "tensordict", "verl.utils.device", "verl.trainer.config", "verl.utils.config",
-        "verl.utils.tokenizer",
-    )  # fmt: skip
     _packages("verl", "verl.trainer", "verl.trainer.ppo", "verl.utils", "verl.workers")
-    _absent("verl.workers.config").__dict__["ActorConfig"] = ActorConfig
-    grouped = importlib.import_module("verl.utils.groupwise")
-    sys.modules["verl.utils"].__dict__.update(
-        as_torch_index=grouped.as_torch_index, group_mean_std=grouped.group_mean_std
-    )
-    return importlib.import_module("verl.trainer.ppo.core_algos")
+    with _absent(
+        "omegaconf", "tensordict", "verl.utils.device", "verl.trainer.config", "verl.workers.config"
+    ) as entered:  # fmt: skip
+        entered["verl.workers.config"].__dict__["ActorConfig"] = ActorConfig
+        grouped = importlib.import_module("verl.utils.groupwise")
+        sys.modules["verl.utils"].__dict__.update(
+            as_torch_index=grouped.as_torch_index, group_mean_std=grouped.group_mean_std
+        )
+        return importlib.import_module("verl.trainer.ppo.core_algos")
 
 
 @cache
 def openrlhf(name: str) -> Any:
     """A module of OpenRLHF: ``models.loss``, ``models.utils`` or ``trainer.ppo_utils.experience_maker``."""
-    _absent(
-        "ray", "deepspeed", "openrlhf.trainer.ppo_utils.experience", "openrlhf.trainer.ppo_utils.length_penalty",
-        "openrlhf.trainer.ray.launcher", "openrlhf.utils.logging_utils", "openrlhf.utils.seqlen_balancing",
-    )  # fmt: skip
     _packages(
         "openrlhf", "openrlhf.models", "openrlhf.trainer", "openrlhf.trainer.ppo_utils", "openrlhf.trainer.ray",
         "openrlhf.utils",
     )  # fmt: skip
-    return importlib.import_module(f"openrlhf.{name}")
+    with _absent(
+        "ray", "deepspeed", "openrlhf.trainer.ppo_utils.experience", "openrlhf.trainer.ppo_utils.length_penalty",
+        "openrlhf.trainer.ray.launcher", "openrlhf.utils.logging_utils", "openrlhf.utils.seqlen_balancing",
+    ):  # fmt: skip
+        return importlib.import_module(f"openrlhf.{name}")
 
 
-def _absent(*names: str) -> ModuleType:
-    """Enter modules that are not installed, or that need what is not."""
-    for name in names:
-        sys.modules.setdefault(name, _Absent(name))
-    return sys.modules[names[-1]]
+@contextmanager
+def _absent(*names: str) -> Iterator[dict[str, ModuleType]]:
+    """While a file is imported, modules that are not installed, or that need what is not.
+
+    Afterwards they are gone again: other libraries ask whether deepspeed is there.
+    """
+    entered = {name: _Absent(name) for name in names if name not in sys.modules}
+    sys.modules.update(entered)
+    try:
+        yield dict(entered)
+    finally:
+        for name in entered:
+            del sys.modules[name]
 
 
 def _packages(*names: str) -> None:
@@ -111,7 +119,8 @@ def unpacked(wheels: Sequence[str] = WHEELS) -> list[Path]:
         subprocess.run(
             [
                 sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "download", "--no-deps",
-                "--only-binary=:all:", "--python-version=311", "--platform=manylinux1_x86_64", "-d", str(FOLDER), wanted,
+                "--only-binary=:all:", "--python-version=311", "--platform=manylinux1_x86_64", "-d", str(FOLDER),
+                wanted,
             ],
             check=True,
         )  # fmt: skip

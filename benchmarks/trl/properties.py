@@ -11,11 +11,14 @@ differs by design, and so is no property:
 - verl: CISPO's weight has a lower end too, 1 − ε; here, as in TRL, it has none: ε = 1 is drawn.
 - verl, OpenRLHF: the KL estimate is cut at 10 nats, where it then has no gradient; nearer tokens are drawn.
 - verl divides by L + 1e-8, OpenRLHF likewise: hence 1e-7 where a mean per completion is taken.
+- verl divides by σ + 1e-6, OpenRLHF by σ + 1e-9: what rounding leaves of a group of equal rewards is 1e-10 and 1e-7
+  there; here such a group has advantages of 0.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import importlib
 import tempfile
 from collections.abc import Callable
@@ -36,8 +39,8 @@ from grpo_core.config import Objective
 from grpo_core.objective import evaluate, gradient
 from grpo_core.runs.importers import trl_settings
 
-here = importlib.import_module("drawn_batches")
-others = importlib.import_module("others")
+here: Any = importlib.import_module("drawn_batches")
+others: Any = importlib.import_module("others")
 Apart = Callable[[Any], float]
 """Draws a case by Hypothesis's ``data`` and says how far apart the two programs are in it."""
 
@@ -48,7 +51,7 @@ DOUBLE, PER_COMPLETION, SINGLE = 1e-9, 1e-7, 1e-5
 
 @dataclass(frozen=True, kw_only=True)
 class Property:
-    """What two programs agree in.
+    """One thing in which two programs agree.
 
     Attributes:
         apart: a case.
@@ -73,29 +76,31 @@ def holds(name: str, _: Path) -> tuple[bool, str]:
     @settings(max_examples=one.cases, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def check(data: Any) -> None:
-        found.append(one.apart(data))
+        torch.set_default_dtype(torch.float64)  # which TRL's torch.where of two numbers takes
+        try:
+            found.append(one.apart(data))
+        finally:
+            torch.set_default_dtype(torch.float32)
         assert found[-1] <= one.tolerance, f"{found[-1]:.3g} apart"
 
     check()
     return True, f"{len(found) - 1} drawn cases, at most {max(found):.1e} apart"
 
 
-def ours(goal: Objective, batch: Any, **more: Any) -> tuple[float, np.ndarray]:
-    """Our loss, and its gradient by log π."""
+def ours(goal: Objective, batch: Any, **more: Any) -> tuple[float, np.ndarray, float]:
+    """Our loss, its gradient by log π, and the sum of the sizes of what the loss is the sum of."""
     told = {"mask": batch.mask, "ref_logp": batch.ref, **more}
-    loss = evaluate(goal, batch.logp, batch.old, batch.advantage, **told).loss
+    terms = evaluate(goal, batch.logp, batch.old, batch.advantage, **told)
     for name in ("entropy_coefficient", "entropy_weight"):
         told.pop(name, None)
-    return float(loss), gradient(goal, batch.logp, batch.old, batch.advantage, **told)
+    parts = float(np.abs(terms.weight * terms.token_loss).sum())
+    return float(terms.loss), gradient(goal, batch.logp, batch.old, batch.advantage, **told), parts
 
 
-def held(loss: torch.Tensor, leaf: torch.Tensor, mine: tuple[float, np.ndarray]) -> float:
-    """How far a trainer's loss and gradient are from ours."""
-    pushed = (torch.zeros_like(leaf),)
-    if loss.requires_grad:
-        pushed = torch.autograd.grad(loss, [leaf], allow_unused=True)
-    theirs = torch.zeros_like(leaf) if pushed[0] is None else pushed[0]
-    return max(here.apart(mine[0], loss), here.apart(mine[1], theirs))
+def held(loss: torch.Tensor, leaf: torch.Tensor, mine: tuple[float, np.ndarray, float]) -> float:
+    """Distance of a trainer's loss and gradient from ours."""
+    (theirs,) = torch.autograd.grad(loss, [leaf])
+    return float(max(here.apart(mine[0], loss, least=mine[2]), here.apart(mine[1], theirs)))
 
 
 # -- TRL ---------------------------------------------------------------------------------------------------------------
@@ -163,9 +168,9 @@ def _prepared(wanted: dict[str, Any], accumulation: int, steps: int, bonus: floa
     made.args.steps_per_generation = steps
     high = wanted["epsilon_high"]
     facts = {
-        "epsilon_low": wanted["epsilon"], "epsilon_high": wanted["epsilon"] if high is None else high,
+        **wanted, "epsilon_low": wanted["epsilon"], "epsilon_high": wanted["epsilon"] if high is None else high,
         "current_gradient_accumulation_steps": accumulation, "entropy_coef": bonus,
-        "_entropy_bonus_enabled": bool(bonus), **wanted,
+        "_entropy_bonus_enabled": bool(bonus),
     }  # fmt: skip
     for name, value in facts.items():
         setattr(made, name, value)
@@ -186,7 +191,7 @@ def trl_advantage(data: Any) -> float:
     made.model.train()
     found = made._generate_and_score_completions([{"prompt": "1+1="} for _ in range(batch.groups * batch.size)])
     goal = Objective(std=trl_settings.STDS[scaled], std_epsilon=1e-4)
-    return here.apart(advantages(goal, batch.rewards).ravel(), found["advantages"])
+    return float(here.apart(advantages(goal, batch.rewards).ravel(), found["advantages"], least=1.0))
 
 
 # -- verl --------------------------------------------------------------------------------------------------------------
@@ -239,7 +244,8 @@ def verl_loss(kind: str) -> Apart:
             with_kl = ours(goal, batch, denominator=float(counted))
             without = goal.replace(beta=0.0)
             plain, every = ours(without, batch, denominator=float(counted)), ours(without, batch)
-            return held(loss, leaf, (with_kl[0] - plain[0] + every[0], with_kl[1] - plain[1] + every[1]))
+            mine = (with_kl[0] - plain[0] + every[0], with_kl[1] - plain[1] + every[1], with_kl[2])
+            return held(loss, leaf, mine)
         return held(loss, leaf, ours(goal, batch, denominator=None if mode == "token-mean" else float(counted)))
 
     return compared
@@ -258,7 +264,7 @@ def verl_advantage(data: Any) -> float:
         scaled = kind == "grpo"
         goal = Objective(std="sample" if scaled else "none", std_epsilon=1e-6)
         found = core.compute_grpo_outcome_advantage(*told, norm_adv_by_std_in_grpo=scaled)[0]
-    return here.apart(advantages(goal, batch.rewards).ravel(), found[:, 0])
+    return float(here.apart(advantages(goal, batch.rewards).ravel(), found[:, 0], least=1.0))
 
 
 def verl_straight_through(data: Any) -> float:
@@ -267,7 +273,8 @@ def verl_straight_through(data: Any) -> float:
     estimate = others.verl().kl_penalty(leaf, *batch.tensors("ref"), "k3+")
     (pull,) = torch.autograd.grad(estimate.sum(), [leaf])
     value = estimators.estimate("k3", batch.logp, batch.ref)
-    return max(here.apart(value, estimate), here.apart(estimators.derivative("k2", batch.logp, batch.ref), pull))
+    theirs = here.apart(estimators.derivative("k2", batch.logp, batch.ref), pull)
+    return float(max(here.apart(value, estimate), theirs))
 
 
 # -- OpenRLHF ----------------------------------------------------------------------------------------------------------
@@ -287,7 +294,7 @@ def openrlhf_loss(kind: str) -> Apart:
         leaf = batch.leaf
         old, ref, mask, advantage = batch.tensors("old", "ref", "mask", "advantage")
         loss = made(leaf, old, advantage[:, None].expand_as(mask), action_mask=mask)[0]
-        estimate = others.openrlhf("models.utils").compute_approx_kl(leaf, ref, estimator)
+        estimate = others.openrlhf("models.utils").compute_approx_kl(leaf, ref, kl_estimator=estimator)
         loss = loss + beta * loss_of.aggregate_loss(estimate, mask, by_token)
         goal = Objective(
             level="token" if kind == "ppo" else "sequence", clip_low=low, clip_high=high, dual_clip=cap, beta=beta,
@@ -298,6 +305,20 @@ def openrlhf_loss(kind: str) -> Apart:
         return held(loss, leaf, ours(goal, batch, denominator=counted))
 
     return compared
+
+
+def openrlhf_unbiased(data: Any) -> float:
+    """``compute_approx_kl`` with ``unbiased_gradient``: any value, with the gradient of k3 times the ratio."""
+    batch, leaf = (drawn := data.draw(here.batches(far=0.3))), drawn.leaf
+    old, ref = batch.tensors("old", "ref")
+    kind = data.draw(st.sampled_from(("k1", "k2", "k3")))
+    kl = others.openrlhf("models.utils").compute_approx_kl(leaf, ref, old, kl_estimator=kind, unbiased_gradient=True)
+    (pull,) = torch.autograd.grad(kl[torch.tensor(batch.mask)].sum(), [leaf])
+    goal = Objective(beta=1.0, kl="k3", kl_importance=True, reduction="token")
+    still = dataclasses.replace(batch, advantage=np.zeros_like(batch.advantage))
+    value = estimators.estimate(kind, batch.logp, batch.ref)
+    pulled = ours(goal, still, denominator=1.0)[1]
+    return float(max(here.apart(pulled, pull, least=1.0), here.apart(value, kl, least=1.0)))
 
 
 def openrlhf_advantage(data: Any) -> float:
@@ -322,7 +343,7 @@ def openrlhf_advantage(data: Any) -> float:
         baseline="leave_one_out" if kind == "rloo" else "group_mean",
         std="sample" if kind == "group_norm" else "none", std_epsilon=1e-9,
     )  # fmt: skip
-    return here.apart(advantages(goal, batch.rewards).ravel(), told.advantages[:, 0])
+    return float(here.apart(advantages(goal, batch.rewards).ravel(), told.advantages[:, 0], least=1.0))
 
 
 PROPERTIES: dict[str, Property] = {
@@ -335,6 +356,7 @@ PROPERTIES: dict[str, Property] = {
     "verl k3+": Property(apart=verl_straight_through),
     "verl advantage": Property(apart=verl_advantage),
     **{f"OpenRLHF {kind}": Property(apart=openrlhf_loss(kind), tolerance=SINGLE) for kind in ("ppo", "gspo")},
-    "OpenRLHF advantage": Property(apart=openrlhf_advantage),
+    "OpenRLHF unbiased KL": Property(apart=openrlhf_unbiased, tolerance=SINGLE),
+    "OpenRLHF advantage": Property(apart=openrlhf_advantage, tolerance=1e-6),
 }
 """Name -> what two programs agree in."""

@@ -202,7 +202,7 @@ def _clipped(step: Step) -> tuple[float, float]:
     """The largest share of clipped tokens among the passes; and of all that any clips, the share pulled there."""
     o, shares = step.settings.objective, [0.0]
     stopped, pulled = np.zeros(step.mask.shape, bool), np.zeros(step.mask.shape, bool)
-    everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and o.kl_in == "loss" and bool(o.beta))
+    everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and not o.kl_in_reward and bool(o.beta))
     for passed in range(step.passes):
         used = recompute.used(step, passed)
         terms, pull = recompute.terms(step, passed), recompute.token_gradient(step, passed)[1]

@@ -33,3 +33,11 @@ def test_a_reason_is_given_exactly_where_theory_has_no_optimum() -> None:
     assert told.keys() == {True, False}
     for settings in variants():
         assert bool(theory.why_none(settings)) is not has_optimum(settings), settings
+
+
+@pytest.mark.parametrize("name", ["kl", "kl_in"])
+def test_no_reason_is_given_for_a_word_that_nobody_knows(name: str) -> None:
+    settings = Settings()
+    object.__setattr__(settings.objective, name, "unheard of")
+    with pytest.raises(KeyError, match="unheard of"):
+        theory.why_none(settings)
