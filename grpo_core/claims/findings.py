@@ -27,6 +27,9 @@ class Seen:
         advantage: (B,) as recorded, NaN where none was assigned; None where none is recorded.
         entropy: mean in nats a token; None where it is not known.
         step: the tokens; None where the source holds texts alone.
+        length: mean number of tokens of the completions; None where it is not known.
+        cut: completions that a limit cut off, and completions; None where it is not known.
+        from_sampler: trainer's less sampler's log-probability of each token that both scored; None where not recorded.
     """
 
     label: int
@@ -35,6 +38,9 @@ class Seen:
     advantage: np.ndarray | None = None
     entropy: float | None = None
     step: Step | None = None
+    length: float | None = None
+    cut: tuple[float, int] | None = None
+    from_sampler: np.ndarray | None = None
 
     @property
     def groups(self) -> list[np.ndarray]:

@@ -56,8 +56,7 @@ RIGHT_PULL = {
     **{(name, True): each.unbiased for name, each in kl.ESTIMATORS.items()},
     **{(name, False): each.pulls_back for name, each in kl.ESTIMATORS.items()},
 }  # fmt: skip
-"""(estimator, times the ratio) -> whether the expected gradient as a loss is that of KL(π‖π_ref), on-policy and token by
-token."""
+"""(estimator, times the ratio) -> whether the expected gradient as a loss is that of KL(π‖π_ref), on-policy."""
 
 
 def has_optimum(settings: Settings) -> bool:

@@ -26,7 +26,7 @@ from grpo_core.text import tr
 
 
 def setting_picture(state: SweepState, measure: str, only: int | None = None) -> LinePicture:
-    """The final median of the KL, or mean of the reward, at every place of the grid, one line a row, and its exact optimum.
+    """The final median KL, or mean reward, at every place of the grid, one line a row, and its exact optimum.
 
     ``only``: the one row that this chart is about, the others behind it; None for all. Without it the updates of the
     run that is shown lie over the picture of the KL.

@@ -9,7 +9,7 @@ import pytest
 
 from app.panels.experiments.sweep.headline import headline
 from app.panels.experiments.sweep.plan import BETA, Sweep, Swept
-from app.panels.experiments.sweep.results import SweepResults
+from app.panels.experiments.sweep.results import SweepResults, spread_of, titled
 from grpo_core.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import ensembles
