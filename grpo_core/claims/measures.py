@@ -79,7 +79,7 @@ class CutOffMore(Claim[Run]):
 @dataclass(frozen=True, kw_only=True)
 class FirstPassApart(Claim[Run]):
     """From update ``since`` on, old and new log-probabilities of the first pass differ by ``gap`` nats, averaged over
-    the tokens of an update and then over the updates, which is more than ``limit``."""
+    the tokens of an update and then over the updates in which they differ, which is more than ``limit``."""
 
     since: int
     gap: float
@@ -90,9 +90,10 @@ class FirstPassApart(Claim[Run]):
         for update in _since(data, self.since):
             if update.step is None:
                 continue
-            away = update.step.logp[0].astype(float) - update.step.old_logp
-            away = away[recompute.used(update.step, 0) & np.isfinite(away)]
-            if away.size:
+            used = recompute.used(update.step, 0)
+            away = update.step.logp[0][used].astype(float) - update.step.old_logp[used]
+            away = away[np.isfinite(away)]
+            if away.any():
                 gaps.append(float(np.abs(away).sum() / away.size))
         return bool(gaps) and agrees(self.gap, sum(gaps) / len(gaps)) and self.limit < max(gaps)
 
