@@ -31,7 +31,7 @@ def stage_sentence(picture: PolicyPicture) -> str:
 
 
 def sampled(picture: PolicyPicture, draws: Draws) -> Sampled:
-    """How many draws there are, and of how many actions."""
+    """The number of draws, and of actions that come up."""
     return Sampled(draws=len(draws.order), met=int((draws.counts > 0).sum()), of=len(picture.names))
 
 
