@@ -60,7 +60,7 @@ def since_of(data: Trained, leader: str) -> int | None:
     means = {name: [mean(list(at)) for at in zip(*seeds_of(data, name), strict=True)] for name in data.courses}
     since = None
     for update in range(len(means[leader]) - 1, -1, -1):
-        if any(means[leader][update] <= own[update] for name, own in means.items() if name != leader):
+        if any(means[leader][update] - own[update] <= 1e-9 for name, own in means.items() if name != leader):
             break
         since = update
     return since
@@ -126,3 +126,9 @@ def test_those_that_have_moved_most_are_found_one_by_one() -> None:
             named.append(max(left, key=lambda place: left[place]))
             del left[named[-1]]
         assert most_moved(change) == tuple(named)
+
+
+def test_nobody_is_ahead_by_what_rounding_has_left() -> None:
+    courses = {"A": np.full((4, 8), 0.5 + 1e-12), "B": np.full((4, 8), 0.5)}
+    data = Trained(courses=courses, stuck={name: np.zeros(8, bool) for name in courses}, floor=0.0)
+    assert led_since(data, "A") is None and led_since(data, "B") is None
