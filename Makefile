@@ -46,7 +46,7 @@ lint: $(VENV)/.lint  ## wording, style and types
 bench: $(VENV)/.test system  ## the benchmarks, side by side
 	$(OFFSCREEN) $(BIN)/python -m benchmarks $(ARGS)
 
-bench-trl: .venv-trl/.trl  ## tiny runs of the real TRL: all configurations audited, faults and diseases named
+bench-trl: .venv-trl/.trl  ## tiny runs of the real TRL audited, faults and diseases named; drawn batches against TRL, verl and OpenRLHF
 	OMP_NUM_THREADS=1 .venv-trl/bin/python benchmarks/trl/bench.py $(ARGS)
 
 .venv-trl/.trl: benchmarks/trl/requirements.txt

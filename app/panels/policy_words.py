@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from app.panels.policy_data import Draws, PolicyPicture
-from app.plotting.numbers import shown
 from app.workspace.cursor import Stage
-from grpo_core.claims.captions import Drawn, Moved, most_moved
+from grpo_core.claims.captions import Drawn, Moved, Sampled, Scored, most_moved
 from grpo_core.claims.claim import Claim
 from grpo_core.text import tr
 
@@ -22,21 +21,23 @@ def stage_sentence(picture: PolicyPicture) -> str:
         return tr("Before the first update: draws are taken from these bars.")
     match picture.stage:
         case Stage.SAMPLE:
-            return tr("Sample: {count} draws from the bars; {met} of {actions} actions come up.").format(
-                count=len(draws.order), met=int((draws.counts > 0).sum()), actions=len(picture.names)
-            )
+            return sampled(picture, draws).words()
         case Stage.SCORE:
-            if draws.mean is None:
-                return tr("Score: no draw was scored.")
-            if draws.unscored:
-                return tr("Score: {scored} of {count} draws get a reward; the mean is {mean}.").format(
-                    scored=len(draws.order) - draws.unscored, count=len(draws.order), mean=shown(draws.mean)
-                )
-            return tr("Score: every draw gets its reward; their mean is {mean}.").format(mean=shown(draws.mean))
+            return paid(draws).words()
         case Stage.NORMALIZE:
             return normalized_words(draws.normalized)
         case Stage.UPDATE:
             return _updated(picture, draws)
+
+
+def sampled(picture: PolicyPicture, draws: Draws) -> Sampled:
+    """The number of draws, and of actions that come up."""
+    return Sampled(draws=len(draws.order), met=int((draws.counts > 0).sum()), of=len(picture.names))
+
+
+def paid(draws: Draws) -> Scored:
+    """The mean reward of the draws that have one."""
+    return Scored(scored=len(draws.order) - draws.unscored, of=len(draws.order), mean=draws.mean)
 
 
 def normalized_words(made: Claim[Drawn] | None) -> str:

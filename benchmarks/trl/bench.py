@@ -1,4 +1,4 @@
-"""The real trainer in every configuration, recorded, audited and diagnosed; a table at the end.
+"""The real trainer in every configuration, recorded, audited and diagnosed, and drawn batches; a table at the end.
 
     make bench-trl                                             # in an environment of its own, .venv-trl
     python benchmarks/trl/bench.py [--only NAME ...] [--keep FOLDER]
@@ -180,9 +180,9 @@ def _apart(folder: Path, chosen: Configuration) -> None:
 
 
 def of_folder(kind: str, name: str, folder: Path) -> Row:
-    """One case of ``models.py``: a model from a folder here and in TRL."""
-    cases = importlib.import_module("models")
-    passed, seen = {"same loss": cases.same_loss, "script": cases.runs}[kind](name, folder)
+    """One case of ``models.py`` (a model from a folder here and in TRL) or of ``properties.py``."""
+    cases, drawn = importlib.import_module("models"), importlib.import_module("properties")
+    passed, seen = {"same loss": cases.same_loss, "script": cases.runs, "property": drawn.holds}[kind](name, folder)
     return Row(kind=kind, name=name, passed=passed, seen=seen)
 
 
@@ -192,6 +192,7 @@ KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "disease": (disease, importlib.import_module("diseases").DISEASES),
     "same loss": (partial(of_folder, "same loss"), importlib.import_module("models").LOSSES),
     "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),
+    "property": (partial(of_folder, "property"), importlib.import_module("properties").PROPERTIES),
 }
 """Kind of run -> what is done with one, and the table of them."""
 

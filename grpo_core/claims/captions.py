@@ -44,6 +44,52 @@ class Drawn:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sampled(Claim[Drawn]):
+    """There are ``draws`` draws, and ``met`` of the ``of`` actions come up among them."""
+
+    draws: int
+    met: int
+    of: int
+
+    def check(self, data: Drawn) -> bool:
+        policy = data.step.distribution(0)
+        if policy is None or data.tokens is None:
+            return False
+        met = len(set(data.step.tokens[data.rows, data.tokens].tolist()))
+        return (self.draws, self.met, self.of) == (len(data.rows), met, policy.shape[-1])
+
+    def words(self) -> str:
+        return tr("Sample: {count} draws from the bars; {met} of {actions} actions come up.").format(
+            count=self.draws, met=self.met, actions=self.of
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored(Claim[Drawn]):
+    """Of ``of`` draws ``scored`` have a reward. The mean of these is ``mean``, None where there are none."""
+
+    scored: int
+    of: int
+    mean: float | None
+
+    def check(self, data: Drawn) -> bool:
+        paid = [float(reward) for reward in data.step.rewards[data.rows] if math.isfinite(reward)]
+        if (self.scored, self.of) != (len(paid), len(data.rows)) or (self.mean is None) == bool(paid):
+            return False
+        return self.mean is None or agrees(self.mean, math.fsum(paid) / len(paid))
+
+    def words(self) -> str:
+        if self.mean is None:
+            return tr("Score: no draw was scored.")
+        mean = _apart(self.mean)[0]
+        if self.scored < self.of:
+            return tr("Score: {scored} of {count} draws get a reward; the mean is {mean}.").format(
+                scored=self.scored, count=self.of, mean=mean
+            )
+        return tr("Score: every draw gets its reward; their mean is {mean}.").format(mean=mean)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ranged(Claim[Drawn]):
     """The advantages run from ``low`` to ``high``; ``total``: their sum, where it is said."""
 

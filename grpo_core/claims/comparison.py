@@ -9,7 +9,7 @@ import numpy as np
 
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import written
-from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted
+from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted, differences
 from grpo_core.text import tr
 
 NAMED = 3
@@ -235,9 +235,10 @@ class Climbs(Claim[Trained]):
 
 
 def led_since(data: Trained, leader: str) -> int | None:
-    """The first update from which on ``leader`` has the highest mean; None where it does not end ahead."""
+    """The first update from which on ``leader`` has the highest mean, by more than rounding; None where it does not end
+    ahead."""
     others = np.max([data.course(name) for name in data.courses if name != leader], axis=0)
-    behind = np.flatnonzero(data.course(leader) <= others)
+    behind = np.flatnonzero(differences(data.course(leader), others) <= 0)
     since = int(behind[-1]) + 1 if len(behind) else 0
     return since if since < len(others) else None
 

@@ -27,6 +27,9 @@ class Seen:
         advantage: (B,) as recorded, NaN where none was assigned; None where none is recorded.
         entropy: mean in nats a token; None where it is not known.
         step: the tokens; None where the source holds texts alone.
+        length: mean number of tokens of the completions; None where it is not known.
+        cut: completions that a limit cut off, and completions; None where it is not known.
+        from_sampler: trainer's less sampler's log-probability of each token that both scored; None where not recorded.
     """
 
     label: int
@@ -35,6 +38,9 @@ class Seen:
     advantage: np.ndarray | None = None
     entropy: float | None = None
     step: Step | None = None
+    length: float | None = None
+    cut: tuple[float, int] | None = None
+    from_sampler: np.ndarray | None = None
 
     @property
     def groups(self) -> list[np.ndarray]:
@@ -202,7 +208,7 @@ def _clipped(step: Step) -> tuple[float, float]:
     """The largest share of clipped tokens among the passes; and of all that any clips, the share pulled there."""
     o, shares = step.settings.objective, [0.0]
     stopped, pulled = np.zeros(step.mask.shape, bool), np.zeros(step.mask.shape, bool)
-    everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and o.kl_in == "loss" and bool(o.beta))
+    everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and not o.kl_in_reward and bool(o.beta))
     for passed in range(step.passes):
         used = recompute.used(step, passed)
         terms, pull = recompute.terms(step, passed), recompute.token_gradient(step, passed)[1]

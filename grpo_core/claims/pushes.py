@@ -115,7 +115,7 @@ def _times(ran: np.ndarray, other: np.ndarray, ratio: float, residue: float) -> 
 def _spreads(step: Step) -> bool:
     """Whether the loss depends on more of the policy than log π of the sampled tokens."""
     o = step.settings.objective
-    return bool(o.entropy_bonus) or (o.kl == EXACT and o.kl_in == "loss" and bool(o.beta))
+    return bool(o.entropy_bonus) or (o.kl == EXACT and not o.kl_in_reward and bool(o.beta))
 
 
 def _on_tokens(step: Step, passed: int) -> np.ndarray:
@@ -134,7 +134,7 @@ def _on_logits(step: Step, passed: int) -> np.ndarray:
         result[c] -= tokens[i, t] * policy[c]
         result[c, step.tokens[i, t]] += tokens[i, t]
         result[c] += w * o.entropy_bonus * policy[c] * (logp[c] - policy[c] @ logp[c])
-        if o.kl == EXACT and o.kl_in == "loss" and o.beta and step.ref_dist_logp is not None:
+        if o.kl == EXACT and not o.kl_in_reward and o.beta and step.ref_dist_logp is not None:
             away = logp[c] - step.ref_dist_logp[c]
             ratio = float(terms.ratio[i, t]) if o.kl_importance else 1.0
             result[c] += w * o.beta * ratio * policy[c] * (away - policy[c] @ away)

@@ -100,10 +100,14 @@ class Moves(Claim[Swept]):
     def words(self) -> str:
         first, last = written(self.first, self.last)
         if self.low <= 0 <= self.high:
-            return tr("From left to right KL stays level, {first} to {last} nats").format(first=first, last=last)
+            return tr("From left to right the median KL stays level, {first} to {last} nats").format(
+                first=first, last=last
+            )
         if self.high < 0:
-            return tr("From left to right KL falls from {first} to {last} nats").format(first=first, last=last)
-        return tr("From left to right KL rises from {first} to {last} nats").format(first=first, last=last)
+            return tr("From left to right the median KL falls from {first} to {last} nats").format(
+                first=first, last=last
+            )
+        return tr("From left to right the median KL rises from {first} to {last} nats").format(first=first, last=last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +123,7 @@ class Between(Claim[Swept]):
 
     def words(self) -> str:
         least, most = written(self.least, self.most)
-        return tr("KL lies between {first} and {last} nats").format(first=least, last=most)
+        return tr("The median KL lies between {first} and {last} nats").format(first=least, last=most)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,11 +51,12 @@ def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings
     return [settings.replace(dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
 
 
-RIGHT_PULL = (
-    (kl.EXACT, False), (kl.EXACT, True), *((name, True) for name, each in kl.ESTIMATORS.items() if each.unbiased),
-    *((name, False) for name, each in kl.ESTIMATORS.items() if each.pulls_back),
-)  # fmt: skip
-"""(estimator, times the ratio) whose expected gradient as a loss is that of KL(π‖π_ref): on-policy, token by token."""
+RIGHT_PULL = {
+    (kl.EXACT, False): True, (kl.EXACT, True): True,
+    **{(name, True): each.unbiased for name, each in kl.ESTIMATORS.items()},
+    **{(name, False): each.pulls_back for name, each in kl.ESTIMATORS.items()},
+}  # fmt: skip
+"""(estimator, times the ratio) -> whether the expected gradient as a loss is that of KL(π‖π_ref), on-policy."""
 
 
 def has_optimum(settings: Settings) -> bool:
@@ -70,8 +71,8 @@ def has_optimum(settings: Settings) -> bool:
     compared_with = BASELINES[goal.baseline]
     unscaled = not DEVIATIONS[goal.std].divides
     reinforce = SURROGATES[goal.surrogate].ratio is Ratio.NONE and unscaled and settings.learner.mu == 1
-    true = (goal.kl, goal.kl_importance) in RIGHT_PULL
-    if goal.kl_in == "reward":
+    true = RIGHT_PULL[goal.kl, goal.kl_importance]
+    if goal.kl_in_reward:
         true = not compared_with.from_critic and (not compared_with.mean or compared_together(settings) > 1)
     alone = not goal.entropy_bonus and not settings.learner.resample_dead and not settings.optimizer.weight_decay
     return not settings.is_language and reinforce and true and alone and goal.beta > 0
@@ -96,7 +97,7 @@ def resting_beta(settings: Settings) -> float:
     gradient; so beside a KL in the loss it is β n / (n − 1). A KL in the reward loses the same part.
     """
     goal = settings.objective
-    if not BASELINES[goal.baseline].mean or goal.kl_in == "reward":
+    if not BASELINES[goal.baseline].mean or goal.kl_in_reward:
         return goal.beta
     n = compared_together(settings)
     return goal.beta * n / (n - 1) if n > 1 else math.inf

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grpo_core.claims.measures import CutOff, CutOffMore, Drifts
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
@@ -56,12 +57,7 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         return None
     halfway = before.mean() + change / 2
     began = next(m.label for m in measures if (m.value - halfway) * change > 0)
-    sentence = (
-        tr("Completions grow from {before:.1f} tokens in the first third of the run to {after:.1f} in the last.")
-        if change > 0
-        else tr("Completions shrink from {before:.1f} tokens in the first third of the run to {after:.1f} in the last.")
-    )
-    what = sentence.format(before=before.mean(), after=after.mean())
+    what = Drifts(before=float(before.mean()), after=float(after.mean())).words()
     return Verdict(
         what=what, began=began, evidence=worst([measures[0], measures[-1]]), severity="warning",
         change=_advice(settings, grows=change > 0),
@@ -134,7 +130,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     limit = settings.recorded.max_tokens
     where = "" if limit is None else " " + tr("The limit is {limit} tokens.").format(limit=limit)
     if rows >= CUT_ROWS and _lower_end(count / rows, rows) >= CUT:
-        what = tr("{share:.0%} of all completions are cut off by a limit before they end.").format(share=count / rows)
+        what = CutOff(share=count / rows).words()
         return Verdict(what=what + where, began=measures[0].label, evidence=worst(measures))
     third = len(measures) // 3
     if third < 2 or 3 * third * rows < 3 * CUT_ROWS * len(measures):
@@ -143,9 +139,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     since = lasting(measures, lambda m: m.value >= (FEW_CUT + MANY_CUT) / 2, 2)
     if not since or before > FEW_CUT or after < MANY_CUT:
         return None
-    what = tr("The share of completions that a limit cuts off rises from {before:.0%} to {after:.0%}.").format(
-        before=before, after=after
-    )
+    what = CutOffMore(before=before, after=after).words()
     return Verdict(what=what + where, began=since[0].label, evidence=worst(since))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from grpo_core.claims.measures import FirstPassApart, SamplerApart
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
@@ -110,10 +111,9 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
     since = lasting(measures, lambda m: m.value > m.more["limit"], min(2, len(measures)))
     if not since:
         return None
-    what = tr(
-        "Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on average; "
-        "the precision of this run explains {limit:g}. The ratios start away from 1."
-    ).format(gap=float(np.mean([m.value for m in since])), limit=since[0].more["limit"])
+    what = FirstPassApart(
+        since=since[0].label, gap=float(np.mean([m.value for m in since])), limit=since[0].more["limit"]
+    ).words()
     return Verdict(what=what, began=since[0].label, evidence=worst(since))
 
 
@@ -154,10 +154,10 @@ def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     since = lasting(measures, lambda m: m.value > SAMPLER or m.more["far"] > SAMPLER_FAR, min(2, len(measures)))
     if not since:
         return None
-    what = tr(
-        "Sampler and trainer give the same tokens log-probabilities that differ by {gap:.3g} nats on average; "
-        "{far:.1%} of the tokens differ by a factor of two and more."
-    ).format(gap=float(np.mean([m.value for m in since])), far=float(np.mean([m.more["far"] for m in since])))
+    what = SamplerApart(
+        since=since[0].label, gap=float(np.mean([m.value for m in since])),
+        far=float(np.mean([m.more["far"] for m in since])),
+    ).words()  # fmt: skip
     evidence = worst(since) or [
         Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
     ]

@@ -231,7 +231,9 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
         share=most.value,
     )
     o = settings.objective
-    spiky = o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential and not o.kl_importance and o.beta and o.kl_in == "loss"
+    spiky = (
+        o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential and not o.kl_importance and o.beta and not o.kl_in_reward
+    )
     return Verdict(
         what=what, began=those[0].label, evidence=worst(those),
         change="" if spiky else tr(

@@ -68,7 +68,7 @@ class Update:
         with np.errstate(all="ignore"):
             pull = recompute.token_gradient(step, passed)[1]
         everywhere = bool(objective.entropy_bonus) or step.entropy_coefficient is not None
-        exact = objective.kl == EXACT and objective.kl_in == "loss" and bool(objective.beta)
+        exact = objective.kl == EXACT and not objective.kl_in_reward and bool(objective.beta)
         through = step.mask & (everywhere or exact)
         return through if pull is None else through | (pull != 0)
 

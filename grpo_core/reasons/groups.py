@@ -17,8 +17,8 @@ BARE_SPREAD = 1e-6
 """A spread of rewards below this, relative to max(1, |r|), is more likely a rounding error than a judgement."""
 WIDE = 0.1
 """An advantage above this from such a spread has been blown up."""
-WRONG, ALONE = tr("all wrong"), "G = 1"
-"""What a group with equal rewards is called."""
+PAID = {0.0: tr("all wrong"), 1.0: tr("all right")}
+"""Names of groups whose equal rewards are these."""
 
 
 def group_reason(n: Numbers, passed: int, group: int) -> Reason | None:
@@ -61,9 +61,9 @@ def _what(scored: np.ndarray) -> str:
     if len(scored) == 0:
         return tr("not scored")
     if len(scored) == 1:
-        return ALONE
+        return "G = 1"
     paid = float(scored[0])
-    return {0.0: WRONG, 1.0: tr("all right")}.get(paid, tr("all {reward}").format(reward=plain(paid)))
+    return PAID[paid] if paid in PAID else tr("all {reward}").format(reward=plain(paid))
 
 
 def _within(n: Numbers) -> bool:
@@ -156,12 +156,14 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
     dead = np.flatnonzero(n.dead)
     if not len(dead):
         return None
-    sorts = [_what(row[~np.isnan(row)]) for row in n.compared_rewards[dead]]
+    rewards = [row[~np.isnan(row)] for row in n.compared_rewards[dead]]
+    sorts = [_what(scored) for scored in rewards]
+    alone = all(len(scored) == 1 for scored in rewards)
     count, total = len(dead), len(n.dead)
     at = tuple(Quantity("dead_group", group=int(g)) for g in dead[:8])
     counted = {sort: sorts.count(sort) for sort in dict.fromkeys(sorts)}
     chip = next(iter(counted)) if count == total and len(counted) == 1 else _counted(counted, count, total)
-    if set(counted) == {ALONE} and _within(n):
+    if alone and _within(n):
         which = tr("Groups of one completion have nothing to be compared with.")
     elif not BASELINES[n.objective.baseline].subtracts and n.step.advantage is None and not n.advantage.any():
         which = tr("No completion was paid anything.")
@@ -181,9 +183,9 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
     ]
     acting = _still_acting(n, passed, np.flatnonzero(np.isin(n.step.group, dead)))
     sentences += [tr("{what} still pulls on them.").format(what=what) for what in acting]
-    wrong = count == total and set(counted) == {WRONG}
-    sentences.append(_remedy(n, n.compared_rewards[dead[0]][~np.isnan(n.compared_rewards[dead[0]])]))
-    kind = "unhealthy" if wrong or set(counted) == {ALONE} else "note"
+    wrong = count == total and all(len(scored) > 1 and scored[0] == 0 for scored in rewards)
+    sentences.append(_remedy(n, rewards[0]))
+    kind = "unhealthy" if wrong or alone else "note"
     return Reason(key="dead_groups", chip=chip, sentence=" ".join(sentences), kind=kind, quantities=at)
 
 

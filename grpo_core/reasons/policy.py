@@ -201,7 +201,7 @@ def _one_at_first(n: Numbers) -> str:
 def _keeps_nearer(n: Numbers) -> str:
     """What keeps the policy nearer to the reference; a larger β only where the KL in force pulls there."""
     alone = n.objective.kl in ESTIMATORS and ESTIMATORS[n.objective.kl].pulls_nowhere
-    if n.objective.kl_in == "loss" and alone and not n.objective.kl_importance:
+    if not n.objective.kl_in_reward and alone and not n.objective.kl_importance:
         return tr("A smaller learning rate keeps it nearer; a larger β does not, for k1 as a loss pulls nowhere.")
     return tr("A larger β or a smaller learning rate keeps it nearer.")
 
@@ -244,9 +244,9 @@ def _would_pull_back(n: Numbers) -> str:
     """Whether a β above 0 would pull the policy back, with the estimate that is set."""
     o = n.objective.replace(beta=1.0)
     alone = o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere
-    if o.kl_in == "loss" and alone and not o.kl_importance:
+    if not o.kl_in_reward and alone and not o.kl_importance:
         return tr("Nor would a β above 0 with k1 as a loss, which pulls nowhere on average.")
-    if o.kl_in == "reward" and BASELINES[o.baseline].from_critic:
+    if o.kl_in_reward and BASELINES[o.baseline].from_critic:
         return tr("Nor would a β above 0 in the reward: a critic's advantage leaves it out.")
     return tr("A β above 0 would.")
 

@@ -19,6 +19,8 @@ from grpo_core.what_if.replay import REPLAYED, Difference
 
 CLIPPING = {f"objective.{name}" for name in ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")}
 ESTIMATING = {"objective.kl", "objective.kl_importance", "objective.kl_in"}
+BY_SIZE = {"sgd": False, "adam": True}
+"""Whether an optimizer divides by the size that gradients have had."""
 ALIKE, ROUNDING = 1e-9, 1e-12
 """Relative difference of pushes that are one factor times the others, and of numbers that are the same."""
 
@@ -209,7 +211,7 @@ def _is_times(ran: np.ndarray, other: np.ndarray, factor: float, size: float = 0
 
 def _reached(w: WhatIf) -> Iterator[str]:
     """What Adam, which divides by the size that gradients have had, makes of a factor; where both ends are known."""
-    if w.other.step.settings.optimizer.kind != "adam" or not (w.ran.complete and w.other.complete):
+    if not BY_SIZE[w.other.step.settings.optimizer.kind] or not (w.ran.complete and w.other.complete):
         return
     ran, other = (np.where(s.mask, s.logp[-1] - s.old_logp, 0.0) for s in (side.step for side in w.sides))
     ratio = direction(ran, other).ratio

@@ -17,6 +17,7 @@ from grpo_core.bandit.simulate import updates
 from grpo_core.bandit.tasks import task
 from grpo_core.config import BanditTask, LanguageTask, Model, Objective, Optimizer, Settings, described
 from grpo_core.config.settings import OWNERS
+from grpo_core.experiments.sweep import has_optimum
 from grpo_core.learners import origin
 from grpo_core.lm import problems
 from grpo_core.objective import evaluate, gradient
@@ -95,6 +96,12 @@ def weights_step_later() -> object:
     return trained.stepped(holding(Optimizer(), kind=UNKNOWN))
 
 
+def what_if() -> object:
+    from grpo_core.what_if import sentences
+
+    return sentences.BY_SIZE[settings("optimizer", "kind").optimizer.kind]
+
+
 def prompts(**words: Any) -> object:
     from grpo_core.lm.rewards import PromptSource
 
@@ -128,13 +135,15 @@ ACTING: dict[str, tuple[Callable[[], object], ...]] = {
     "objective.credit": (bandit("objective", "credit"), recomputed("credit"), scripted("credit")),
     "objective.level": (loss("level"), slope("level"), recomputed("level"), scripted("level")),
     "objective.surrogate": (loss("surrogate"), slope("surrogate"), recomputed("surrogate"), scripted("surrogate")),
-    "objective.kl": (loss("kl"), slope("kl"), recomputed("kl"), scripted("kl")),
+    "objective.kl": (
+        loss("kl"), slope("kl"), recomputed("kl"), scripted("kl"), lambda: has_optimum(settings("objective", "kl")),
+    ),
     "objective.kl_in": (
         loss("kl_in"), slope("kl_in"), compared("kl_in"), bandit("objective", "kl_in"), recomputed("kl_in"),
-        scripted("kl_in"),
+        scripted("kl_in"), lambda: has_optimum(settings("objective", "kl_in")),
     ),
     "objective.reduction": (loss("reduction"), slope("reduction"), recomputed("reduction"), scripted("reduction")),
-    "optimizer.kind": (plain_step, bandit("optimizer", "kind"), weights_step, weights_step_later),
+    "optimizer.kind": (plain_step, bandit("optimizer", "kind"), weights_step, weights_step_later, what_if),
     "task.landscape": (
         lambda: task(holding(BanditTask(), landscape=UNKNOWN)),
         lambda: holding(BanditTask(), landscape=UNKNOWN).longest,

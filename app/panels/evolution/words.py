@@ -82,7 +82,7 @@ def acts_without_answers(settings: Settings) -> tuple[str, ...]:
         (settings.language.working_weight != 0, tr("the reward of the working")),
         (goal.entropy_bonus != 0, tr("the entropy bonus")),
         (optimizer.weight_decay != 0, tr("the weight decay")),
-        (goal.beta != 0 and goal.kl_in == "loss" and k1, tr("the noise of k1")),
+        (goal.beta != 0 and not goal.kl_in_reward and k1, tr("the noise of k1")),
     )
     return tuple(name for true, name in acting if true and optimizer.learning_rate)
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from app.panels.policy_data import picture
-from app.panels.policy_words import moves
+from app.panels.policy_words import moves, paid, sampled
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from grpo_core import learners
-from grpo_core.claims.captions import AllAlike, Drawn, Moved, Ranged, Silent
+from grpo_core.claims.captions import AllAlike, Drawn, Moved, Ranged, Sampled, Scored, Silent
 from grpo_core.claims.claim import Claim
 from tests.core.explain_cases import random_settings
 
@@ -34,8 +34,11 @@ def said(numbers: np.random.Generator) -> Iterator[Said]:
         shown = picture(StepView(origin, step, Stage.UPDATE, 0), int(context), origin.action_rewards)
         assert shown is not None and shown.draws is not None
         rows, tokens = np.nonzero((step.context == context) & step.mask)
+        drawn = Drawn(step=step, rows=rows, tokens=tokens)
         if shown.draws.normalized is not None:
-            yield Drawn(step=step, rows=rows, tokens=tokens), shown.draws.normalized
+            yield drawn, shown.draws.normalized
+        yield drawn, sampled(shown, shown.draws)
+        yield drawn, paid(shown.draws)
         yield shown.change, moves(shown)
 
 
@@ -55,6 +58,13 @@ def mutants(claim: Claim[Any]) -> Iterator[Claim[Any]]:
         yield Silent(equal=not claim.equal)
         yield Ranged(low=-1.0, high=1.0)
         yield AllAlike(value=0.5)
+    elif isinstance(claim, (Sampled, Scored)):
+        for field in dataclasses.fields(claim):
+            value = getattr(claim, field.name)
+            other: Any = {field.name: 0.5 if value is None else value + 1}
+            yield dataclasses.replace(claim, **other)
+        if isinstance(claim, Scored):
+            yield dataclasses.replace(claim, mean=-claim.mean if claim.mean else 1e-3)
     elif isinstance(claim, Moved):
         if (claim.up, claim.down) != ((), ()):
             yield dataclasses.replace(claim, up=claim.down, down=claim.up)
@@ -66,10 +76,11 @@ def mutants(claim: Claim[Any]) -> Iterator[Claim[Any]]:
 @pytest.mark.parametrize("count", [10, pytest.param(300, marks=pytest.mark.long)])
 def test_every_caption_is_borne_out_and_every_other_one_refused(count: int) -> None:
     numbers, seen = np.random.default_rng(11), Counter[type]()
-    while min((seen[kind] for kind in (Ranged, AllAlike, Silent, Moved)), default=0) < count:
+    while min((seen[kind] for kind in (Ranged, AllAlike, Silent, Sampled, Scored, Moved)), default=0) < count:
         for data, claim in said(numbers):
             seen[type(claim)] += 1
             assert claim.check(data), claim
             assert claim.words()
             if seen[type(claim)] <= count:
                 assert not any(other.check(data) for other in mutants(claim)), claim
+    print(f"{sum(seen.values()):,} captions borne out: { {kind.__name__: n for kind, n in seen.items()} }")

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from app.panels.experiments.sweep.grid_axis import name
-from app.panels.experiments.sweep.results import SweepResults, row_line
+from app.panels.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
 from app.panels.experiments.sweep.state import (
     BEHIND,
     LEAST,
@@ -30,14 +30,14 @@ def frontier_picture(state: SweepState) -> LinePicture:
     """One mark a point, joined in the order of the grid, over the exact frontier where theory gives one."""
     results, front = state.results, state.front()
     if results is None:
-        return LinePicture(x=Scale(label="KL", unit="nats", low=0), y=Scale(label=tr("Reward")))
+        return LinePicture(x=Scale(label=titled("kl"), unit="nats", low=0), y=Scale(label=titled("reward")))
     best, rows = results.optimum(front), range(len(results.sweep.rows))
     lines = [_row_of_frontier(results, row, front=row == front) for row in rows]
     chosen = chosen_mark(state, lines, None)
     right = np.concatenate([best["kl"], *(results.final("kl", row).high for row in rows)])
     return LinePicture(
-        x=Scale(label="KL", unit="nats", low=0, high=float(np.nanmax([*right, LEAST])) * 1.05),
-        y=Scale(label=tr("Reward")),
+        x=Scale(label=titled("kl"), unit="nats", low=0, high=float(np.nanmax([*right, LEAST])) * 1.05),
+        y=Scale(label=titled("reward")),
         lines=(*lines, theory_line(best["kl"], best["reward"])), subject=results,
         tags=_frontier_tags(state, results, lines[front]),
         points=(PointSet(name="chosen", meaning="selection", size=12, filled=False, x=chosen[0], y=chosen[1], z=9),),
@@ -88,9 +88,10 @@ def _frontier_table(results: SweepResults) -> tuple[list[Column], Rows]:
     columns = [] if sweep.across is None else [Column("row", sweep.across.title, chars=10, kind="text")]
     numeric = sweep.over.places.numeric
     columns.append(Column("value", sweep.over.title, chars=9, kind="number" if numeric else "text"))
-    for key, unit in (("KL", "nats"), (tr("Reward"), "")):
+    for measure, key in TITLES.items():
+        unit = UNITS[measure]
         columns += [
-            Column(key, tr("{key}, median").format(key=key), unit=unit),
+            Column(key, titled(measure), unit=unit),
             Column(f"{key} low", tr("Quarter below"), unit=unit),
             Column(f"{key} high", tr("Quarter above"), unit=unit),
         ]

@@ -1,4 +1,4 @@
-"""Two settings at once: a table whose cells hold the final median and are tinted by it."""
+"""Two settings at once: a table whose cells hold the final median or mean and are tinted by it."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class HeatModel(QAbstractTableModel):
         self.chosen = (0, 0)
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme) -> None:
-        """Show the final medians of ``measure`` at every place of a sweep; None for an empty table."""
+        """Show the final middle of ``measure`` at every place of a sweep; None for an empty table."""
         self.beginResetModel()
         self.results, self.measure, self.theme = results, measure, theme
         rows = range(len(results.sweep.rows)) if results is not None else ()
-        medians = [results.final(measure, row).middle for row in rows] if results is not None else []
-        self.values = np.array(medians).reshape(len(rows), -1) if medians else np.empty((0, 0))
+        middles = [results.final(measure, row).middle for row in rows] if results is not None else []
+        self.values = np.array(middles).reshape(len(rows), -1) if middles else np.empty((0, 0))
         self.endResetModel()
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
@@ -144,7 +144,7 @@ class HeatTable(QTableView):
         self.doubleClicked.connect(self._on_double)
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme, scale: float) -> None:
-        """Show the final medians of a sweep over two settings."""
+        """Show the final medians or means of a sweep over two settings."""
         self.setFont(theme.font("digits", scale))
         self.horizontalHeader().setMinimumSectionSize(self.fontMetrics().horizontalAdvance("00.000"))
         self.verticalHeader().setMinimumSectionSize(self.fontMetrics().height() + 2)

@@ -13,11 +13,15 @@ from grpo_core.text import tr
 
 UNITS = {"kl": "nats", "reward": ""}
 TITLES = {"kl": "KL", "reward": tr("Reward")}
+CENTRES = {"kl": tr("median"), "reward": tr("mean")}
+"""The middle of the seeds that is drawn: the one that the headline speaks of. A KL that diverged is infinite, so it has
+a median alone."""
 DIVERGED = tr("at least half of the runs diverged there: their numbers overflowed, so there is no median")
 
 
 class Spread(NamedTuple):
-    """Median over the seeds and the limits of their middle half, (n,) each; NaN where nothing is known yet."""
+    """The middle of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each; NaN where nothing is
+    known yet."""
 
     middle: np.ndarray
     low: np.ndarray
@@ -73,7 +77,9 @@ class SweepResults:
             there = [place for place, runs in known if runs is not None]
             spread = np.full((3, len(known)), np.nan)
             if there:
-                spread[:, there] = band(np.stack([self.done[place, row].counted(measure)[-1] for place in there]))
+                spread[:, there] = spread_of(
+                    np.stack([self.done[place, row].counted(measure)[-1] for place in there]), measure
+                )
             self._final[key] = Spread(*spread)
         return self._final[key]
 
@@ -93,9 +99,21 @@ def row_line(row: int) -> str:
     return f"row {row}"
 
 
+def spread_of(values: np.ndarray, measure: str) -> Spread:
+    """The spread over the seeds, which are the last axis of ``values``."""
+    median, low, high = band(values)
+    middle = {"kl": median, "reward": values.mean(axis=-1)}[measure]
+    return Spread(middle, low, high)
+
+
+def titled(measure: str) -> str:
+    """A measure with what of its seeds is drawn, for an axis or a column."""
+    return tr("{titles}, {centre}").format(titles=TITLES[measure], centre=CENTRES[measure])
+
+
 def course(runs: Ensemble, measure: str) -> Spread:
     """A measure over training, update 0 first, (U + 1,)."""
-    return Spread(*band(runs.counted(measure)))
+    return spread_of(runs.counted(measure), measure)
 
 
 def middle_seed(runs: Ensemble, measure: str = "kl") -> int:

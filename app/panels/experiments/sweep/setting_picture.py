@@ -7,7 +7,7 @@ import numpy as np
 from app.panels.experiments.sweep.chart import EDGE
 from app.panels.experiments.sweep.grid_axis import name
 from app.panels.experiments.sweep.own_run import OwnRun
-from app.panels.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line
+from app.panels.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
 from app.panels.experiments.sweep.state import (
     BEHIND,
     LEAST,
@@ -26,7 +26,7 @@ from grpo_core.text import tr
 
 
 def setting_picture(state: SweepState, measure: str, only: int | None = None) -> LinePicture:
-    """The final median of a measure at every place of the grid, one line a row, and its exact optimum.
+    """The final median KL, or mean reward, at every place of the grid, one line a row, and its exact optimum.
 
     ``only``: the one row that this chart is about, the others behind it; None for all. Without it the updates of the
     run that is shown lie over the picture of the KL.
@@ -42,7 +42,7 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
     ring = chosen_mark(state, lines, only)
     return LinePicture(
         x=Scale(label=state.label if only is None else "", low=-EDGE, high=len(grid) - 1 + EDGE),
-        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=0) if only in (None, 0) else Scale(low=0),
+        y=Scale(label=titled(measure), unit=UNITS[measure], low=0) if only in (None, 0) else Scale(low=0),
         lines=tuple(lines), span=(0.0, LEAST), places=(0.0, len(grid) - 1.0),
         tags=_setting_tags(state, own, measure, only),
         points=(
@@ -84,11 +84,11 @@ def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None
 
 
 def _setting_table(results: SweepResults | None, measure: str, only: int | None) -> tuple[list[Column], Rows]:
-    """One row a point: its values, the median and the middle half, and the exact optimum."""
+    """One row a point: its values, the median or mean, the middle half, and the exact optimum."""
     unit = UNITS[measure]
     columns = [
         Column("value", tr("Setting")),
-        Column("middle", tr("{titles}, median").format(titles=TITLES[measure]), unit=unit),
+        Column("middle", titled(measure), unit=unit),
         Column("low", tr("Quarter below"), unit=unit),
         Column("high", tr("Quarter above"), unit=unit),
         Column("optimum", tr("Exact optimum"), unit=unit),

@@ -61,11 +61,11 @@ def why_none(settings: Settings) -> str:
         (bool(settings.optimizer.weight_decay), tr("No exact optimum: the weight decay pulls as well.")),
         (learner.mu != 1, tr("No exact optimum: at μ above 1 later passes are off-policy.")),
         (
-            goal.kl_in == "reward" and BASELINES[goal.baseline].from_critic,
+            goal.kl_in_reward and BASELINES[goal.baseline].from_critic,
             tr("No exact optimum: a critic's advantage leaves out the KL in the reward."),
         ),
         (
-            goal.kl_in == "reward" and bool(BASELINES[goal.baseline].mean) and compared_together(settings) == 1,
+            goal.kl_in_reward and bool(BASELINES[goal.baseline].mean) and compared_together(settings) == 1,
             tr("No exact optimum: one completion compared with itself has no advantage."),
         ),
     )
@@ -74,6 +74,7 @@ def why_none(settings: Settings) -> str:
         return why
     ways = {
         "k1": tr("No exact optimum: k1 in the loss has no gradient on average."),
+        "k2": tr("No exact optimum: {kl} in the loss is reweighted.").format(kl=goal.kl),
         "k3": tr("No exact optimum: k3 in the loss pulls along KL(π_ref‖π)."),
     }
-    return ways.get(goal.kl, tr("No exact optimum: {kl} in the loss is reweighted.").format(kl=goal.kl))
+    return ways[goal.kl]

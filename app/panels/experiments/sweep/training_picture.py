@@ -6,7 +6,7 @@ import numpy as np
 
 from app.panels.experiments.sweep.grid_axis import name
 from app.panels.experiments.sweep.plan import ESTIMATOR, Sweep
-from app.panels.experiments.sweep.results import TITLES, UNITS, Spread, course
+from app.panels.experiments.sweep.results import CENTRES, TITLES, UNITS, Spread, course, titled
 from app.panels.experiments.sweep.state import (
     LEAST,
     SOLID,
@@ -24,7 +24,7 @@ OWN_POINTS = 700
 
 
 def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePicture:
-    """Medians over the updates of the runs at the chosen place.
+    """The middle over the updates of the runs at the chosen place: of KL the median, of reward the mean.
 
     With ``every``, those of every other place of its row stand behind them. A picture of the KL also holds the run that
     is shown.
@@ -36,8 +36,8 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
         sweep, spread = state.results.sweep, course(state.runs, measure)
         chosen_text, last = name(_value(state.runs, sweep)), max(last, sweep.updates)
         lines.append(
-            Line(name="chosen", label=f"{sweep.over.symbol} {chosen_text}", title=tr("median"), meaning=measure, z=14,
-                 style=SOLID,
+            Line(name="chosen", label=f"{sweep.over.symbol} {chosen_text}", title=CENTRES[measure], meaning=measure,
+                 z=14, style=SOLID,
                  x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high)
         )  # fmt: skip
     others = [_course_behind(text, spread, measure, named=text != chosen_text) for text, spread in behind]
@@ -50,7 +50,7 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
         tags, last = (Tag(tr("this run"), float(len(own)), own.last, "policy"),), max(last, len(own))
     return LinePicture(
         x=Scale(label=tr("update"), low=0, high=last, whole=True),
-        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=0), lines=tuple(lines), span=(0.0, LEAST), tags=tags,
+        y=Scale(label=titled(measure), unit=UNITS[measure], low=0), lines=tuple(lines), span=(0.0, LEAST), tags=tags,
         places=(0.0, float(last)), make_table=lambda: _training_table(state, measure, behind),
         make_reading=lambda x: _training_reading(state, measure, round(x)),
     )  # fmt: skip
@@ -61,7 +61,9 @@ def _training_reading(state: SweepState, measure: str, update: int) -> list[tupl
     lines = [(tr("update {update}").format(update=update), "muted")]
     if state.runs is not None and 0 <= update < len(state.runs.measures[measure]):
         middle, low, high = (shown(float(limit[update])) for limit in course(state.runs, measure))
-        text = tr("median  {middle} ({low} to {high})").format(middle=middle, low=low, high=high)
+        text = tr("{centre}  {middle} ({low} to {high})").format(
+            centre=CENTRES[measure], middle=middle, low=low, high=high
+        )
         lines.append((text, measure))
     if measure == "kl" and 1 <= update <= len(state.own.course):
         value = shown(float(state.own.course.values[update - 1]))
@@ -104,10 +106,10 @@ def _value(runs: Ensemble, sweep: Sweep) -> object:
 
 
 def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spread]]) -> tuple[list[Column], Rows]:
-    """One row an update: the runs that are chosen, the run that is shown, and the median of every place drawn."""
+    """One row an update: the runs that are chosen, the run that is shown, and the middle of every place drawn."""
     unit = UNITS[measure]
     columns = [
-        Column("update", tr("Update"), decimals=0), Column("middle", tr("Median"), unit=unit),
+        Column("update", tr("Update"), decimals=0), Column("middle", titled(measure), unit=unit),
         Column("low", tr("Quarter below"), unit=unit), Column("high", tr("Quarter above"), unit=unit),
         Column("own", tr("This run"), unit=unit),
         *(Column(f"at {n}", tr("at {value}").format(value=text), unit=unit) for n, (text, _) in enumerate(behind)),

@@ -31,9 +31,9 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
         return f"{sweep.over.symbol} {name(value)}: {DIVERGED}."
     come = len(runs.measures["kl"]) - 1
     pattern = (
-        tr("{symbol} {value} after {come:,} of {updates:,} updates: KL {kl} ({kl2}–{kl3}), reward {reward}.")
+        tr("{symbol} {value} after {come:,} of {updates:,} updates: KL {kl} ({kl2}–{kl3}), mean reward {reward}.")
         if come < sweep.updates
-        else tr("{symbol} {value}: KL {kl} ({kl2}–{kl3}), reward {reward}.")
+        else tr("{symbol} {value}: KL {kl} ({kl2}–{kl3}), mean reward {reward}.")
     )
     text = pattern.format(
         symbol=sweep.over.symbol,
@@ -96,9 +96,9 @@ def summary(results: SweepResults, *, known: bool) -> str:
     if not there:
         return tr("No place of the sweep has been computed yet.")
     pattern = (
-        tr("REINFORCE with exact KL, after {updates:,} updates, median of {seeds} seeds.")
+        tr("REINFORCE with exact KL, after {updates:,} updates, median KL and mean reward of {seeds} seeds.")
         if known
-        else tr("After {updates:,} updates, median of {seeds} seeds.")
+        else tr("After {updates:,} updates, median KL and mean reward of {seeds} seeds.")
     )
     ends = [
         tr("At {symbol} {value} KL is {kl} nats and reward {reward}.").format(

@@ -9,7 +9,7 @@ import pytest
 
 from app.panels.experiments.sweep.headline import headline
 from app.panels.experiments.sweep.plan import BETA, Sweep, Swept
-from app.panels.experiments.sweep.results import SweepResults
+from app.panels.experiments.sweep.results import SweepResults, spread_of, titled
 from grpo_core.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import ensembles
@@ -58,7 +58,7 @@ def test_a_place_where_one_seed_diverged_is_still_the_lowest() -> None:
 def test_kl_that_the_seeds_do_not_tell_apart_neither_rises_nor_falls() -> None:
     results = swept(20, seeds=16)
     results.done[3, 0].measures["kl"][:] = results.done[0, 0].measures["kl"] + 1e-12
-    assert "From left to right KL stays level" in headline(results)
+    assert "From left to right the median KL stays level" in headline(results)
 
 
 def test_a_lead_stands_with_its_interval_and_places_that_are_level_have_none() -> None:
@@ -78,3 +78,12 @@ def test_the_command_line_says_of_a_sweep_what_the_window_says_to_the_digit(caps
     assert main(["sweep", "--over", "objective.beta=0,0.1,0.4,1", "--seeds", "16", "--updates", "30"]) == 0
     printed = capsys.readouterr().out.replace("objective.beta=", "β ").replace("\n", " ")
     assert headline(results) in printed
+
+
+def test_the_chart_draws_what_the_headline_says() -> None:
+    values = np.array([[0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, np.inf]])
+    reward, kl = spread_of(values[:1], "reward"), spread_of(values, "kl")
+    assert reward.middle.tolist() == [0.25] and kl.middle.tolist() == [0.0, 1.0]
+    assert titled("reward") == "Reward, mean" and titled("kl") == "KL, median"
+    with pytest.raises(KeyError):
+        spread_of(values, "unheard of")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
+
 from app.panels.experiments.sweep import theory
 from grpo_core.config import PRESETS, Settings
+from grpo_core.errors import SettingsError
 from grpo_core.experiments.sweep import ESTIMATORS, has_optimum
 
 
@@ -33,3 +36,11 @@ def test_a_reason_is_given_exactly_where_theory_has_no_optimum() -> None:
     assert told.keys() == {True, False}
     for settings in variants():
         assert bool(theory.why_none(settings)) is not has_optimum(settings), settings
+
+
+@pytest.mark.parametrize("name", ["kl", "kl_in"])
+def test_no_reason_is_given_for_a_word_that_nobody_knows(name: str) -> None:
+    settings = Settings().replace({**theory.KNOWN, "objective.beta": 0.5, "learner.mu": 1})
+    object.__setattr__(settings.objective, name, "unheard of")
+    with pytest.raises((KeyError, SettingsError), match="unheard of"):
+        theory.why_none(settings)

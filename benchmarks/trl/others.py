@@ -1,0 +1,136 @@
+"""The loss functions of verl and OpenRLHF themselves, out of their wheels, without what else the packages need.
+
+Both need a GPU's libraries to install (ray, vllm, deepspeed). The files with the formulas need torch alone, so the
+wheels are loaded without their dependencies, unpacked beside this environment, and these files imported; a name that
+they import from anything else is a class that does nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+WHEELS = ("verl==0.9.1", "openrlhf==0.11.2")
+"""Apache 2.0 both. Read with Python 3.11 for Linux in mind, whichever runs: only source files are taken from them."""
+FOLDER = Path(sys.prefix) / "others"
+
+
+class ActorConfig(SimpleNamespace):
+    """The fields of verl's configuration of an actor that its losses read."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As an OmegaConf node does."""
+        return getattr(self, name, default)
+
+
+class _Idle:
+    """Stands for a name that the formulas do not use."""
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Idle()
+
+    def __call__(self, *_: Any, **__: Any) -> None: ...
+
+
+class _Absent(ModuleType):
+    """A module that is not there: every name in it is a class that does nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (_Idle,), {})
+
+
+@cache
+def verl() -> Any:
+    """``verl.trainer.ppo.core_algos``."""
+    _packages("verl", "verl.trainer", "verl.trainer.ppo", "verl.utils", "verl.workers")
+    with _absent(
+        "omegaconf", "tensordict", "verl.utils.device", "verl.trainer.config", "verl.workers.config"
+    ) as entered:  # fmt: skip
+        entered["verl.workers.config"].__dict__["ActorConfig"] = ActorConfig
+        grouped = importlib.import_module("verl.utils.groupwise")
+        sys.modules["verl.utils"].__dict__.update(
+            as_torch_index=grouped.as_torch_index, group_mean_std=grouped.group_mean_std
+        )
+        return importlib.import_module("verl.trainer.ppo.core_algos")
+
+
+@cache
+def openrlhf(name: str) -> Any:
+    """A module of OpenRLHF: ``models.loss``, ``models.utils`` or ``trainer.ppo_utils.experience_maker``."""
+    _packages(
+        "openrlhf", "openrlhf.models", "openrlhf.trainer", "openrlhf.trainer.ppo_utils", "openrlhf.trainer.ray",
+        "openrlhf.utils",
+    )  # fmt: skip
+    with _absent(
+        "ray", "deepspeed", "openrlhf.trainer.ppo_utils.experience", "openrlhf.trainer.ppo_utils.length_penalty",
+        "openrlhf.trainer.ray.launcher", "openrlhf.utils.logging_utils", "openrlhf.utils.seqlen_balancing",
+    ):  # fmt: skip
+        return importlib.import_module(f"openrlhf.{name}")
+
+
+@contextmanager
+def _absent(*names: str) -> Iterator[dict[str, ModuleType]]:
+    """While a file is imported, modules that are not installed, or that need what is not.
+
+    Afterwards they are gone again: other libraries ask whether deepspeed is there.
+    """
+    entered = {name: _Absent(name) for name in names if name not in sys.modules}
+    sys.modules.update(entered)
+    try:
+        yield dict(entered)
+    finally:
+        for name in entered:
+            del sys.modules[name]
+
+
+def _packages(*names: str) -> None:
+    """Enter packages whose own ``__init__``, which imports all the rest, is not run."""
+    roots = unpacked()
+    for name in names:
+        package = sys.modules.setdefault(name, ModuleType(name))
+        package.__path__ = [str(root.joinpath(*name.split("."))) for root in roots]
+
+
+@cache
+def unpacked(wheels: Sequence[str] = WHEELS) -> list[Path]:
+    """The folders that hold the packages of ``wheels``, which are downloaded on the first call.
+
+    Raises:
+        subprocess.CalledProcessError: a wheel is not to be had.
+    """
+    for wanted in wheels:
+        home = FOLDER / wanted.replace("==", "-")
+        if home.is_dir():
+            continue
+        subprocess.run(
+            [
+                sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "download", "--no-deps",
+                "--only-binary=:all:", "--python-version=311", "--platform=manylinux1_x86_64", "-d", str(FOLDER),
+                wanted,
+            ],
+            check=True,
+        )  # fmt: skip
+        (wheel,) = FOLDER.glob(f"{home.name}-*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(home)
+    return [path.parent for wanted in wheels for path in _tops(FOLDER / wanted.replace("==", "-"))]
+
+
+def _tops(home: Path) -> list[Path]:
+    """The package's own folder, at the top of a wheel or below its data."""
+    name = home.name.partition("-")[0]
+    return [*home.glob(name), *home.glob(f"*.data/purelib/{name}")]

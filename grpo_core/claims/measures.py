@@ -1,0 +1,134 @@
+"""Claims of a diagnosis on lengths and on log-probabilities that should agree. The data are the updates as read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.findings import Run, Seen
+from grpo_core.text import tr
+
+FACTOR = 2.0
+"""A token is far where its two probabilities differ by this factor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drifts(Claim[Run]):
+    """The mean length is ``before`` tokens in the first third of the updates that know it, ``after`` in the last."""
+
+    before: float
+    after: float
+
+    def check(self, data: Run) -> bool:
+        lengths = [update.length for update in data if update.length is not None]
+        third = len(lengths) // 3
+        if not third or self.before == self.after:
+            return False
+        return agrees(self.before, sum(lengths[:third]) / third) and agrees(self.after, sum(lengths[-third:]) / third)
+
+    def words(self) -> str:
+        if self.after > self.before:
+            told = tr(
+                "Completions grow from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."
+            )
+        else:
+            told = tr(
+                "Completions shrink from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."
+            )
+        return told.format(before=self.before, after=self.after)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutOff(Claim[Run]):
+    """A limit cut off ``share`` of all completions."""
+
+    share: float
+
+    def check(self, data: Run) -> bool:
+        known = [update.cut for update in data if update.cut is not None]
+        every = sum(rows for _, rows in known)
+        return every > 0 and agrees(self.share, sum(count for count, _ in known) / every)
+
+    def words(self) -> str:
+        return tr("{share:.0%} of all completions are cut off by a limit before they end.").format(share=self.share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutOffMore(Claim[Run]):
+    """The mean share of completions cut off rises from the first third of the updates, ``before``, to the last."""
+
+    before: float
+    after: float
+
+    def check(self, data: Run) -> bool:
+        shares = [update.cut[0] / update.cut[1] for update in data if update.cut is not None]
+        third = len(shares) // 3
+        if not third or self.after <= self.before:
+            return False
+        return agrees(self.before, sum(shares[:third]) / third) and agrees(self.after, sum(shares[-third:]) / third)
+
+    def words(self) -> str:
+        return tr("The share of completions that a limit cuts off rises from {before:.0%} to {after:.0%}.").format(
+            before=self.before, after=self.after
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstPassApart(Claim[Run]):
+    """From update ``since`` on, old and new log-probabilities of the first pass differ by ``gap`` nats, averaged over
+    the tokens of an update and then over the updates in which they differ, which is more than ``limit``."""
+
+    since: int
+    gap: float
+    limit: float
+
+    def check(self, data: Run) -> bool:
+        gaps = []
+        for update in _since(data, self.since):
+            if update.step is None:
+                continue
+            used = recompute.used(update.step, 0)
+            away = update.step.logp[0][used].astype(float) - update.step.old_logp[used]
+            away = away[np.isfinite(away)]
+            if away.any():
+                gaps.append(float(np.abs(away).sum() / away.size))
+        return bool(gaps) and agrees(self.gap, sum(gaps) / len(gaps)) and self.limit < max(gaps)
+
+    def words(self) -> str:
+        return tr(
+            "Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on "
+            "average; the precision of this run explains {limit:g}. The ratios start away from 1."
+        ).format(gap=self.gap, limit=self.limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplerApart(Claim[Run]):
+    """From update ``since`` on, sampler and trainer differ by ``gap`` nats a token, and ``far`` of the tokens by a
+    factor of two. Both are averaged over an update and then over the updates."""
+
+    since: int
+    gap: float
+    far: float
+
+    def check(self, data: Run) -> bool:
+        known = [update.from_sampler for update in _since(data, self.since)]
+        sizes = [np.abs(away) for away in known if away is not None and away.size]
+        if not sizes:
+            return False
+        gap = sum(float(size.sum() / size.size) for size in sizes) / len(sizes)
+        far = sum(float((np.exp(size) > FACTOR).sum() / size.size) for size in sizes) / len(sizes)
+        return agrees(self.gap, gap) and agrees(self.far, far)
+
+    def words(self) -> str:
+        return tr(
+            "Sampler and trainer give the same tokens log-probabilities that differ by {gap:.3g} nats on average; "
+            "{far:.1%} of the tokens differ by a factor of two and more."
+        ).format(gap=self.gap, far=self.far)
+
+
+def _since(data: Run, label: int) -> list[Seen]:
+    """The updates from ``label`` on, or none where no update has that label."""
+    return [u for u in data if u.label >= label] if any(u.label == label for u in data) else []

@@ -1,0 +1,134 @@
+"""What checks and choosers both call is computed once more, by loops over seeds and updates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+
+import numpy as np
+import pytest
+
+from grpo_core.claims.captions import MOVED, most_moved
+from grpo_core.claims.comparison import FINISH, Trained, climbed, led_since, sooner
+from grpo_core.claims.repeats import HALF, Repeated, wrong
+from grpo_core.claims.sweep import Swept, climbing, lowest, moved, smoothest
+from tests.core.claims.drawn import said
+
+CASES = [6, pytest.param(100, marks=pytest.mark.long)]
+
+
+def seeds_of(data: Trained, name: str) -> list[list[float]]:
+    """The course of each seed, a value that is not finite being the floor."""
+    return [[float(v) if math.isfinite(v) else data.floor for v in seed] for seed in data.courses[name].T]
+
+
+def mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+@pytest.mark.parametrize("count", CASES)
+def test_the_numbers_of_a_race_or_sweep_are_those_of_a_loop_over_its_seeds(count: int) -> None:
+    chance = np.random.default_rng(5)
+    for _ in range(count):
+        for data, _ in said(chance):
+            if isinstance(data, Trained):
+                assert_trained(data)
+            if isinstance(data, Swept):
+                assert_swept(data)
+            if isinstance(data, Repeated):
+                assert_repeated(data)
+
+
+def assert_trained(data: Trained) -> None:
+    last = {name: mean([seed[-1] for seed in seeds_of(data, name)]) for name in data.courses}
+    ranked = data.ranked()
+    assert dict(ranked) == pytest.approx(last)
+    assert all(last[a] >= last[b] - 1e-12 for (a, _), (b, _) in itertools.pairwise(ranked))
+    for name, rise in climbed(data).items():
+        courses = seeds_of(data, name)
+        back = max(round((len(courses[0]) - 1) / 10), 1)
+        assert rise.by == pytest.approx(mean([seed[-1] - seed[-1 - back] for seed in courses]), abs=1e-9)
+    if len(data.courses) > 1 and data.equal_updates:
+        for name in data.courses:
+            assert led_since(data, name) == since_of(data, name)
+    assert_first(data)
+
+
+def since_of(data: Trained, leader: str) -> int | None:
+    """The first update from which on the leader's mean is above every other's."""
+    means = {name: [mean(list(at)) for at in zip(*seeds_of(data, name), strict=True)] for name in data.courses}
+    since = None
+    for update in range(len(means[leader]) - 1, -1, -1):
+        if any(means[leader][update] - own[update] <= 1e-9 for name, own in means.items() if name != leader):
+            break
+        since = update
+    return since
+
+
+def assert_first(data: Trained) -> None:
+    found = sooner(data)
+    if found is None:
+        return
+    names, line, updates, _ = found
+    assert set(names) == set(data.in_front())
+    course = [mean(list(at)) for at in zip(*seeds_of(data, data.in_front()[0]), strict=True)]
+    assert line == pytest.approx(course[0] + FINISH * (course[-1] - course[0]))
+    middle = {}
+    for name in names:
+        arrived = sorted(next((u for u, v in enumerate(s) if v > line), math.inf) for s in seeds_of(data, name))
+        middle[name] = arrived[(len(arrived) - 1) // 2]
+    assert middle[names[0]] == updates == min(middle.values())
+
+
+def assert_swept(data: Swept) -> None:
+    last = {name: mean([seed[-1] for seed in seeds_of(data, name)]) for name in data.courses}
+    names, least = lowest(data)
+    assert least == pytest.approx(min(last.values())) and last[names[0]] == pytest.approx(least)
+    ends = [[float(v) if math.isfinite(v) else math.inf for v in data.kl[[*data.kl][end]][-1]] for end in (0, -1)]
+    assert moved(data)[:2] == pytest.approx(tuple(statistics.median(end) for end in ends))
+    fallen = {
+        name: mean([math.fsum(max(a - b, 0.0) for a, b in itertools.pairwise(s)) for s in seeds_of(data, name)])
+        for name in data.kl
+    }
+    found = smoothest(data)
+    if found is not None:
+        best, worst, smallest, largest, _ = found
+        assert (smallest, largest) == pytest.approx((min(fallen.values()), max(fallen.values())))
+        assert (fallen[best], fallen[worst]) == pytest.approx((smallest, largest))
+    for name in climbing(data):
+        seeds = seeds_of(data, name)
+        back = max(round((len(seeds[0]) - 1) / 10), 1)
+        assert mean([s[-1] - s[-1 - back] for s in seeds]) > 0.01
+
+
+def assert_repeated(data: Repeated) -> None:
+    for place, first in enumerate(data.passed):
+        assert first == next((u + 1 for u, v in enumerate(data.max_prob[:, place]) if v > HALF), math.inf)
+    if data.rewards is None:
+        assert wrong(data) is None
+        return
+    ended = [
+        any(pay[c][a] < max(pay[c]) for c, a in enumerate(chosen))
+        for pay in [data.rewards.tolist()]
+        for chosen in data.likeliest.tolist()
+    ]
+    assert wrong(data) == sum(ended)
+
+
+def test_those_that_have_moved_most_are_found_one_by_one() -> None:
+    chance = np.random.default_rng(3)
+    for _ in range(200):
+        change = chance.normal(size=6) * chance.choice([1e-4, 1e-3, 0.1])
+        left = dict(enumerate(change.tolist()))
+        named: list[int] = []
+        while len(named) < 3 and left and max(left.values()) >= MOVED:
+            named.append(max(left, key=lambda place: left[place]))
+            del left[named[-1]]
+        assert most_moved(change) == tuple(named)
+
+
+def test_nobody_is_ahead_by_what_rounding_has_left() -> None:
+    courses = {"A": np.full((4, 8), 0.5 + 1e-12), "B": np.full((4, 8), 0.5)}
+    data = Trained(courses=courses, stuck={name: np.zeros(8, bool) for name in courses}, floor=0.0)
+    assert led_since(data, "A") is None and led_since(data, "B") is None
