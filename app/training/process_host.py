@@ -32,7 +32,6 @@ from grpo_core.progress import Progress
 from grpo_core.questions import answer_from_json, question_from_json
 from grpo_core.text import tr
 
-
 LIMITS = Limits(nice=5)
 """Of the process: where both processors are taken, the window draws first."""
 
