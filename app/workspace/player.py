@@ -194,9 +194,9 @@ class Player(QObject):
         """Updates after which this kind of run stops by itself, None for no limit."""
         return self.tempi[_is_language(self._workspace.run)].length
 
-    def set_speed(self, speed: float | None) -> None:
-        """Updates per second of this kind of run; None for as many as possible."""
-        kind, training = _is_language(self._workspace.run), self._workspace.training
+    def set_speed(self, speed: float | None, *, language: bool | None = None) -> None:
+        """Updates per second of one kind of run, by default of the one shown; None for as many as possible."""
+        kind, training = _is_language(self._workspace.run) if language is None else language, self._workspace.training
         self.tempi[kind] = replace(self.tempi[kind], speed=speed)
         if training is None or _is_language(training) is kind:
             self._controller.set_speed(speed)
