@@ -165,7 +165,9 @@ class Application(QObject):
         self.background_runs = BackgroundRunsController(window, paths.data / "queues", self)
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
         self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)
-        self._requests = PanelRequests(window, self.runs, self.background_runs, self.controller, self)
+        self._requests = PanelRequests(
+            window, self.runs, self.background_runs, self.controller, self.player, self.first_steps, self
+        )
 
     def _make_commands(self) -> None:
         self.actions = Actions(self.window, icon=self._icon)

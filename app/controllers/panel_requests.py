@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.background_runs import BackgroundRunsController
+from app.controllers.first_steps import TOKENS, FirstSteps
 from app.controllers.runs import RunsController
 from app.panels import registry
 from app.panels.base import Panel
 from app.panels.spec import PanelSpec
 from app.training.controller import Controller
 from app.window.main_window import MainWindow
+from app.workspace.player import Player
 
 if TYPE_CHECKING:  # a panel is imported when it is made
     from app.panels.controls.panel import ControlsPanel
@@ -26,10 +28,11 @@ class PanelRequests(QObject):
 
     def __init__(
         self, window: MainWindow, runs: RunsController, background_runs: BackgroundRunsController,
-        controller: Controller, parent: QObject | None = None,
+        controller: Controller, player: Player, first_steps: FirstSteps, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._runs, self._controller = window, runs, controller
+        self._first_steps = first_steps
         self._connections: dict[str, list[Callable[[Any], object]]] = {}
         self._on(registry.CONTROLS, lambda panel: panel.kind_wanted.connect(self._on_kind))
         self._on(registry.CONTROLS, self._lend_devices)
@@ -42,6 +45,8 @@ class PanelRequests(QObject):
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_shown.connect(runs.show))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_wanted.connect(runs.repeat))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.queue_wanted.connect(background_runs.repeat))
+        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(player.step))
+        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
         self._on(registry.DIAGNOSIS, lambda panel: panel.token_wanted.connect(self._on_token))
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
@@ -70,6 +75,11 @@ class PanelRequests(QObject):
     @Slot()
     def _on_completions(self) -> None:
         self._window.show_panel(registry.TOKEN_INSPECTOR)
+
+    @Slot()
+    def _on_tokens(self) -> None:
+        """A language model is wanted in the empty token inspector."""
+        self._first_steps.begin(TOKENS)
 
     @Slot()
     def _on_token(self) -> None:

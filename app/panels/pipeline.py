@@ -13,6 +13,7 @@ from app.panels.base import Panel
 from app.panels.stage_button import STAGE_NAMES, StageButton
 from app.plotting.numbers import shown, summed
 from app.theme.labels import Label
+from app.theme.reasons import allow
 from app.workspace.cursor import Stage
 from app.workspace.place_shown import place_shown
 from app.workspace.run_handle import RunHandle
@@ -83,7 +84,7 @@ class PipelinePanel(Panel):
         for stage, button in self.stages.items():
             reached = view.step.step is not None and stage <= view.cursor.stage
             current = view.step.step is not None and stage is view.cursor.stage
-            button.setEnabled(view.step.step is not None)
+            allow(button, tr("No update is shown; press Step to compute one.") if view.step.step is None else "")
             button.show_stage(view.theme, view.scale, _name(stage, view), reached, current)
         if sum(button.sizeHint().width() for button in self.stages.values()) > self.width() - 60 * view.scale:
             for stage, button in self.stages.items():

@@ -13,6 +13,7 @@ from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip
 from app.theme.painted_text import PaintedText
+from app.theme.reasons import allow
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import MOST, Trial, likeliest
 from app.workspace.view import View
@@ -20,6 +21,7 @@ from grpo_core.text import tr
 
 LINE = 28
 """Pixels of height at 100 % that the chips take, and the sentence at most."""
+OWN = tr("This is the run that is shown; it is always drawn.")
 HINT = tr("Runs that you leave stay here as thin lines.")
 TIP = tr(
     "The same settings from {count} other seeds, side by side: their range stands behind this run's lines. For a "
@@ -51,7 +53,7 @@ class TrialsRow(QWidget):
         self.hint.setObjectName("muted")
         self.row = ChipRow()
         self.own, self.repeats = TrialChip("policy", can_open=False), TrialChip(can_open=False)
-        self.own.setEnabled(False)
+        allow(self.own, OWN)
         self.own.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.repeats.clicked.connect(self.repeats_toggled)
         self.chips = [TrialChip() for _ in range(MOST)]
@@ -113,7 +115,7 @@ class TrialsRow(QWidget):
         self._shown = stamp
         self.setVisible(not run.is_recorded and lines >= 1)
         self._dress(view)
-        self.own.show_trial(own_text(run, past_half, held), "", shown=True)
+        self.own.show_trial(own_text(run, past_half, held), OWN, shown=True)
         if repeats is not None:
             self.repeats.show_trial(repeats.title(here), repeats.sentence(past_half), shown=drawn)
         self._runs = [trial.run for trial in reversed(view.trials)]

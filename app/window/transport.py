@@ -15,6 +15,7 @@ from app.panels.calm import CalmBox
 from app.panels.controls.restraints import Restrainable, restraint_menu
 from app.plotting.numbers import in_bytes
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from app.window.run_list import RunList
 from app.window.status import Status
 from app.workspace.player import Mode, Player
@@ -225,7 +226,7 @@ class Transport(QToolBar):
         if not self.seed.hasFocus():
             editing = self._workspace.editing
             self.seed.setText(str(editing.wanted.seed))
-            self.seed.setEnabled("seed" not in editing.locked)
+            allow(self.seed, tr("The seed is locked for this session.") if "seed" in editing.locked else "")
 
     def _choice(self, name: str, texts: list[str], slot: object) -> QComboBox:
         self._label(name)

@@ -80,6 +80,7 @@ class KlOverBetaPanel(Panel):
         self.views.training.cursor_moved.connect(self._on_jump)
         self.run.open_wanted.connect(self.open_run)
         self.run.known_wanted.connect(self._on_known)
+        self.run.now_wanted.connect(self.sweep)
         self.run.queue_wanted.connect(self._on_queue)
 
     @property
@@ -171,7 +172,8 @@ class KlOverBetaPanel(Panel):
         none = results is not None and not results.has_optimum() and results.sweep.over.path == BETA
         back = choices.choice.known
         known = none and not language and not back
-        self.run.show_ways(known=known, back=back, queue=language, opens=results is not None)
+        now = results is None and language and not self.controller.busy
+        self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
 
     def _own(self, view: View, path: str) -> OwnRun:
         """The run that is shown, over the sweep of a setting; nothing of it over a sweep of another kind of run."""
