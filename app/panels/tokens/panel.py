@@ -137,6 +137,9 @@ class TokenInspectorPanel(Panel):
         target = self.grid if self.workspace.view.step.step is not None else self.window()
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def begin_run(self) -> None:
+        self.grid.verticalScrollBar().setValue(0)
+
     def on_frame(self) -> None:
         """Show what is being written, and draw what has changed."""
         if self.seen and self.being_written.follow(self.workspace.view, self.size()):

@@ -120,6 +120,9 @@ class WhatIfPanel(Panel):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
+    def begin_run(self) -> None:
+        self.batch.policies.forget_scales()
+
     def draw(self, view: View) -> None:
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSlider,
@@ -20,7 +22,7 @@ from PySide6.QtWidgets import (
 from app.commands.actions import CommandAction
 from app.examples import example
 from app.formula.term_button import TermButton
-from app.panels.base import in_window
+from app.panels.base import Panel, in_window
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel
 
@@ -55,11 +57,15 @@ def language(driver: Driver) -> None:
     driver.program.layouts.reset()
 
 
+def at_rest(one: Panel) -> bool:
+    return not getattr(one, "busy", False)
+
+
 def compared(driver: Driver) -> None:
     driver.run(3)
     for name in ("kl_over_beta", "comparison", "breakpoints", "queue", "what_if"):
         shown = panel(driver, name)
-        driver.qtbot.waitUntil(lambda shown=shown: not getattr(shown, "busy", False))
+        driver.qtbot.waitUntil(partial(at_rest, shown))
         assert unreasoned(driver) == []
 
 
@@ -106,3 +112,33 @@ def test_a_reason_goes_with_what_it_was_for(driver: Driver) -> None:
     assert "Step" in stage.toolTip() and not stage.isEnabled()
     driver.run(1)
     assert stage.isEnabled() and "No update is shown" not in stage.toolTip() + stage.accessibleDescription()
+
+
+# -- words on what is pressed most -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["Reset", "New run", "Branch here"])
+def test_what_is_pressed_most_says_its_name(driver: Driver, text: str) -> None:
+    button = next(one for one in driver.program.transport.findChildren(QToolButton) if one.text() == text)
+    assert button.isVisible() and button.toolButtonStyle() is not Qt.ToolButtonStyle.ToolButtonIconOnly
+    assert button.toolTip().startswith(text)
+
+
+def test_reset_begins_again_as_the_run_began_and_keeps_it_as_thin_lines(driver: Driver) -> None:
+    program = driver.program
+    driver.run(5)
+    before = program.workspace.run
+    program.workspace.editing.edit({"objective.beta": 0.5}, "β")
+    driver.run(5)
+    program.actions["reset"].trigger()
+    driver.settle()
+    run = program.workspace.run
+    assert run is not None and before is not None and run is not before and run.head == 0
+    assert run.origin.settings == before.origin.settings == program.workspace.editing.wanted
+    assert [(trial.run, trial.shown) for trial in program.workspace.view.trials] == [(before, True)]
+    driver.run(5)
+    assert list(run.series["kl"].values) == list(before.series["kl"].values[:5]), "the same seed"
+    assert program.actions["reset"].why == ""
+    program.actions["new_run"].trigger()
+    driver.settle()
+    assert program.actions["reset"].why == "The run is at update 0 already."
