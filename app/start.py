@@ -30,6 +30,8 @@ from app.settings.preferences import load_preferences
 if TYPE_CHECKING:
     from app.application import Application
 
+LEAST_SIZE, SHARE = (1366, 768), 0.88
+"""Pixels of the first window at the least, and its share of a screen that has more."""
 TITLE_BAR = 30
 """Pixels that a desktop adds on top of a window, or more."""
 COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and more; grpo-lab train --help says how."
@@ -119,6 +121,8 @@ def _windowed(options: argparse.Namespace) -> int:
     if not safe:  # the process that computes runs is started behind the first picture
         program.workspace.drawn.connect(program.controller.warm_up, Qt.ConnectionType.SingleShotConnection)
     room = program.window.screen().availableGeometry().size()
+    if first:
+        program.window.resize(first_size(room))
     if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), room):
         program.window.setWindowState(program.window.windowState() | Qt.WindowState.WindowMaximized)
     program.window.show()
@@ -146,6 +150,11 @@ def _windowed(options: argparse.Namespace) -> int:
     hooks.uninstall()
     logs.close()
     return status
+
+
+def first_size(room: QSize) -> QSize:
+    """How large the first window of a user is on a screen with that much room: most of a large one, all of a small."""
+    return QSize(*LEAST_SIZE).expandedTo(room * SHARE)
 
 
 def fills(window: QSize, screen: QSize) -> bool:

@@ -30,6 +30,10 @@ class Conditions:
         """The run can be continued."""
         return self._run.read_only
 
+    def can_run(self) -> str:
+        """The run can be continued, or has updates that can be replayed."""
+        return "" if self._run.head > 1 else self._run.read_only
+
     def can_step(self) -> str:
         """There is a recorded update after the one shown, or the run can be continued."""
         return "" if self._workspace.cursor.step < self._run.head else self._run.read_only

@@ -121,10 +121,12 @@ class RunsController:
         wanted = partial(shown.replace, {"seed": shown.seed + 1 if seed is None else seed})
         self._attempt(lambda: self._structural.change_to(wanted(), tr("Change the seed")))
 
-    def repeat(self, settings: Settings, sentence: str) -> None:
-        """A new run that repeats one of an experiment's, and the sentence that says so."""
-        if self._attempt(lambda: self._run_manager.new_run(settings)):
+    def repeat(self, settings: Settings, sentence: str) -> bool:
+        """A new run that is to repeat one of an experiment's, and the sentence that says so; whether there is one."""
+        begun = self._attempt(lambda: self._run_manager.new_run(settings))
+        if begun:
             self._window.messages.say(sentence, Severity.INFO)
+        return begun
 
     def show(self, run: RunHandle) -> None:
         """Show another run of the list; where its file is gone meanwhile, say so."""

@@ -30,9 +30,9 @@ NATS = ("kl", "entropy")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
 """Updates that the axis shows of earlier runs and repeats while the run that is shown has fewer."""
-NAMED = 88.0
-"""Pixels of height at 100 % from which on the axis of updates has its name; in a squeezed panel a plot has
-80, and the last of them may be out of sight."""
+NAMED = 180.0
+"""Pixels of height at 100 % from which on the axis of updates has its name; below that its room goes to the curves,
+and the read-out says it."""
 RING = 7.0
 """Pixels across the ring where an earlier run's largest probability passes one half."""
 

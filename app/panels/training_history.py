@@ -39,12 +39,12 @@ class TrainingHistoryPanel(Panel):
 
     Signals:
         run_shown: show this run of the window.
-        run_wanted: open a run with these settings, and say this sentence.
+        run_wanted: open a run with these settings, say this sentence, and train so many updates.
         queue_wanted: train a language model under these settings from each of these seeds, for so many updates.
     """
 
     run_shown = Signal(object)
-    run_wanted = Signal(object, str)
+    run_wanted = Signal(object, str, int)
     queue_wanted = Signal(object, object, int)
     plans = False
 
@@ -293,4 +293,4 @@ class TrainingHistoryPanel(Panel):
             seed = results.seeds[row - 1 - len(trials)]
             sentence = tr("Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit.")
             settings = results.settings.replace({"seed": seed})
-            self.run_wanted.emit(settings, sentence.format(seed=seed, updates=results.updates))
+            self.run_wanted.emit(settings, sentence.format(seed=seed, updates=results.updates), results.updates)

@@ -12,6 +12,7 @@ import pytest
 from app.examples import EXAMPLES, RECORDED, TITLES, example, is_example
 from app.panels.registry import CONTROLS
 from app.training.controller import State
+from app.workspace.player import Mode
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings, folder_settings
 from grpo_core.errors import GrpoError
@@ -102,8 +103,13 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     assert controls.read_only_note.isVisible() and controls.read_only_note.text() == RECORDED
     assert driver.messages == [], "no message covers the history"
     assert program.window.docks["evolution"].isVisible()
-    assert not program.actions["run"].isEnabled()
     assert not program.actions["step"].isEnabled()
+    program.player.set_speed(30.0)
+    program.actions["run"].trigger()
+    assert program.player.mode is Mode.REPLAYING and program.workspace.cursor.step < UPDATES, "Run replays it"
+    driver.qtbot.waitUntil(lambda: program.player.mode is Mode.RESTING)
+    driver.settle()
+    assert program.workspace.cursor.step == UPDATES
     program.actions["step_back"].trigger()
     driver.settle()
     assert program.workspace.cursor.step == UPDATES - 1

@@ -47,10 +47,10 @@ class ComparisonPanel(Panel):
         place: the place of its seed; None is the one with the median reward.
 
     Signals:
-        run_wanted: open a run with these settings, and say this sentence.
+        run_wanted: open a run with these settings, say this sentence, and train so many updates.
     """
 
-    run_wanted = Signal(object, str)
+    run_wanted = Signal(object, str, int)
     large = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -190,7 +190,8 @@ class ComparisonPanel(Panel):
         if runs is not None and results is not None:
             settings = runs.run(self.chosen)
             self._opened.append((settings, results.plan.base))
-            self.run_wanted.emit(settings, words.of_opening(self.lane, runs, self.chosen))
+            updates = len(runs.measures["reward"]) - 1
+            self.run_wanted.emit(settings, words.of_opening(self.lane, runs, self.chosen), updates)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

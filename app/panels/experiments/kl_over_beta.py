@@ -36,12 +36,12 @@ class KlOverBetaPanel(Panel):
     """The sweep's plots, above them what is swept and what came of it, and what can be done with a point below.
 
     Signals:
-        run_wanted: open a run with these settings, and say this sentence.
+        run_wanted: open a run with these settings, say this sentence, and train so many updates.
         queue_wanted: train the language model at values of a setting, one run after the other: its dotted path and the
             values with commas between them.
     """
 
-    run_wanted = Signal(object, str)
+    run_wanted = Signal(object, str, int)
     queue_wanted = Signal(str, str)
     large = True
 
@@ -124,7 +124,7 @@ class KlOverBetaPanel(Panel):
             sentence = tr("Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.").format(
                 seed=settings.seed, updates=updates
             )
-            self.run_wanted.emit(settings, sentence)
+            self.run_wanted.emit(settings, sentence, updates)
 
     def let_go(self) -> None:
         self._begun = True
