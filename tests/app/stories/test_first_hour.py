@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSlider,
@@ -23,6 +24,13 @@ from app.commands.actions import CommandAction
 from app.examples import example
 from app.formula.term_button import TermButton
 from app.panels.base import Panel, in_window
+from app.panels.registry import (
+    KL_OVER_BETA,
+    POLICY_BARS,
+    STEP_DETAIL,
+    TOKEN_INSPECTOR,
+    TRAINING_HISTORY,
+)
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel
 
@@ -142,3 +150,94 @@ def test_reset_begins_again_as_the_run_began_and_keeps_it_as_thin_lines(driver: 
     program.actions["new_run"].trigger()
     driver.settle()
     assert program.actions["reset"].why == "The run is at update 0 already."
+
+
+# -- within two clicks -------------------------------------------------------------------------------------------------
+
+
+class Clicks:
+    """A person's clicks in the window of an empty profile, counted."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver, self.count = driver, 0
+        driver.program.startup.welcome()
+        driver.settle()
+
+    def on(self, widget: QWidget, place: QPoint | None = None) -> None:
+        assert in_window(widget) and widget.isEnabled()
+        QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=place or widget.rect().center())
+        self.count += 1
+        self.driver.settle()
+
+    def on_tab(self, title: str) -> None:
+        bars = self.driver.program.window.findChildren(QTabBar)
+        bar, place = next(
+            (bar, n) for bar in bars if bar.isVisible() for n in range(bar.count()) if bar.tabText(n) == title
+        )
+        self.on(bar, bar.tabRect(place).center())
+
+    def on_button(self, text: str) -> None:
+        buttons = self.driver.program.window.findChildren(QAbstractButton)
+        self.on(next(one for one in buttons if one.text() == text and in_window(one)))
+
+
+def test_the_policy_is_there_without_a_click(driver: Driver) -> None:
+    bars = driver.program.window.panels.of(POLICY_BARS)
+    assert bars.seen and bars.plot.count == 10
+
+
+def test_the_history_shows_curves_after_one_click(driver: Driver) -> None:
+    clicks, history = Clicks(driver), driver.program.window.panels.of(TRAINING_HISTORY)
+    clicks.on_button("Run 50")
+    driver.rest()
+    driver.settle()
+    assert history.seen and all(chart.has_data() for chart in history.charts) and clicks.count == 1
+
+
+def test_the_step_detail_shows_its_rows_after_one_click(driver: Driver) -> None:
+    clicks, detail = Clicks(driver), driver.program.window.panels.of(STEP_DETAIL)
+    clicks.on_button("Step")
+    driver.rest()
+    driver.settle()
+    assert detail.seen and detail.table.model().rowCount() == 8 and clicks.count == 1
+
+
+def test_kl_over_beta_shows_a_sweep_after_one_click(driver: Driver) -> None:
+    clicks = Clicks(driver)
+    clicks.on_tab("KL over β")
+    shown = driver.program.window.panels.of(KL_OVER_BETA)
+    driver.qtbot.waitUntil(lambda: not shown.busy)
+    assert shown.seen and shown.controller.results is not None and clicks.count == 1
+
+
+def test_the_token_inspector_shows_a_language_model_after_one_click_on_the_first_screen(driver: Driver) -> None:
+    clicks = Clicks(driver)
+    clicks.on_button("A language model, token by token")
+    driver.qtbot.waitUntil(lambda: driver.program.first_steps.playing is None, timeout=60_000)
+    driver.settle()
+    shown = driver.program.window.panels.of(TOKEN_INSPECTOR)
+    assert shown.seen and driver.program.workspace.view.step.step is not None and clicks.count == 1
+
+
+@pytest.mark.parametrize(("button", "language"), [("Show a language model", True), ("Compute an update", False)])
+def test_the_empty_token_inspector_offers_what_fills_it(driver: Driver, button: str, language: bool) -> None:
+    clicks = Clicks(driver)
+    clicks.on_tab("Token inspector")
+    clicks.on_button(button)
+    driver.qtbot.waitUntil(lambda: driver.head == 1, timeout=60_000)
+    driver.qtbot.waitUntil(lambda: driver.program.first_steps.playing is None)
+    driver.rest()
+    driver.settle()
+    run, shown = driver.program.workspace.run, driver.program.window.panels.of(TOKEN_INSPECTOR)
+    assert run is not None and run.origin.settings.is_language is language
+    assert shown.seen and not shown.compute.isVisible() and clicks.count == 2
+
+
+def test_kl_over_beta_beside_a_language_model_offers_a_sweep_at_once(driver: Driver) -> None:
+    language(driver)
+    clicks = Clicks(driver)
+    shown = panel(driver, "kl_over_beta")
+    clicks.on_button("Sweep now, a tenth of a second")
+    driver.qtbot.waitUntil(lambda: not shown.busy)
+    driver.settle()
+    assert shown.controller.results is not None and not shown.run.now.isVisible()
