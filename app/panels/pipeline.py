@@ -11,7 +11,7 @@ from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from app.panels.base import Panel
 from app.panels.stage_button import STAGE_NAMES, StageButton
-from app.plotting.numbers import shown, summed
+from app.plotting.numbers import brief, summed
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.workspace.cursor import Stage
@@ -223,26 +223,26 @@ def _prompts(view: View) -> int:
 
 
 def _values(view: View, row: int, token: int) -> dict[str, str]:
-    """Live values by key, as far as the stage has revealed them."""
+    """Live values by key, as far as the stage has revealed them; short, so that the formula keeps its lines."""
     terms, step, stage = view.step.terms, view.step.step, view.cursor.stage
     if terms is None or step is None:
         return {}
-    values = {"logp": shown(float(step.logp[view.step.passed, row, token]))}
+    values = {"logp": brief(float(step.logp[view.step.passed, row, token]))}
     if stage >= Stage.NORMALIZE:
-        values["advantage"] = shown(advantage_of(view.step, row, token))
+        values["advantage"] = brief(advantage_of(view.step, row, token))
     if stage is Stage.UPDATE:
         objective = view.step.objective
-        ratio = float(terms.ratio[row, token])
+        ratio, loss = float(terms.ratio[row, token]), summed(float(terms.loss))
         values |= {
-            "ratio": shown(ratio),
-            "weight": f"{terms.weight[row, token]:.4g}",
-            "loss": summed(float(terms.loss)),
+            "ratio": brief(ratio),
+            "weight": f"{terms.weight[row, token]:.3g}",
+            "loss": brief(float(terms.loss)) if "e" in loss else loss,
         }
         clip = SURROGATES[objective.surrogate].clip
         if clip is not None and clip.after is not None:
-            values["clipped"] = shown(clip.after(objective, ratio))
+            values["clipped"] = brief(clip.after(objective, ratio))
         if terms.kl is not None:
-            values["kl"] = shown(float(terms.kl[row, token]))
+            values["kl"] = brief(float(terms.kl[row, token]))
     return values
 
 
