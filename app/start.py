@@ -153,7 +153,7 @@ def _windowed(options: argparse.Namespace) -> int:
 
 
 def first_size(room: QSize) -> QSize:
-    """How large the first window of a user is on a screen with that much room: most of a large one, all of a small."""
+    """Size of a user's first window on a screen whose free part is ``room``."""
     return QSize(*LEAST_SIZE).expandedTo(room * SHARE)
 
 

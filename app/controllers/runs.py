@@ -122,7 +122,11 @@ class RunsController:
         self._attempt(lambda: self._structural.change_to(wanted(), tr("Change the seed")))
 
     def repeat(self, settings: Settings, sentence: str) -> bool:
-        """A new run that is to repeat one of an experiment's, and the sentence that says so; whether there is one."""
+        """Begin a run that is to repeat one of an experiment's, and say the sentence.
+
+        Returns:
+            Whether there is such a run.
+        """
         begun = self._attempt(lambda: self._run_manager.new_run(settings))
         if begun:
             self._window.messages.say(sentence, Severity.INFO)

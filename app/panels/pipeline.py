@@ -223,7 +223,10 @@ def _prompts(view: View) -> int:
 
 
 def _values(view: View, row: int, token: int) -> dict[str, str]:
-    """Live values by key, as far as the stage has revealed them; short, so that the formula keeps its lines."""
+    """Live values by key, as far as the stage has revealed them.
+
+    They are short, so that the formula keeps its lines.
+    """
     terms, step, stage = view.step.terms, view.step.step, view.cursor.stage
     if terms is None or step is None:
         return {}

@@ -80,7 +80,7 @@ class RepeatResults:
 
     @property
     def numbers(self) -> str:
-        """When an action held most of the policy, over the repeats, in a few words."""
+        """Range and median of the updates at which an action held most of the policy, in a few words."""
         known = np.sort(self.past_half[np.isfinite(self.past_half)])
         if not len(known):
             return tr("π below 0.5")

@@ -176,7 +176,10 @@ class TrainingHistoryPanel(Panel):
             self.trials_table.set_summary(self._of_trials(view))
 
     def _pinned(self, view: View) -> tuple[RepeatResults, ...]:
-        """Earlier repeats that stand beside the run; none beside another kind of run or under another task."""
+        """Earlier repeats that are drawn beside the run.
+
+        There are none beside another kind of run or under another task.
+        """
         if view.run.origin.settings.is_language or view.run.is_recorded:
             return ()
         task = view.next_settings.task

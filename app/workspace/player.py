@@ -86,7 +86,10 @@ class Player(QObject):
 
     @Slot()
     def run(self) -> None:
-        """Replay up to the head, then compute on; a run that cannot be continued is replayed from its start again."""
+        """Replay up to the head, then compute on.
+
+        A run that cannot be continued is replayed, at its head from its start again.
+        """
         if self.film.paused:
             self.film.resume()
             return
@@ -176,7 +179,10 @@ class Player(QObject):
             self.film.scrub(update_film(self._workspace.cursor.step, self._passes, math.inf), seconds)
 
     def run_n(self, updates: int, *, at_once: bool = False) -> None:
-        """So many updates from here, then rest; ``at_once``: as fast as they can be computed, whatever the speed."""
+        """Compute so many updates from here, then rest.
+
+        ``at_once``: as fast as they can be computed, whatever the speed.
+        """
         self.starting.emit()
         self._stop_replay()
         self._reveal()
@@ -199,7 +205,10 @@ class Player(QObject):
         return self.tempi[_is_language(self._workspace.run)].length
 
     def set_speed(self, speed: float | None, *, language: bool | None = None) -> None:
-        """Updates per second of one kind of run, by default of the one shown; None for as many as possible."""
+        """Updates per second of one kind of run, by default of the one shown.
+
+        None stands for as many as possible.
+        """
         kind, training = _is_language(self._workspace.run) if language is None else language, self._workspace.training
         self.tempi[kind] = replace(self.tempi[kind], speed=speed)
         self._at_once = False
