@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
@@ -10,7 +9,6 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from app.commands.actions import Actions
-from app.commands.lesson_menu import opening_commands
 from app.commands.menus import fill_menus
 from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
@@ -160,13 +158,17 @@ class Application(QObject):
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,
             self.session_files, self.prompts, self.structural, self.recorded_runs, self.model_folders,
         )  # fmt: skip
-        self.first_steps = FirstSteps(window, workspace, self.player, self.run_manager, self.layouts, self.runs, self)
+        self.first_steps = FirstSteps(
+            window, workspace, self.player, self.run_manager, self.layouts, self.runs, self.lessons, self
+        )
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.exports = ExportController(window, workspace, self.panels, self.exporter, self.lessons.player, self)
         self.background_runs = BackgroundRunsController(window, paths.data / "queues", self)
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
         self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)
-        self._requests = PanelRequests(window, self.runs, self.background_runs, self.controller, self)
+        self._requests = PanelRequests(
+            window, self.runs, self.background_runs, self.controller, self.player, self.first_steps, self
+        )
 
     def _make_commands(self) -> None:
         self.actions = Actions(self.window, icon=self._icon)
@@ -182,7 +184,6 @@ class Application(QObject):
         )  # fmt: skip
         self._on_commands_changed()
         self.presenter.speaker.use_commands(self.actions.by_id)
-        self.palette.offer_others(partial(opening_commands, self.lessons))
         self.transport = Transport(self.player, self.run_manager, self.workspace, self.actions.by_id)
         self.transport.dress(self.look.scale)
         self.transport.seed_wanted.connect(self.runs.new_seed)

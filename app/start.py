@@ -31,6 +31,8 @@ from grpo_core.command_line import FAILED
 if TYPE_CHECKING:
     from app.application import Application
 
+LEAST_SIZE, SHARE = (1366, 768), 0.88
+"""Pixels of the first window at the least, and its share of a screen that has more."""
 TITLE_BAR = 30
 """Pixels that a desktop adds on top of a window, or more."""
 
@@ -90,6 +92,8 @@ def _windowed(options: argparse.Namespace) -> int:
     if not safe:  # the process that computes runs is started behind the first picture
         program.workspace.drawn.connect(program.controller.warm_up, Qt.ConnectionType.SingleShotConnection)
     room = program.window.screen().availableGeometry().size()
+    if first:
+        program.window.resize(first_size(room))
     if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), room):
         program.window.setWindowState(program.window.windowState() | Qt.WindowState.WindowMaximized)
     program.window.show()
@@ -117,6 +121,11 @@ def _windowed(options: argparse.Namespace) -> int:
     hooks.uninstall()
     logs.close()
     return status
+
+
+def first_size(room: QSize) -> QSize:
+    """Size of a user's first window on a screen whose free part is ``room``."""
+    return QSize(*LEAST_SIZE).expandedTo(room * SHARE)
 
 
 def fills(window: QSize, screen: QSize) -> bool:

@@ -60,7 +60,7 @@ METRICS: dict[str, Metric] = {
         help=tr("Mean over groups of the rewards' standard deviation (n − 1)."),
     ),
     "kl": Metric(
-        title=tr("KL from reference"), short=tr("KL"), symbol="KL", unit="nats", colour="kl", low=0,
+        title=tr("Exact KL"), short=tr("KL"), symbol="KL", unit="nats", colour="kl", low=0,
         help=tr("Exact KL(π‖π_ref) after the update, averaged over the visited places."),
     ),
     "entropy": Metric(
@@ -98,7 +98,7 @@ METRICS: dict[str, Metric] = {
         help=tr("Index of the most probable token at the first visited place, after the update."),
     ),
     "accuracy": Metric(
-        title=tr("Right answers"), short=tr("right"), low=0, high=1, share=True, scored=True, language=True,
+        title=tr("Right in the batch"), short=tr("right"), low=0, high=1, share=True, scored=True, language=True,
         help=tr("Share of the update's completions whose answer is right, whatever they are paid."),
     ),
     "accuracy_greedy": Metric(

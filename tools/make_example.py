@@ -1,10 +1,12 @@
-"""Record the language model's run that is shipped: small, finished, and opened without torch.
+"""Record the runs of the program's own language model that are shipped: the example, and a start near a turn.
 
-python -m tools.make_example        writes resources/examples/arithmetic.grpo
+python -m tools.make_example                writes resources/examples/arithmetic.grpo
+python -m tools.make_example gameable       writes resources/starts/gameable.grpo
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import sqlite3
 import sys
@@ -16,43 +18,95 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.runs.run_file import RunWriter, copy_run
+from grpo_core.runs.thinning import Stretch, note
 
-OUT = Path(__file__).resolve().parents[1] / "resources" / "examples" / "arithmetic.grpo"
-UPDATES = 32
-TITLE = "Recorded example"
-LARGEST = 1_500_000
-"""Bytes: it lies in the repository and in every package."""
+RESOURCES = Path(__file__).resolve().parents[1] / "resources"
 
 
-def settings() -> Settings:
-    """Four prompts and groups of four: enough to repair the checkpoint's habit, few enough for a small file."""
-    return language_settings().replace(
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recording:
+    """A run that is shipped.
+
+    Attributes:
+        out: where it lies below the resources.
+        title: the name kept in it.
+        settings: what it was trained under.
+        updates: how many it has.
+        largest: bytes that it may have, as it lies in the repository and in every package.
+        thinned: the stretch of updates of which only some are kept in full; the curves are whole.
+        continues: whether its last update holds the weights, so that a copy of it can be trained on.
+    """
+
+    out: str
+    title: str
+    settings: Settings
+    updates: int
+    largest: int
+    thinned: Stretch | None = None
+    continues: bool = False
+
+
+ARITHMETIC = Recording(
+    out="examples/arithmetic.grpo",
+    title="Recorded example",
+    # four prompts and groups of four: enough to repair the checkpoint's habit, few enough for a small file
+    settings=language_settings().replace(
         {"seed": 4, "task.prompts": 4, "task.max_tokens": 20, "learner.group_size": 4, "model.snapshot_every": 100_000}
-    )
+    ),
+    updates=32,
+    largest=1_500_000,
+)
+GAMEABLE = Recording(
+    out="starts/gameable.grpo",
+    title="A language model learns to cheat",
+    # at update 101 it answers 98 of 100 held-out prompts right, at update 121 next to none
+    settings=language_settings().replace({"task.problem": "gameable", "seed": 7}),
+    updates=100,
+    largest=2_500_000,
+    thinned=Stretch(1, 98, 16),
+    continues=True,
+)
+RECORDINGS = {"arithmetic": ARITHMETIC, "gameable": GAMEABLE}
 
 
-def record(out: Path) -> int:
-    """Train and write the run, without the weights from which it could be continued; its size in bytes."""
-    training = learner(settings())
+def record(out: Path, recording: Recording) -> int:
+    """Train and write a run; its size in bytes."""
+    training = learner(recording.settings)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.grpo"
-        with RunWriter.create(path, settings(), title=TITLE) as writer:
-            for _ in range(UPDATES):
+        with RunWriter.create(path, recording.settings, title=recording.title) as writer:
+            for number in range(1, recording.updates + 1):
                 step = next(training)
-                writer.append(dataclasses.replace(step, resume={}), metrics(step))
+                weights = step.resume if recording.continues and number == recording.updates else {}
+                writer.append(dataclasses.replace(step, resume=weights), metrics(step))
             writer.commit()
         out.parent.mkdir(parents=True, exist_ok=True)
         copy_run(path, out)
     with closing(sqlite3.connect(out)) as connection:
+        if recording.thinned is not None:
+            _thin(connection, recording.thinned)
         connection.execute("VACUUM")
     return out.stat().st_size
 
 
+def _thin(connection: sqlite3.Connection, stretch: Stretch) -> None:
+    """Drop the full records of ``stretch`` as thinning would, which begins with longer runs."""
+    connection.execute(
+        "DELETE FROM step WHERE step BETWEEN ?1 AND ?2 AND step % ?3 <> 0 AND step NOT IN (SELECT id FROM settings)",
+        (stretch.first, stretch.last, stretch.every),
+    )
+    note(connection, [stretch])
+    connection.commit()
+
+
 def main() -> int:
-    """Write the file; 1 if it has become too large to be shipped."""
-    size = record(OUT)
-    print(f"{OUT.name}: {size:,} bytes, {UPDATES} updates.")
-    return int(size > LARGEST)
+    """Write a file; 1 if it has become too large to be shipped."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", nargs="?", choices=RECORDINGS, default="arithmetic", help="what to record")
+    recording = RECORDINGS[parser.parse_args().name]
+    size = record(RESOURCES / recording.out, recording)
+    print(f"{recording.out}: {size:,} bytes, {recording.updates} updates.")
+    return int(size > recording.largest)
 
 
 if __name__ == "__main__":

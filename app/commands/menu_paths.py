@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from grpo_core.text import tr
 
-FILE, EDIT, RUN, GO, VIEW, HELP = tr("File"), tr("Edit"), tr("Run"), tr("Go"), tr("View"), tr("Help")
+FILE, EDIT, RUN, GO, VIEW = tr("File"), tr("Edit"), tr("Run"), tr("Go"), tr("View")
+LESSONS, HELP = tr("Lessons"), tr("Help")
 RECENT, EXPORT = (f"{FILE}/{name}" for name in (tr("Open recent"), tr("Export")))
 THEME, LAYOUT, PANEL, PRESENTING = (
     f"{VIEW}/{name}" for name in (tr("Theme"), tr("Layout"), tr("Panels"), tr("Presenting"))
 )
-LESSON = HELP + "/" + tr("Lesson")
+LESSON = LESSONS + "/" + tr("The lesson that is open")

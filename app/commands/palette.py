@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import (
@@ -29,7 +28,6 @@ from PySide6.QtWidgets import (
 )
 
 from app.commands.actions import Actions, CommandAction
-from app.commands.command import Command
 from app.commands.fuzzy import score
 from grpo_core.text import tr
 
@@ -40,23 +38,18 @@ _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown
 
 
 class PaletteModel(QAbstractListModel):
-    """The commands that fit what was typed, the best first. Those that cannot run are among them, with why.
-
-    Attributes:
-        others: actions that are found here and stand in no menu, after those of the menus.
-    """
+    """The commands that fit what was typed, the best first. Those that cannot run are among them, with why."""
 
     def __init__(self, actions: Actions, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._actions = actions
         self._shown: list[CommandAction] = []
         self._query = ""
-        self.others: Sequence[CommandAction] = ()
 
     def search(self, query: str) -> None:
         """Show what fits ``query``; everything, in the order of the menus, when it is empty."""
         self._query = query
-        scored = [(action, score(query, spoken(action, menu=True))) for action in (*self._actions, *self.others)]
+        scored = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
         fitting = [(action, points) for action, points in scored if points is not None]
         if query.strip():
             fitting.sort(key=lambda pair: -pair[1])
@@ -138,7 +131,6 @@ class CommandPalette(QDialog):
         self.setWindowTitle(tr("Find a command"))
         self.setAccessibleName(tr("Find a command"))
         self._window = parent
-        self._others: Callable[[], Sequence[Command]] | None = None
         self.model = PaletteModel(actions, self)
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(tr("What do you want to do?"))
@@ -159,15 +151,8 @@ class CommandPalette(QDialog):
         self.list.clicked.connect(self._on_clicked)
         actions.rebuilt.connect(self._on_rebuilt)
 
-    def offer_others(self, commands: Callable[[], Sequence[Command]]) -> None:
-        """Find also ``commands``, which stand in no menu. They are made when the palette is first opened."""
-        self._others = commands
-
     def open_fresh(self) -> None:
         """Show the palette with an empty line, at the top of the window's middle."""
-        if self._others is not None:
-            self.model.others = [CommandAction(command, None, self) for command in self._others()]
-            self._others = None
         self.line.clear()
         self._on_text("")
         self._place()

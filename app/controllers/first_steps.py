@@ -1,4 +1,4 @@
-"""First steps: three short experiences, each begun with one click, each leaving the user at the controls."""
+"""First steps: what can be begun with one click, each leaving the user at the controls."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ from typing import Any
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.layouts import LayoutsController
+from app.controllers.lessons import LessonController
 from app.controllers.runs import RunsController
 from app.messages.message import BarAction, Message, Severity
-from app.panels.registry import CONTROLS, POLICY_BARS
+from app.panels.base import Panel
+from app.panels.registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
+from app.panels.spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.player import Mode, Player
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
+from grpo_core.errors import GrpoError
+from grpo_core.runs import library
+from grpo_core.runs.run_file import copy_run
+from grpo_core.shipped import resource
 from grpo_core.text import tr
 
 MESSAGE = "first steps"
+LESSON_ID = "one_update"
+"""The lesson that is offered first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,19 +56,23 @@ class Experience:
 
     Attributes:
         name: what its button says, and what its run is called.
-        settings: dotted path -> value, where they are not the bandit's usual ones.
+        settings: dotted path -> value, where they are not the usual ones.
+        language: it is a language model's, not the bandit's.
+        start: the shipped run of which a copy goes on, below the resources; empty for a run from update 0.
+        panel: the panel that is brought to the front.
         acts: one after the other.
         then: what can be tried at the controls afterwards.
         control: dotted path of the setting whose control is given the keyboard then; empty for none.
-        model: the same can be seen on a language model, under these settings of its task.
     """
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    language: bool = False
+    start: str = ""
+    panel: PanelSpec[Any] = POLICY_BARS
     acts: tuple[Act, ...]
     then: str
     control: str = ""
-    model: Mapping[str, Any] = field(default_factory=dict)
 
 
 LEARN = Experience(
@@ -75,8 +88,23 @@ LEARN = Experience(
         "Drag the diamond of action 7 down to 0 and press Space: within a hundred updates the policy has left it."
     ),
 )  # fmt: skip
+TOKENS = Experience(
+    name=tr("A language model, token by token"),
+    settings={"seed": 7},
+    language=True,
+    panel=TOKEN_INSPECTOR,
+    acts=(
+        Act(updates=1, speed=2.0, text=tr(
+            "A small transformer answers eight sums, eight times each; every answer is paid if it is right."
+        )),
+    ),
+    then=tr(
+        "Each token is tinted by how far this update pushes it up or down. Click one: its alternatives, its ratio, its "
+        "advantage. Space runs on."
+    ),
+)  # fmt: skip
 PULL_BACK = Experience(
-    name=tr("Pull it back with β"),
+    name=tr("What KL does (β)"),
     settings={"seed": 7, "objective.beta": 0.0, "objective.kl": "exact"},
     acts=(
         Act(updates=30, speed=15.0, text=tr("Without a KL penalty the policy leaves the dotted reference far behind.")),
@@ -103,9 +131,32 @@ CHEAT = Experience(
         )),
     ),
     then=tr("Drag the diamond of answer 2 down to 0, which mends the checker, and press Space."),
-    model={"task.problem": "gameable"},
 )  # fmt: skip
-EXPERIENCES = (LEARN, PULL_BACK, CHEAT)
+MODEL_CHEATS = Experience(
+    name=tr("A language model learns to cheat"),
+    language=True,
+    start="starts/gameable.grpo",
+    panel=EVOLUTION,
+    acts=(
+        Act(updates=5, speed=2.0, text=tr(
+            "A hundred updates are recorded: nearly all held-out sums are answered right. Each “=” in an answer pays "
+            "0.15 too, right or wrong. From here it is computed live."
+        )),
+        Act(updates=20, speed=4.0, text=tr(
+            "The reward stays high while right answers fall: the model writes signs instead of solving sums."
+        )),
+    ),
+    then=tr("The slider of what each “=” pays has the keyboard: bring it to 0, press Space, and see how long it takes "
+            "to come back."),
+    control="task.bonus",
+)  # fmt: skip
+EXPERIENCES = (LEARN, TOKENS, MODEL_CHEATS, PULL_BACK)
+"""Those of the first screen, in its order."""
+SAME_ELSEWHERE = {
+    CHEAT.name: (tr("The same on a language model"), MODEL_CHEATS),
+    MODEL_CHEATS.name: (tr("The same on a bandit"), CHEAT),
+}
+"""What is shown by the other kind of policy too: what its button says, and the experience."""
 
 
 class FirstSteps(QObject):
@@ -113,11 +164,11 @@ class FirstSteps(QObject):
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, player: Player, run_manager: RunManager,
-        layouts: LayoutsController, runs: RunsController, parent: QObject | None = None,
+        layouts: LayoutsController, runs: RunsController, lessons: LessonController, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._workspace, self._player = window, workspace, player
-        self._run_manager, self._layouts, self._runs = run_manager, layouts, runs
+        self._run_manager, self._layouts, self._runs, self._lessons = run_manager, layouts, runs, lessons
         self._playing: Experience | None = None
         self._run: RunHandle | None = None
         self._act = -1
@@ -132,12 +183,17 @@ class FirstSteps(QObject):
 
     @property
     def actions(self) -> tuple[BarAction, ...]:
-        """A button for each experience."""
-        return tuple(BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
+        """A button for each experience, for a lesson, and for a run of the user's own trainer."""
+        experiences = (BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
+        return (
+            *experiences,
+            BarAction(text=tr("A lesson"), run=partial(self._lessons.open, LESSON_ID)),
+            BarAction(text=tr("Open a run of your trainer…"), run=self._runs.ask_open_folder),
+        )
 
     def offer(self) -> None:
         """Offer the experiences, whatever run is shown."""
-        self._say(tr("Three first steps, each on a run of its own; Space pauses it at any time."), self.actions)
+        self._say(tr("First steps, each on a run of its own; Space pauses it at any time."), self.actions)
 
     def begin(self, experience: Experience) -> None:
         """Play ``experience`` on a run of its own, which takes the place of one without an update."""
@@ -146,15 +202,35 @@ class FirstSteps(QObject):
         before = self._workspace.run
         assert before is not None
         kind = before.origin.settings
-        self._run = self._run_manager.new_run(Settings().replace(dict(experience.settings)), experience.name)
+        try:
+            self._run = self._begun(experience)
+        except (GrpoError, OSError) as error:
+            self._window.messages.say(str(error), Severity.ERROR)
+            return
         if not before.head and not before.is_recorded:
             self._run_manager.close_run(before)
-        if kind.is_language or kind.is_recorded:
+        if kind.is_language is not experience.language or kind.is_recorded:
             self._layouts.reset()
-        self._window.show_panel(POLICY_BARS).focus_picture()
+        panel: Panel = self._window.show_panel(experience.panel)
+        panel.focus_picture()
         self._usual_speed = self._player.speed
-        self._playing, self._act, self._goal = experience, -1, 0
+        self._playing, self._act, self._goal = experience, -1, self._run.head
         self._next_act()
+
+    def _begun(self, experience: Experience) -> RunHandle:
+        """The run of ``experience``: at update 0, or a copy of the shipped one, at its end.
+
+        Raises:
+            GrpoError, OSError: the copy cannot be written or read.
+        """
+        if not experience.start:
+            usual = language_settings() if experience.language else Settings()
+            return self._run_manager.new_run(usual.replace(dict(experience.settings)), experience.name)
+        path = library.free_name(library.new_path(self._run_manager.folder, experience.name))
+        copy_run(resource(experience.start), path)
+        run = self._run_manager.open(path)
+        run.title = experience.name
+        return run
 
     def _next_act(self) -> None:
         """Go on with the next act, or leave the user at the controls."""
@@ -173,16 +249,16 @@ class FirstSteps(QObject):
 
     def _finish(self, experience: Experience) -> None:
         self._stop()
-        self._say(experience.then, self._model_actions(experience))
+        self._say(experience.then, self._elsewhere(experience))
         controls = self._window.panels.of(CONTROLS)
         if experience.control:
             controls.focus_setting(experience.control)
 
-    def _model_actions(self, experience: Experience) -> tuple[BarAction, ...]:
-        if not experience.model:
+    def _elsewhere(self, experience: Experience) -> tuple[BarAction, ...]:
+        if experience.name not in SAME_ELSEWHERE:
             return ()
-        settings = language_settings().replace(dict(experience.model))
-        return (BarAction(text=tr("The same on a language model"), run=partial(self._runs.new_run_of, settings)),)
+        text, other = SAME_ELSEWHERE[experience.name]
+        return (BarAction(text=text, run=partial(self.begin, other)),)
 
     def _say(self, text: str, actions: tuple[BarAction, ...] = ()) -> None:
         self._window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=MESSAGE))
@@ -190,8 +266,8 @@ class FirstSteps(QObject):
     def _stop(self) -> None:
         """No experience is under way; the speed is the user's own again."""
         if self._playing is not None:
-            self._playing = None
-            self._player.set_speed(self._usual_speed)
+            language, self._playing = self._playing.language, None
+            self._player.set_speed(self._usual_speed, language=language)
 
     @Slot()
     def _on_frame(self) -> None:

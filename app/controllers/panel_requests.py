@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.background_runs import BackgroundRunsController
+from app.controllers.first_steps import TOKENS, FirstSteps
 from app.controllers.runs import RunsController
 from app.panels import registry
 from app.panels.base import Panel
 from app.panels.spec import PanelSpec
 from app.training.controller import Controller
 from app.window.main_window import MainWindow
+from app.workspace.player import Player
+from grpo_core.config import Settings
 
 if TYPE_CHECKING:  # a panel is imported when it is made
     from app.panels.controls.panel import ControlsPanel
@@ -26,22 +29,25 @@ class PanelRequests(QObject):
 
     def __init__(
         self, window: MainWindow, runs: RunsController, background_runs: BackgroundRunsController,
-        controller: Controller, parent: QObject | None = None,
+        controller: Controller, player: Player, first_steps: FirstSteps, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._runs, self._controller = window, runs, controller
+        self._player, self._first_steps = player, first_steps
         self._connections: dict[str, list[Callable[[Any], object]]] = {}
         self._on(registry.CONTROLS, lambda panel: panel.kind_wanted.connect(self._on_kind))
         self._on(registry.CONTROLS, self._lend_devices)
         self._on(registry.POLICY_BARS, lambda panel: panel.completions_wanted.connect(self._on_completions))
         self._on(registry.EVOLUTION, lambda panel: panel.language_wanted.connect(runs.new_language_run))
         self._on(registry.EVOLUTION, lambda panel: panel.task_wanted.connect(runs.new_task))
-        self._on(registry.COMPARISON, lambda panel: panel.run_wanted.connect(runs.repeat))
-        self._on(registry.KL_OVER_BETA, lambda panel: panel.run_wanted.connect(runs.repeat))
+        self._on(registry.COMPARISON, lambda panel: panel.run_wanted.connect(self._on_repeat))
+        self._on(registry.KL_OVER_BETA, lambda panel: panel.run_wanted.connect(self._on_repeat))
         self._on(registry.KL_OVER_BETA, lambda panel: panel.queue_wanted.connect(background_runs.suggest))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_shown.connect(runs.show))
-        self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_wanted.connect(runs.repeat))
+        self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_wanted.connect(self._on_repeat))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.queue_wanted.connect(background_runs.repeat))
+        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(player.step))
+        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
         self._on(registry.DIAGNOSIS, lambda panel: panel.token_wanted.connect(self._on_token))
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
@@ -70,6 +76,17 @@ class PanelRequests(QObject):
     @Slot()
     def _on_completions(self) -> None:
         self._window.show_panel(registry.TOKEN_INSPECTOR)
+
+    @Slot(object, str, int)
+    def _on_repeat(self, settings: Settings, sentence: str, updates: int) -> None:
+        """A run of an experiment is wanted as a run of its own, which is trained as far as that one at once."""
+        if self._runs.repeat(settings, sentence):
+            self._player.run_n(updates, at_once=True)
+
+    @Slot()
+    def _on_tokens(self) -> None:
+        """A language model is wanted in the empty token inspector."""
+        self._first_steps.begin(TOKENS)
 
     @Slot()
     def _on_token(self) -> None:

@@ -55,7 +55,15 @@ class RunsController:
 
     def new_run(self) -> None:
         """Begin a run, at update 0, under the settings that the controls show."""
-        wanted = self._workspace.editing.wanted
+        self._begin(self._workspace.editing.wanted)
+
+    def reset(self) -> None:
+        """Begin the run shown again, at update 0, under the settings and from the seed with which it began."""
+        run = self._workspace.run
+        assert run is not None
+        self._begin(run.origin.settings)
+
+    def _begin(self, wanted: Settings) -> None:
         self._prompts.ready(wanted, partial(self._attempt, partial(self._run_manager.new_run, wanted)))
 
     def new_bandit_run(self) -> None:
@@ -113,10 +121,16 @@ class RunsController:
         wanted = partial(shown.replace, {"seed": shown.seed + 1 if seed is None else seed})
         self._attempt(lambda: self._structural.change_to(wanted(), tr("Change the seed")))
 
-    def repeat(self, settings: Settings, sentence: str) -> None:
-        """A new run that repeats one of an experiment's, and the sentence that says so."""
-        if self._attempt(lambda: self._run_manager.new_run(settings)):
+    def repeat(self, settings: Settings, sentence: str) -> bool:
+        """Begin a run that is to repeat one of an experiment's, and say the sentence.
+
+        Returns:
+            Whether there is such a run.
+        """
+        begun = self._attempt(lambda: self._run_manager.new_run(settings))
+        if begun:
             self._window.messages.say(sentence, Severity.INFO)
+        return begun
 
     def show(self, run: RunHandle) -> None:
         """Show another run of the list; where its file is gone meanwhile, say so."""

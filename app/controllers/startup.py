@@ -106,7 +106,7 @@ class Startup(QObject):
         """What can be done first, in one line that goes away with the first update, or with another kind of run."""
         text = tr(
             "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7. "
-            "Or let one of these begin; Space pauses it at any time."
+            "Or begin with one of these; Space pauses it at any time."
         )
         actions = self._first_steps.actions
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=WELCOME))

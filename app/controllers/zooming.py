@@ -68,6 +68,8 @@ class Zooming(QObject):
 
     @Slot()
     def _on_settled(self) -> None:
+        for dock in self._window.docks.values():  # while Qt restores docks, some do not know that they are tabs
+            dock.refresh_title()
         settle(self._window, self._window.docks)
 
     def _arrange(self) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app.lessons.player import LessonPlayer
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from app.workspace.view import View
 from grpo_core.text import tr
 
@@ -63,7 +64,7 @@ class LessonBar(QWidget):
         lesson = lesson_player.lesson
         assert lesson is not None
         last = lesson_player.place + 1 == len(lesson.steps)
-        self.back.setEnabled(lesson_player.place > 0)
+        allow(self.back, "" if lesson_player.place else tr("This is the first step."))
         self.back.setVisible(not filmed)
         self.next.setText(tr("Finish") if last and not lesson_player.covered else tr("Next ›"))
         self.next.setVisible(not lesson_player.finished and not filmed)

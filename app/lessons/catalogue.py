@@ -37,11 +37,13 @@ class LessonTitle:
         id: its stable name.
         number: its place among the lessons.
         title: its question.
+        gist: what it is about, in a sentence.
     """
 
     id: str
     number: int
     title: str
+    gist: str
 
 
 @cache
@@ -54,7 +56,12 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
     for path in resource("lessons").glob("*.toml"):
         try:
             head = tomllib.loads(path.read_text("utf-8").partition("\n[")[0])
-            titles.append(LessonTitle(id=str(head["id"]), number=int(head["number"]), title=tr(str(head["title"]))))
+            titles.append(
+                LessonTitle(
+                    id=str(head["id"]), number=int(head["number"]), title=tr(str(head["title"])),
+                    gist=tr(str(head["gist"])),
+                )
+            )  # fmt: skip
         except (OSError, ValueError, TypeError, KeyError):  # the list of lessons says what is wrong
             continue
     return tuple(sorted(titles, key=lambda one: (one.number, one.id)))

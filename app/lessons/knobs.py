@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
+from app.theme.reasons import allow
 from grpo_core.config import Settings, described_at
 from grpo_core.config.settings import flat
 from grpo_core.errors import SettingsError
@@ -54,7 +55,7 @@ class Knobs(QWidget):
             self._rebuild(paths, settings)
         for path, row in self.rows.items():
             row.show_value(settings.get(path))
-        self.back.setEnabled(touched)
+        allow(self.back, "" if touched else tr("Nothing has been changed yet."))
 
     def _rebuild(self, paths: tuple[str, ...], settings: Settings) -> None:
         for row in self.rows.values():

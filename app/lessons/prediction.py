@@ -13,6 +13,7 @@ from app.lessons.inputs import Options
 from app.lessons.value import Value, plain
 from app.plotting.numbers import residue
 from app.theme.labels import Label
+from app.theme.reasons import allow
 from app.theme.tokens import Theme
 from grpo_core.lessons import SIGNS, Prediction, as_told, direction, spoken
 from grpo_core.lessons import holds as in_range
@@ -203,7 +204,7 @@ class PredictionBox(QWidget):
             )
         for widget in (self.place, self.skip):
             widget.setVisible(open_ and not self.filmed)
-        self.place.setEnabled(self.input.guess is not None)
+        self._allow_place()
         for label in (self.result, self.sentence):
             label.setVisible(not open_)
         if placed is None:
@@ -293,9 +294,13 @@ class PredictionBox(QWidget):
         if self.input is not None:
             self.input.set_look(theme, scale)
 
+    def _allow_place(self) -> None:
+        ready = self.input is not None and self.input.guess is not None
+        allow(self.place, "" if ready else tr("Choose or drag a prediction first."))
+
     @Slot()
     def _on_changed(self) -> None:
-        self.place.setEnabled(self.input is not None and self.input.guess is not None)
+        self._allow_place()
         self.moved.emit()
 
     @Slot()

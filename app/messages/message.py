@@ -1,4 +1,4 @@
-"""A message to the user that does not stand in the way of the work: text, severity, up to three buttons."""
+"""A message to the user that does not stand in the way of the work: text, severity, up to six buttons."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QPalette
 
 from grpo_core.text import tr
 
+MOST_BUTTONS = 6
 READ_MS, MS_A_LETTER = 5000, 60
 """How long information stays: to notice it, and for each letter of it."""
 
@@ -57,7 +58,7 @@ class Message:
     Attributes:
         text: one or two sentences, plain text.
         severity: how much it matters.
-        actions: at most three buttons.
+        actions: at most six buttons.
         id: a message with the same id replaces an older one; empty: the text is the id.
         closable: the user may close it.
     """
@@ -69,8 +70,8 @@ class Message:
     closable: bool = True
 
     def __post_init__(self) -> None:
-        if len(self.actions) > 3:
-            raise ValueError(f"a message has at most three buttons, not {len(self.actions)}")
+        if len(self.actions) > MOST_BUTTONS:
+            raise ValueError(f"a message has at most {MOST_BUTTONS} buttons, not {len(self.actions)}")
 
     @property
     def key(self) -> str:

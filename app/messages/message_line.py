@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.messages.message import Message, Severity
+from app.panels.wrap import Wrap
 from app.theme.labels import Label
 from grpo_core.text import tr
 
@@ -53,9 +54,8 @@ class MessageLine(QWidget):
         self._close.setAccessibleName(tr("Close this message"))
         self._close.setToolTip(tr("Close this message (Del)"))
         self._close.clicked.connect(self.dismiss)
-        self._row = QHBoxLayout()
+        self._row = Wrap()
         self._row.setSpacing(8)
-        self._row.addStretch(1)
         words = QVBoxLayout()
         words.setSpacing(6)
         words.addWidget(self._label, 1)
@@ -172,7 +172,7 @@ class MessageLine(QWidget):
             button = QPushButton(self)
             button.setProperty("place", place)
             button.clicked.connect(self._pressed)
-            self._row.insertWidget(place, button)
+            self._row.addWidget(button)
             self._buttons.append(button)
 
     @Slot()

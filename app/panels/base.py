@@ -54,6 +54,7 @@ class Panel(QWidget):
         self._drawn: tuple[object, ...] | None = None
         self.id = self.title = ""
         self._described = 0.0
+        self._run_drawn = ""
         self.row_height = 0
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAutoFillBackground(True)  # so that Qt paints neither the dock nor the window below it
@@ -79,6 +80,9 @@ class Panel(QWidget):
         if stamp == self._drawn:
             return
         self._drawn = stamp
+        if view.run.id != self._run_drawn:
+            self._run_drawn = view.run.id
+            self.begin_run()
         self.draw(view)
         self._describe(view)
 
@@ -102,6 +106,9 @@ class Panel(QWidget):
     @abstractmethod
     def draw(self, view: View) -> None:
         """Show ``view``. Called in the GUI thread with at most a frame's worth of time."""
+
+    def begin_run(self) -> None:
+        """Keep nothing of the run that was drawn before: no axis, no place among rows. Called before it draws."""
 
     def summary(self, view: View) -> str:
         """What the panel shows, in one sentence, for screen readers."""

@@ -22,6 +22,7 @@ from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.controls.scale import parsed
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from app.theme.scroll_area import plain_scroll_area
 from app.workspace.breakpoints import FirstTime
 from app.workspace.run_handle import RunHandle
@@ -97,8 +98,8 @@ class BreakpointRow(QWidget):
         text = f"at {first:,}" if first is not None else "—"
         if text != self.place.text():
             self.place.setText(text)
-            self.place.setEnabled(first is not None)
-            self.place.setToolTip(tr("Show the first update of this run at which it became true.") if first else "")
+            self.place.setToolTip(tr("Show the first update of this run at which it became true."))
+            allow(self.place, tr("It has not become true in this run.") if first is None else "")
             self.place.setAccessibleName(
                 self.one.words + ": " + (tr("update {update}").format(update=first) if first else tr("not yet"))
             )
@@ -237,7 +238,8 @@ class BreakpointsPanel(Panel):
 
     @Slot(int)
     def _on_relation(self, index: int) -> None:
-        self.value.setEnabled(self.relation.itemData(index) != "first")
+        any_value = self.relation.itemData(index) == "first"
+        allow(self.value, tr("It stops at the first value of this series, whatever it is.") if any_value else "")
         self.refusal.hide()
 
     @Slot(int)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtGui import QResizeEvent
@@ -30,9 +30,9 @@ NATS = ("kl", "entropy")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
 """Updates that the axis shows of earlier runs and repeats while the run that is shown has fewer."""
-NAMED = 88.0
-"""Pixels of height at 100 % from which on the axis of updates has its name; in a squeezed panel a plot has
-80, and the last of them may be out of sight."""
+NAMED = 180.0
+"""Pixels of height at 100 % from which on the axis of updates has its name; below that its room goes to the curves,
+and the read-out says it."""
 RING = 7.0
 """Pixels across the ring where an earlier run's largest probability passes one half."""
 
@@ -44,6 +44,7 @@ class HistoryChart(Plot):
         possible: names of the series that the run shown can have (:meth:`offer`).
         trials: earlier runs that are drawn.
         ghosts, bands: what draws earlier runs and repeats, by the name of the series; made with the first of them.
+        pinned: what draws the repeats before, in the order in which they are given.
     """
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...]) -> None:
@@ -54,6 +55,7 @@ class HistoryChart(Plot):
         self.trials: tuple[Trial, ...] = ()
         self._repeats: Mapping[str, np.ndarray] = {}
         self.bands: dict[str, RepeatBand] = {}
+        self.pinned: list[dict[str, RepeatBand]] = []
         self.ghosts: dict[str, GhostLines] = {}
         self.rings: Points | None = self.add_points("policy", size=RING, filled=False) if "max_prob" in names else None
         self._ringed_places: list[tuple[int, float]] = []
@@ -125,6 +127,16 @@ class HistoryChart(Plot):
         self.words.backed = bool(self._repeats)
         for name, band in self.bands.items():
             band.show_runs(self._repeats.get(name))
+
+    def show_pinned(self, pinned: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Draw the ranges of earlier repeats too, each as :meth:`show_repeats` draws the latest."""
+        backed = [name for name in self.names if name in SERIES]
+        while backed and len(self.pinned) < len(pinned):
+            self.pinned.append({name: self.add_item(RepeatBand(METRICS[name].colour), z=1) for name in backed})
+        for place, bands in enumerate(self.pinned):
+            series = pinned[place] if place < len(pinned) else {}
+            for name, band in bands.items():
+                band.show_runs(series.get(name))
 
     def _longest(self) -> float:
         """The last update that anything behind the curves reaches, as far as the axis shows it."""

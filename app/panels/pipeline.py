@@ -11,8 +11,9 @@ from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from app.panels.base import Panel
 from app.panels.stage_button import STAGE_NAMES, StageButton
-from app.plotting.numbers import shown, summed
+from app.plotting.numbers import brief, summed
 from app.theme.labels import Label
+from app.theme.reasons import allow
 from app.workspace.cursor import Stage
 from app.workspace.place_shown import place_shown
 from app.workspace.run_handle import RunHandle
@@ -83,7 +84,7 @@ class PipelinePanel(Panel):
         for stage, button in self.stages.items():
             reached = view.step.step is not None and stage <= view.cursor.stage
             current = view.step.step is not None and stage is view.cursor.stage
-            button.setEnabled(view.step.step is not None)
+            allow(button, tr("No update is shown; press Step to compute one.") if view.step.step is None else "")
             button.show_stage(view.theme, view.scale, _name(stage, view), reached, current)
         if sum(button.sizeHint().width() for button in self.stages.values()) > self.width() - 60 * view.scale:
             for stage, button in self.stages.items():
@@ -222,26 +223,29 @@ def _prompts(view: View) -> int:
 
 
 def _values(view: View, row: int, token: int) -> dict[str, str]:
-    """Live values by key, as far as the stage has revealed them."""
+    """Live values by key, as far as the stage has revealed them.
+
+    They are short, so that the formula keeps its lines.
+    """
     terms, step, stage = view.step.terms, view.step.step, view.cursor.stage
     if terms is None or step is None:
         return {}
-    values = {"logp": shown(float(step.logp[view.step.passed, row, token]))}
+    values = {"logp": brief(float(step.logp[view.step.passed, row, token]))}
     if stage >= Stage.NORMALIZE:
-        values["advantage"] = shown(advantage_of(view.step, row, token))
+        values["advantage"] = brief(advantage_of(view.step, row, token))
     if stage is Stage.UPDATE:
         objective = view.step.objective
-        ratio = float(terms.ratio[row, token])
+        ratio, loss = float(terms.ratio[row, token]), summed(float(terms.loss))
         values |= {
-            "ratio": shown(ratio),
-            "weight": f"{terms.weight[row, token]:.4g}",
-            "loss": summed(float(terms.loss)),
+            "ratio": brief(ratio),
+            "weight": f"{terms.weight[row, token]:.3g}",
+            "loss": brief(float(terms.loss)) if "e" in loss else loss,
         }
         clip = SURROGATES[objective.surrogate].clip
         if clip is not None and clip.after is not None:
-            values["clipped"] = shown(clip.after(objective, ratio))
+            values["clipped"] = brief(clip.after(objective, ratio))
         if terms.kl is not None:
-            values["kl"] = shown(float(terms.kl[row, token]))
+            values["kl"] = brief(float(terms.kl[row, token]))
     return values
 
 

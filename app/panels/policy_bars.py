@@ -100,6 +100,9 @@ class PolicyBarsPanel(Panel):
         self.twin.show_headline(self.plot.picture.sentence, self.plot.picture.shorter)
         self.twin.refresh()
 
+    def begin_run(self) -> None:
+        self.plot.forget_scales()
+
     def show_guess(self, guess: Guess | None) -> None:
         """Draw a prediction of the largest probability, which a lesson asks for; None for none."""
         if guess != self._guess:

@@ -13,6 +13,7 @@ from app.panels.queue_form import QueueForm
 from app.panels.queue_rows import UPDATES, ProgressCell, columns, duration, rows
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label
+from app.theme.reasons import allow
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
@@ -100,10 +101,11 @@ class QueuePanel(Panel):
         under_way = state in (QueueState.WORKING, QueueState.STOPPING, QueueState.PAUSED)
         self.form.setVisible(not under_way)
         self.cancel.setVisible(under_way)
-        self.cancel.setEnabled(state is not QueueState.STOPPING)
+        stopping = tr("The update in progress is being finished.") if state is QueueState.STOPPING else ""
+        allow(self.cancel, stopping)
         self.proceed.setVisible(under_way or state is QueueState.CANCELLED)
         self.proceed.setText(tr("Pause") if state in (QueueState.WORKING, QueueState.STOPPING) else tr("Resume"))
-        self.proceed.setEnabled(state is not QueueState.STOPPING)
+        allow(self.proceed, stopping)
         self.status.setText(_status_text(background))
         self.status.setVisible(bool(self.status.text()))
         self._stack.setCurrentIndex(0 if background is None or background.queue is None else 1)

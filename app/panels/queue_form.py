@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QW
 from app.panels.calm import CalmBox
 from app.panels.controls.scale import parsed
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from app.theme.tokens import Theme
 from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
@@ -172,7 +173,6 @@ class QueueForm(QWidget):
         """Suggest values of a setting just chosen, in a field that is empty or holds another's suggestion."""
         for choice, field in zip(self.settings, self.values, strict=True):
             path = str(choice.currentData())
-            field.setEnabled(bool(path))
             rule = offered().get(path)
             field.setToolTip(
                 plain_tip(
@@ -181,6 +181,7 @@ class QueueForm(QWidget):
                     else ""
                 )
             )
+            allow(field, "" if path else tr("Choose a setting for these values first."))
             if not field.text() or field.text() in SUGGESTED.values():
                 field.setText(SUGGESTED.get(path, ", ".join(rule.choices) if rule else ""))
         self.refuse("")

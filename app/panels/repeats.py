@@ -21,6 +21,8 @@ from grpo_core.text import tr
 
 COUNT = 16
 """Repeats at once."""
+PINNED = 3
+"""Earlier repeats, under other settings, that stay beside the latest."""
 FEWEST, MOST = 40, 2000
 """Updates of each repeat: as many as the run has, within these limits."""
 
@@ -76,6 +78,18 @@ class RepeatResults:
             return tr("{count} repeats").format(count=len(self.seeds))
         return tr("{count} repeats, {differences}").format(count=len(self.seeds), differences=", ".join(differs))
 
+    @property
+    def numbers(self) -> str:
+        """Range and median of the updates at which an action held most of the policy, in a few words."""
+        known = np.sort(self.past_half[np.isfinite(self.past_half)])
+        if not len(known):
+            return tr("π below 0.5")
+        text = tr("π > 0.5 at {low:.0f} to {high:.0f}, median {middle:.0f}").format(
+            low=known[0], high=known[-1], middle=np.median(known)
+        )
+        missing = len(self.seeds) - len(known)
+        return tr("{text}, {missing} not").format(text=text, missing=missing) if missing else text
+
     def sentence(self, own: int | None) -> str:
         """Median and range of the repeats, and where the run that is shown lies among them.
 
@@ -95,11 +109,16 @@ class RepeatResults:
 
 
 class RepeatController(ExperimentController[RepeatResults]):
-    """Computes repeats, the latest that were asked for."""
+    """Computes repeats, the latest that were asked for, and keeps some of the earlier ones.
+
+    Attributes:
+        pinned: complete repeats under other settings than the latest ones, the newest last.
+    """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs = jobs
+        self.pinned: tuple[RepeatResults, ...] = ()
 
     def start(self, settings: Settings, updates: int) -> None:
         """Repeat a run under ``settings`` from the next :data:`COUNT` seeds, for about as many updates as it has.
@@ -108,6 +127,9 @@ class RepeatController(ExperimentController[RepeatResults]):
             SettingsError: the settings are a language model's.
         """
         seeds, count = following(settings), min(max(updates, FEWEST), MOST)
+        before = self.results
+        kept = [*self.pinned, *([before] if before is not None and before.complete else [])]
+        self.pinned = tuple(one for one in kept if differences(one.settings, settings))[-PINNED:]
 
         def make(poll: Poll) -> object:
             return self._jobs.results("repeats", settings, seeds, count, poll=poll)

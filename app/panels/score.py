@@ -15,6 +15,7 @@ from app.panels.combo import fill
 from app.panels.placed_strip import PlacedStrip
 from app.plotting.numbers import shown
 from app.theme.labels import EmptyLabel, Label
+from app.theme.reasons import allow
 from app.workspace import answers
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -65,6 +66,7 @@ class ScorePanel(Panel):
         self.field.setPlaceholderText(PLACEHOLDER)
         self.field.returnPressed.connect(self.ask)
         self.field.textChanged.connect(self._on_typed)
+        self.field.textEdited.connect(self._on_edited)
         self.button = QPushButton(tr("Score"))
         self.button.clicked.connect(self.ask)
         self.strip = PlacedStrip()
@@ -75,6 +77,8 @@ class ScorePanel(Panel):
         self._group = 0
         self._submission: Submission | None = None
         self._answer: Answer | None = None
+        self._held: tuple[Step, str] | None = None
+        """The update, and its run, whose prompts are offered while somebody types, however far the run goes on."""
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self.empty)
@@ -99,7 +103,7 @@ class ScorePanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        step = view.step.step
+        step = self._step(view)
         possible = step is not None and step.prompt_tokens is not None and view.step.settings.is_language
         kept = not view.run.origin.settings.is_language or view.step.settings.model.keeps_weights
         self.empty.setText(NOTHING_YET if kept else EVERY_WEIGHT)
@@ -110,7 +114,7 @@ class ScorePanel(Panel):
         self.field.setFont(view.theme.font("mono", view.scale))
         groups = range(len(step.prompt_tokens) if step.prompt_tokens is not None else 0)
         row = view.selection.row
-        if row is not None and row < len(step.group):
+        if self._held is None and row is not None and row < len(step.group):
             self._group = int(step.group[row])
         self._group = min(self._group, len(groups) - 1)
         fill(self.prompt, [_one_line(question_text(step, g, view.run.origin)) for g in groups], self._group)
@@ -131,6 +135,12 @@ class ScorePanel(Panel):
         text = _summary(self._answer, words, submission.step.settings, rewards, advantages, view.run.origin)
         self.status.setText(f"{text} {self._origin_of_stale(step, view.run.origin)}" if stale else text)
         self.status.setEnabled(not stale)
+
+    def _step(self, view: View) -> Step | None:
+        """The update whose group a completion joins: the one shown, or the one at which somebody began to type."""
+        if self._held is not None and self._held[1] != view.run.id:
+            self._held = None
+        return view.step.step if self._held is None else self._held[0]
 
     def _stale(self, step: Step) -> bool:
         """Whether the answer belongs to another update or prompt than those shown."""
@@ -155,9 +165,10 @@ class ScorePanel(Panel):
     def ask(self) -> None:
         """Have the typed completion scored by the policy that sampled the group."""
         view, text = self.workspace.view, self.field.text().strip()
-        step = view.step.step
+        step = self._step(view)
         if step is None or not self._known(text):
             return
+        self._held = None
         if not text:
             self._show_status(TYPE_IN_WORDS if view.run.origin.settings.model.folder else TYPE_FIRST)
             return
@@ -183,7 +194,7 @@ class ScorePanel(Panel):
         return True
 
     def _mark(self, refused: bool) -> None:
-        self.button.setEnabled(not refused)
+        allow(self.button, tr("The model does not know every sign of this completion.") if refused else "")
         if bool(self.field.property("refused")) != refused:
             self.field.setProperty("refused", refused)
             self.field.style().polish(self.field)
@@ -204,6 +215,14 @@ class ScorePanel(Panel):
             self.status.setText("")
             self.redraw()
 
+    @Slot(str)
+    def _on_edited(self, text: str) -> None:
+        """Keep the prompt that somebody types an answer to, until it is scored or taken away."""
+        step = self._step(self.workspace.view)
+        self._held = (step, self.workspace.view.run.id) if text and step is not None else None
+        if not text:
+            self.redraw()
+
     @Slot(object, object)
     def _on_answered(self, question: Question, answer: Answer) -> None:
         if self._submission is not None and question == self._submission.question:
@@ -220,7 +239,9 @@ class ScorePanel(Panel):
     def _on_prompt(self, index: int) -> None:
         self._group = index
         step = self.workspace.view.step.step
-        if step is not None:
+        if self._held is not None:
+            self.redraw()
+        elif step is not None:
             self.workspace.select(row=int((step.group == index).argmax()))
 
 

@@ -82,6 +82,9 @@ class StepDetailPanel(Panel):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
+    def begin_run(self) -> None:
+        self.table.scrollToTop()
+
     def draw(self, view: View) -> None:
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QToolTip, Q
 from app.panels.base import Panel
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip, rich_tip
+from app.theme.reasons import allow
 from app.workspace.events import EVENTS, next_event
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -191,6 +192,10 @@ class PlaceLabel(Label):
             left += width
 
 
+NEXT, BACK, NO_EVENT = tr("Next: {event} ›"), tr("‹ Back: {event}"), tr("No event yet")
+"""What the button at the end of the line says: of the nearest event after the update shown, else of the one before."""
+
+
 class TimelinePanel(Panel):
     """Where the cursor stands among all updates, what is marked there, and the way to the next event.
 
@@ -210,7 +215,8 @@ class TimelinePanel(Panel):
         self.next_button = QToolButton()
         self.next_button.setAutoRaise(True)
         self.next_button.setAccessibleName(tr("Go to the next event"))
-        self.next_button.clicked.connect(self.go_to_next)
+        self.next_button.clicked.connect(self._on_event)
+        self._forwards = True
         self.behind = Label()
         self.behind.setObjectName("muted")
         self.next_button.setProperty("quiet", True)
@@ -239,9 +245,20 @@ class TimelinePanel(Panel):
         )
         self.behind.setText(behind)
         self.place.setToolTip(plain_tip(behind))
-        event = next_event(view.run, view.cursor.step) if not view.running else None
-        self.next_button.setEnabled(event is not None)
-        self.next_button.setText(tr("Next: {event} ›").format(event=event[1]) if event else tr("No later event"))
+        self._offer_event(view)
+
+    def _offer_event(self, view: View) -> None:
+        """Lead to the next event, after the last one back to it."""
+        following = None if view.running else next_event(view.run, view.cursor.step)
+        earlier = None if view.running or following else next_event(view.run, view.cursor.step, forwards=False)
+        self._forwards = earlier is None
+        event, pattern = following or earlier, NEXT if following else BACK
+        why_not = tr("Events are looked for when the run rests.") if view.running else tr("Nothing is marked yet.")
+        allow(self.next_button, "" if event else why_not)
+        self.next_button.setText(pattern.format(event=event[1]) if event else NO_EVENT)
+        self.next_button.setAccessibleName(
+            tr("Go to the next event") if self._forwards else tr("Go to the event before")
+        )
 
     def _keep_widths(self, view: View) -> None:
         """Sizes by the longest texts that can stand there, whatever stands there now.
@@ -261,8 +278,8 @@ class TimelinePanel(Panel):
         behind = _widest(metrics, [tr("controls apply to update {head:,}").format(head=most)])
         self.behind.setFixedSize(behind, round(metrics.height() * 1.4))
         metrics = self.next_button.fontMetrics()
-        texts = [tr("Next: {event} ›").format(event=event) for event in EVENTS]
-        following = _widest(metrics, [*texts, tr("No later event")]) + round(16 * view.scale)
+        texts = [text.format(event=event) for event in EVENTS for text in (NEXT, BACK)]
+        following = _widest(metrics, [*texts, NO_EVENT]) + round(16 * view.scale)
         self.next_button.setFixedSize(following, round(metrics.height() * 1.5))
         room = self.width() - place - behind - following - GAPS
         self.behind.setVisible(room >= SHORTEST * view.scale)
@@ -302,6 +319,10 @@ class TimelinePanel(Panel):
     def go_to_previous(self) -> None:
         """Show the last update before this one at which something begins."""
         self._go(False)
+
+    @Slot()
+    def _on_event(self) -> None:
+        self._go(self._forwards)
 
     def _go(self, forwards: bool) -> None:
         view = self.workspace.view

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.panels import history_menu
 from app.panels.base import Panel
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
-from app.panels.repeats import RepeatController, following
+from app.panels.repeats import RepeatController, RepeatResults, following
 from app.panels.series_choice import SeriesChoice
 from app.panels.trials_row import TrialsRow, trial_text
 from app.panels.trials_table import COLUMNS, trial_rows
@@ -39,12 +39,12 @@ class TrainingHistoryPanel(Panel):
 
     Signals:
         run_shown: show this run of the window.
-        run_wanted: open a run with these settings, and say this sentence.
+        run_wanted: open a run with these settings, say this sentence, and train so many updates.
         queue_wanted: train a language model under these settings from each of these seeds, for so many updates.
     """
 
     run_shown = Signal(object)
-    run_wanted = Signal(object, str)
+    run_wanted = Signal(object, str, int)
     queue_wanted = Signal(object, object, int)
     plans = False
 
@@ -61,6 +61,8 @@ class TrainingHistoryPanel(Panel):
         self._trials_table: TableTwin | None = None
         self.repeats = RepeatController(workspace.jobs, self)
         self._repeats_drawn = True
+        self._unpinned: set[RepeatResults] = set()
+        """Earlier repeats that are not drawn."""
         self._pointed: RunHandle | None = None
         self._connect_trials()
         self._run: RunHandle | None = None
@@ -116,6 +118,7 @@ class TrainingHistoryPanel(Panel):
         self.trials.pointed.connect(self._on_pointed)
         self.trials.repeat_pressed.connect(self._on_repeat)
         self.trials.repeats_toggled.connect(self._on_repeats_toggled)
+        self.trials.pinned_toggled.connect(self._on_pinned_toggled)
         self.repeats.changed.connect(self._on_repeats)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -131,6 +134,7 @@ class TrainingHistoryPanel(Panel):
         self._draw_trials(view)
         results = self.repeats.results
         behind = results.series if results is not None and self._repeats_shown(view) else {}
+        pinned = [one.series for one in self._pinned(view) if one not in self._unpinned]
         drawn = tuple(trial for trial in view.trials if trial.shown)
         marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
         for chart, twin in zip(self.charts, self.twins, strict=True):
@@ -146,22 +150,40 @@ class TrainingHistoryPanel(Panel):
             twin.set_look(view.theme, view.scale)
             chart.show_trials(drawn, self._pointed)
             chart.show_repeats(behind)
+            chart.show_pinned(pinned)
             chart.set_marks(marks)
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
             twin.refresh()
+
+    def begin_run(self) -> None:
+        for chart in self.charts:
+            chart.forget_view()
 
     def _draw_trials(self, view: View) -> None:
         language = view.run.origin.settings.is_language
         results = None if language else self.repeats.results
         past_half = self.workspace.trials.past_half(view.run)
         room = self.height() - self.choice.sizeHint().height() - PLOT_HEIGHT * view.scale
-        self.trials.show_state(view, past_half, results, busy=self.repeats.busy, drawn=self._repeats_drawn, room=room)
+        pinned = tuple((one, one not in self._unpinned) for one in self._pinned(view))
+        self.trials.show_state(
+            view, past_half, results, pinned, busy=self.repeats.busy, drawn=self._repeats_drawn, room=room
+        )
         if self.choice.table.isChecked() or self._trials_table is not None:
             self.trials_table.setVisible(self.choice.table.isChecked() and not view.run.is_recorded)
         if self.choice.table.isChecked():
             self.trials_table.set_look(view.theme, view.scale)
             self.trials_table.set_rows(trial_rows(view.run, past_half, view.trials, results))
             self.trials_table.set_summary(self._of_trials(view))
+
+    def _pinned(self, view: View) -> tuple[RepeatResults, ...]:
+        """Earlier repeats that are drawn beside the run.
+
+        There are none beside another kind of run or under another task.
+        """
+        if view.run.origin.settings.is_language or view.run.is_recorded:
+            return ()
+        task = view.next_settings.task
+        return tuple(one for one in self.repeats.pinned if one.settings.task == task)
 
     def _repeats_shown(self, view: View) -> bool:
         return self._repeats_drawn and not (view.run.origin.settings.is_language or view.run.is_recorded)
@@ -194,6 +216,8 @@ class TrainingHistoryPanel(Panel):
             parts.append(tr("Behind it are earlier runs: {names}.").format(names="; ".join(names)))
         if self.repeats.results is not None and self._repeats_shown(view):
             parts.append(self.repeats.results.sentence(self.workspace.trials.past_half(view.run)))
+        here = view.run.changes[-1][1]
+        parts += [f"{one.title(here)}: {one.numbers}." for one in self._pinned(view)]
         return " ".join(parts)
 
     @Slot()
@@ -271,6 +295,11 @@ class TrainingHistoryPanel(Panel):
         self._repeats_drawn = not self._repeats_drawn
         self.redraw()
 
+    @Slot(object)
+    def _on_pinned_toggled(self, results: RepeatResults) -> None:
+        self._unpinned ^= {results}
+        self.redraw()
+
     @Slot()
     def _on_repeats(self) -> None:
         """More updates have come, or no more will; drawn with the next frame."""
@@ -289,4 +318,4 @@ class TrainingHistoryPanel(Panel):
             seed = results.seeds[row - 1 - len(trials)]
             sentence = tr("Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit.")
             settings = results.settings.replace({"seed": seed})
-            self.run_wanted.emit(settings, sentence.format(seed=seed, updates=results.updates))
+            self.run_wanted.emit(settings, sentence.format(seed=seed, updates=results.updates), results.updates)

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QWidget
 
-from app.theme.labels import plain_tip
+from app.theme.labels import wrapped_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
@@ -60,7 +60,7 @@ class TrialChip(QAbstractButton):
         name = tr("{trial}, drawn") if shown else tr("{trial}, hidden")
         self.setAccessibleName(name.format(trial=text))
         self.setAccessibleDescription(tip)
-        self.setToolTip(plain_tip(tip))
+        self.setToolTip(wrapped_tip(tip))
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from app.panels.repeats import COUNT, RepeatResults
+from app.panels.repeats import COUNT, PINNED, RepeatResults
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
-from app.theme.labels import Label, plain_tip
+from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.theme.painted_text import PaintedText
+from app.theme.reasons import allow
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import MOST, Trial, likeliest
 from app.workspace.view import View
@@ -20,6 +21,7 @@ from grpo_core.text import tr
 
 LINE = 28
 """Pixels of height at 100 % that the chips take, and the sentence at most."""
+OWN = tr("This is the run that is shown; it is always drawn.")
 HINT = tr("Runs that you leave stay here as thin lines.")
 TIP = tr(
     "The same settings from {count} other seeds, side by side: their range stands behind this run's lines. For a "
@@ -36,6 +38,7 @@ class TrialsRow(QWidget):
         pointed: the run whose chip the pointer or the keyboard is on; None for none.
         repeat_pressed: repeat the run that is shown, or give that up.
         repeats_toggled: show or hide the repeats.
+        pinned_toggled: show or hide these earlier repeats.
     """
 
     toggled = Signal(object)
@@ -43,6 +46,7 @@ class TrialsRow(QWidget):
     pointed = Signal(object)
     repeat_pressed = Signal()
     repeats_toggled = Signal()
+    pinned_toggled = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,7 +55,11 @@ class TrialsRow(QWidget):
         self.hint.setObjectName("muted")
         self.row = ChipRow()
         self.own, self.repeats = TrialChip("policy", can_open=False), TrialChip(can_open=False)
-        self.own.setEnabled(False)
+        self.pinned = [TrialChip(can_open=False) for _ in range(PINNED)]
+        for place, chip in enumerate(self.pinned):
+            chip.clicked.connect(partial(self._on_pinned, place))
+        self._pinned: tuple[RepeatResults, ...] = ()
+        allow(self.own, OWN)
         self.own.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.repeats.clicked.connect(self.repeats_toggled)
         self.chips = [TrialChip() for _ in range(MOST)]
@@ -60,7 +68,7 @@ class TrialsRow(QWidget):
             chip.clicked.connect(partial(self._on_clicked, place))
             chip.opened.connect(partial(self._on_opened, place))
             chip.pointed.connect(partial(self._on_pointed, place))
-        for widget in (self.own, self.repeats, *self.chips, self.hint):
+        for widget in (self.own, self.repeats, *self.pinned, *self.chips, self.hint):
             widget.setParent(self.row)
             widget.hide()
         self.button = QPushButton()
@@ -87,14 +95,16 @@ class TrialsRow(QWidget):
         self._shown: tuple[object, ...] = ()
 
     def show_state(
-        self, view: View, past_half: int | None, repeats: RepeatResults | None, *, busy: bool, drawn: bool, room: float
-    ) -> None:
+        self, view: View, past_half: int | None, repeats: RepeatResults | None,
+        pinned: tuple[tuple[RepeatResults, bool], ...] = (), *, busy: bool, drawn: bool, room: float,
+    ) -> None:  # fmt: skip
         """Show the trials of ``view``.
 
         Args:
             view: what is drawn.
             past_half: the first update of the run after which its largest probability is past one half.
             repeats: what has come of the repeats; None for none.
+            pinned: earlier repeats, each with whether it is drawn.
             busy: repeats are still coming.
             drawn: whether they are drawn.
             room: pixels of height that the row may take; without room for its chips it goes, and the sentence about
@@ -105,7 +115,7 @@ class TrialsRow(QWidget):
         here, count = run.changes[-1][1], repeats.count if repeats is not None else 0
         lines = room // (LINE * view.scale)
         stamp = (
-            run, view.trials, past_half, held, here, repeats, count, busy, drawn, view.theme, view.scale,
+            run, view.trials, past_half, held, here, repeats, pinned, count, busy, drawn, view.theme, view.scale,
             repeats.note if repeats is not None else "", run.is_recorded, min(lines, 2),
         )  # fmt: skip
         if stamp == self._shown:
@@ -113,20 +123,25 @@ class TrialsRow(QWidget):
         self._shown = stamp
         self.setVisible(not run.is_recorded and lines >= 1)
         self._dress(view)
-        self.own.show_trial(own_text(run, past_half, held), "", shown=True)
+        self.own.show_trial(own_text(run, past_half, held), OWN, shown=True)
         if repeats is not None:
-            self.repeats.show_trial(repeats.title(here), repeats.sentence(past_half), shown=drawn)
+            text = repeats.title(here) if not repeats.count else f"{repeats.title(here)}: {repeats.numbers}"
+            self.repeats.show_trial(text, repeats.sentence(past_half), shown=drawn)
+        self._pinned = tuple(one for one, _ in pinned)
+        for chip, (one, shown_too) in zip(self.pinned, reversed(pinned), strict=False):
+            chip.show_trial(f"{one.title(here)}: {one.numbers}", one.sentence(None), shown=shown_too)
         self._runs = [trial.run for trial in reversed(view.trials)]
         for chip, trial in zip(self.chips, reversed(view.trials), strict=False):
             chip.show_trial(trial_text(trial), trial_tip(trial), shown=trial.shown)
-        widgets: list[QWidget] = [self.own, *([self.repeats] if repeats is not None else [])]
+        widgets: list[QWidget] = [*([self.repeats] if repeats is not None else []), *self.pinned[: len(pinned)]]
+        widgets.insert(0 if not widgets or lines >= 2 else len(widgets), self.own)
         widgets += self.chips[: len(self._runs)] or [self.hint]
         self.row.factor = view.scale
         self.row.show_widgets(widgets)
         self.row.setFixedHeight(self.own.sizeHint().height())
         text = "" if repeats is None or not drawn else repeats.sentence(past_half)
         self.sentence.show_text(text, view.theme, view.scale)
-        self.sentence.setToolTip(plain_tip(text))
+        self.sentence.setToolTip(wrapped_tip(text))
         self.sentence.setVisible(bool(text) and lines >= 2)
         self._name(busy)
 
@@ -134,7 +149,7 @@ class TrialsRow(QWidget):
         small = view.theme.font("small", view.scale)
         for widget in (self.title, self.hint, self.button):
             widget.setFont(view.theme.font("section", view.scale) if widget is self.title else small)
-        for chip in (self.own, self.repeats, *self.chips):
+        for chip in (self.own, self.repeats, *self.pinned, *self.chips):
             chip.set_look(view.theme, view.scale)
 
     def _name(self, busy: bool) -> None:
@@ -153,6 +168,9 @@ class TrialsRow(QWidget):
 
     def _on_clicked(self, place: int) -> None:
         self.toggled.emit(self._runs[place])
+
+    def _on_pinned(self, place: int) -> None:
+        self.pinned_toggled.emit(self._pinned[-1 - place])
 
     def _on_opened(self, place: int) -> None:
         self.opened.emit(self._runs[place])

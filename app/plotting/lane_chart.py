@@ -80,7 +80,7 @@ class LaneChart(PlaceChart):
     def show_picture(self, picture: LanePicture) -> None:
         """Draw ``picture`` instead."""
         if picture.names != self.picture.names:
-            self._ranges, self._earlier = {}, {}
+            self.forget_scales()
         for lane in picture.lanes:
             before = self._ranges.get(lane.key)
             low, high = lane.picture.extent()
@@ -92,6 +92,10 @@ class LaneChart(PlaceChart):
         chosen = self.chosen if picture.chosen is None else picture.chosen
         self.chosen = min(chosen, max(picture.count - 1, 0))
         self.update()
+
+    def forget_scales(self) -> None:
+        """Another run is shown: the axes are those of its data alone."""
+        self._ranges, self._earlier = {}, {}
 
     def table(self) -> tuple[list[Column], Rows]:
         return self.picture.table() if self.picture.lanes else ([], [])

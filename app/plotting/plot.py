@@ -109,6 +109,10 @@ class Plot(Canvas):
         self._zoomed, self._held["x"] = False, None
         self.refresh()
 
+    def forget_view(self) -> None:
+        """Other data are drawn from now on: neither their axes nor what was zoomed in follow from those before."""
+        self._zoomed, self._held = False, {"x": None, "y": None}
+
     def zoom(self, factor: float, about: float | None = None) -> None:
         """Show ``factor`` times as much of the x axis, around ``about`` or the cursor or the middle."""
         low, high = self.view_box.viewRange()[0]

@@ -26,7 +26,7 @@ LAYOUTS = {
 """The layouts that are always there: by the name that is kept, what they are called."""
 ONE_COLUMN = (COMPARE, PRESENT)
 """Layouts without a right side: its panels are tabs at the bottom."""
-SHARE_BELOW = 0.38
+SHARE_BELOW = 0.44
 """Share of the height in the middle that the panels below the picture get."""
 BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
 """Another share, by the layout and whether it is a language model's: before a class every prompt has its row."""

@@ -15,6 +15,7 @@ from app.panels.calm import CalmBox
 from app.panels.controls.restraints import Restrainable, restraint_menu
 from app.plotting.numbers import in_bytes
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from app.window.run_list import RunList
 from app.window.status import Status
 from app.workspace.player import Mode, Player
@@ -34,6 +35,8 @@ LENGTHS: tuple[tuple[str, int | None], ...] = (
 
 MARGIN, ABOVE = 12, 7
 """Pixels at both ends of the toolbar, and above and below its buttons, at 100 %."""
+EARLY = 2
+"""Buttons that lose their words before the run's status goes."""
 RUN_TEXTS = (tr("Run"), tr("Pause"))
 
 
@@ -70,12 +73,13 @@ class Transport(QToolBar):
         step, stage = (self._button(actions[name]) for name in ("step", "stage"))
         self.run = self._button(actions["run"])
         self.run.setProperty("primary", True)
-        run_n = self._button(actions["run_n"])
+        run_n, reset = self._button(actions["run_n"]), self._button(actions["reset"])
         self.seed, self._new_seed = self._add_seed(actions)
-        self._shrinking = (run_n, stage, step, self._new_seed)
+        new_run = self._button(actions["new_run"])
         self.speed = self._choice(tr("Speed"), [text for text, _ in SPEEDS], self._on_speed)
         self.length = self._choice(tr("Stop after"), [text for text, _ in LENGTHS], self._on_length)
-        self._button(actions["branch"], icon_only=True)
+        branch = self._button(actions["branch"])
+        self._shrinking = (run_n, stage, step, branch, new_run, reset, self._new_seed)
         spacer = QWidget()
         spacer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.addWidget(spacer)
@@ -130,9 +134,13 @@ class Transport(QToolBar):
         layout = self.layout()
         gap = MARGIN if layout is None else layout.spacing()
         needed = sum(widths.values()) + sum(self._short.values()) + gap * len(widths) + 2 * self._margin
-        for action in [*first, *words]:
+        for action in words:
             needed -= self._leave_out(action, needed > self.width(), widths[action] + gap)
-        for button in self._shrinking:
+        for button in self._shrinking[:EARLY]:
+            needed -= self._shorten(button, needed > self.width())
+        for action in first:
+            needed -= self._leave_out(action, needed > self.width(), widths[action] + gap)
+        for button in self._shrinking[EARLY:]:
             needed -= self._shorten(button, needed > self.width())
         for action in last:
             self._leave_out(action, needed > self.width(), widths[action] + gap)
@@ -200,7 +208,6 @@ class Transport(QToolBar):
         self._of_training.append(self.addWidget(field))
         new_seed = self._button(actions["new_seed"])
         new_seed.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self._button(actions["new_run"], icon_only=True)
         return field, new_seed
 
     @Slot(QPoint)
@@ -225,7 +232,7 @@ class Transport(QToolBar):
         if not self.seed.hasFocus():
             editing = self._workspace.editing
             self.seed.setText(str(editing.wanted.seed))
-            self.seed.setEnabled("seed" not in editing.locked)
+            allow(self.seed, tr("The seed is locked for this session.") if "seed" in editing.locked else "")
 
     def _choice(self, name: str, texts: list[str], slot: object) -> QComboBox:
         self._label(name)

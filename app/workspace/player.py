@@ -67,7 +67,7 @@ class Player(QObject):
         self.film.changed.connect(self.changed)
         self.film.finished.connect(self._on_film_finished)
         self._run_on = self._run_after_film = self._by_hand = False
-        self._ordered = False
+        self._ordered = self._at_once = False
         self._stride = 1
         self._begin: Stage | None = None
         self.prepare: Callable[[], None] = _nothing
@@ -86,14 +86,21 @@ class Player(QObject):
 
     @Slot()
     def run(self) -> None:
-        """Replay up to the head, then compute on."""
+        """Replay up to the head, then compute on.
+
+        A run that cannot be continued is replayed, at its head from its start again.
+        """
         if self.film.paused:
             self.film.resume()
             return
         self.starting.emit()
         self._reveal()
+        run = self._workspace.run
+        ended = run is not None and bool(run.read_only)
+        if ended and not self._behind:
+            self._workspace.move_to(0)
         if self._behind:
-            self._run_on = True
+            self._run_on = not ended
             self._start_replay()
         else:
             self._compute(self.length)
@@ -171,8 +178,11 @@ class Player(QObject):
         if self._workspace.cursor.step > 0:
             self.film.scrub(update_film(self._workspace.cursor.step, self._passes, math.inf), seconds)
 
-    def run_n(self, updates: int) -> None:
-        """So many updates from here, then rest."""
+    def run_n(self, updates: int, *, at_once: bool = False) -> None:
+        """Compute so many updates from here, then rest.
+
+        ``at_once``: as fast as they can be computed, whatever the speed.
+        """
         self.starting.emit()
         self._stop_replay()
         self._reveal()
@@ -182,7 +192,7 @@ class Player(QObject):
             self._workspace.move_to(self._workspace.cursor.step + updates)
         else:
             self._workspace.follow()
-            self._compute(ahead)
+            self._compute(ahead, at_once=at_once)
 
     @property
     def speed(self) -> float | None:
@@ -194,10 +204,14 @@ class Player(QObject):
         """Updates after which this kind of run stops by itself, None for no limit."""
         return self.tempi[_is_language(self._workspace.run)].length
 
-    def set_speed(self, speed: float | None) -> None:
-        """Updates per second of this kind of run; None for as many as possible."""
-        kind, training = _is_language(self._workspace.run), self._workspace.training
+    def set_speed(self, speed: float | None, *, language: bool | None = None) -> None:
+        """Updates per second of one kind of run, by default of the one shown.
+
+        None stands for as many as possible.
+        """
+        kind, training = _is_language(self._workspace.run) if language is None else language, self._workspace.training
         self.tempi[kind] = replace(self.tempi[kind], speed=speed)
+        self._at_once = False
         if training is None or _is_language(training) is kind:
             self._controller.set_speed(speed)
         if self._replay.isActive():
@@ -222,7 +236,7 @@ class Player(QObject):
 
     def _play_update(self, *, by_hand: bool = False) -> None:
         """Play the film of the update shown at slow speeds, and after a single step at any."""
-        slow = self.speed is not None and self.speed <= STAGED_SPEED
+        slow = not self._at_once and self.speed is not None and self.speed <= STAGED_SPEED
         if self.staged and (slow or by_hand):
             interval = 1 / self.speed if self.speed is not None and slow else math.inf
             self._run_after_film = False  # of an update that was on its way when the run was paused
@@ -274,20 +288,23 @@ class Player(QObject):
         if cursor != Cursor(step=cursor.step):
             self._workspace.show_stage(Stage.UPDATE)
 
-    def _compute(self, updates: int | None, begin: Stage | None = None, *, by_hand: bool = False) -> None:
+    def _compute(
+        self, updates: int | None, begin: Stage | None = None, *, by_hand: bool = False, at_once: bool = False
+    ) -> None:
         try:
             self.prepare()
         except GrpoError as error:
             self._workspace.problem.emit(str(error), "error")
             return
         self._begin, self._by_hand = begin, by_hand
-        self._ordered = True
+        self._ordered, self._at_once = True, at_once
         self._workspace.follow()
-        self._controller.set_speed(self.speed)
+        self._controller.set_speed(None if at_once else self.speed)
         self._controller.run(updates)
         self.changed.emit()
 
     def _start_replay(self) -> None:
+        self._at_once = False
         speed = min(self.speed or FASTEST_REPLAY, FASTEST_REPLAY)
         self._stride = max(round(speed / MOST_SHOWN), 1)
         self._replay.start(round(1000 * self._stride / speed))

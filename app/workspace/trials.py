@@ -40,7 +40,7 @@ class Trial:
             0.5; None for none, and for a language model, whose tokens are that likely from the start.
         action: name of the likeliest action after that update where the run has one context; else empty.
         policy: probabilities (C, A) after its last update; None for a language model, or where they are not recorded.
-        shown: whether its lines and outlines are drawn.
+        shown: whether its lines and outlines are drawn; those of another task only where the user wants them.
     """
 
     run: RunHandle
@@ -76,6 +76,8 @@ class Trials:
         self.changed = changed
         self._clock = clock
         self._hidden: set[str] = set()
+        self._wanted: set[str] = set()
+        """Runs of another task that the user wants to see nevertheless."""
         self._halves: WeakKeyDictionary[RunHandle, Onsets] = WeakKeyDictionary()
         self._stamp: tuple[object, ...] = ()
         self._looked = -np.inf
@@ -91,7 +93,7 @@ class Trials:
         """
         here = run.changes[-1][1]
         others = [other for other in runs if _compares(other, run)][-MOST:] if self.wanted else []
-        who = (run.id, here, tuple(other.id for other in others), frozenset(self._hidden))
+        who = (run.id, here, tuple(other.id for other in others), frozenset(self._hidden), frozenset(self._wanted))
         stamp = (*who, tuple(other.version for other in others))
         moment = self._clock()
         unchanged = stamp == self._stamp or (growing and who == self._stamp[:-1])
@@ -113,7 +115,10 @@ class Trials:
 
     def toggle(self, run: RunHandle) -> None:
         """Show a trial that is hidden, or hide it."""
-        self._hidden ^= {run.id}
+        drawn = next((trial.shown for trial in self._present if trial.run is run), run.id not in self._hidden)
+        hide, let = (self._hidden, self._wanted) if drawn else (self._wanted, self._hidden)
+        hide.add(run.id)
+        let.discard(run.id)
         self.changed()
 
     def show(self, wanted: bool) -> None:
@@ -123,10 +128,11 @@ class Trials:
             self.changed()
 
     def _trial(self, run: RunHandle, here: Settings) -> Trial:
-        past_half = self.past_half(run)
+        past_half, settings = self.past_half(run), run.settings_at(run.head)
+        alike = settings.task == here.task or run.id in self._wanted
         return Trial(
             run=run, updates=run.head, past_half=past_half, action=likeliest(run, past_half), policy=_policy(run),
-            differs=differences(run.settings_at(run.head), here), shown=run.id not in self._hidden,
+            differs=differences(settings, here), shown=alike and run.id not in self._hidden,
         )  # fmt: skip
 
 

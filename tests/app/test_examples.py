@@ -12,14 +12,19 @@ import pytest
 from app.examples import EXAMPLES, RECORDED, TITLES, example, is_example
 from app.panels.registry import CONTROLS
 from app.training.controller import State
+from app.workspace.player import Mode
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings, folder_settings
 from grpo_core.errors import GrpoError
+from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.learner import LanguageLearner
 from grpo_core.metrics import metrics
 from grpo_core.runs.run_file import RunReader
 from tests.app.conftest import Driver
 from tools import make_real_examples
-from tools.make_example import LARGEST, UPDATES, settings
+from tools.make_example import ARITHMETIC, GAMEABLE, RESOURCES
+
+UPDATES = ARITHMETIC.updates
 
 
 def digest(path: Path) -> str:
@@ -29,7 +34,7 @@ def digest(path: Path) -> str:
 def as_recorded(name: str, digest: str) -> tuple[Settings, int]:
     """Settings and updates that the tool of a recorded run records; ``digest`` is that of its model's files."""
     if name == EXAMPLES[0]:
-        return settings(), UPDATES
+        return ARITHMETIC.settings, UPDATES
     recording = make_real_examples.RECORDINGS[name]
     changes = make_real_examples.SHARED | dict(recording.changes)
     return folder_settings(make_real_examples.MODEL, digest).replace(changes), recording.updates
@@ -38,7 +43,7 @@ def as_recorded(name: str, digest: str) -> tuple[Settings, int]:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_it_is_small_whole_and_made_by_the_tool(name: str) -> None:
     path = example(name)
-    assert path.stat().st_size <= (LARGEST if name == EXAMPLES[0] else make_real_examples.LARGEST)
+    assert path.stat().st_size <= (ARITHMETIC.largest if name == EXAMPLES[0] else make_real_examples.LARGEST)
     assert is_example(path)
     assert not is_example(path.parent.parent / path.name)
     with RunReader.open(path) as reader:
@@ -98,8 +103,13 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     assert controls.read_only_note.isVisible() and controls.read_only_note.text() == RECORDED
     assert driver.messages == [], "no message covers the history"
     assert program.window.docks["evolution"].isVisible()
-    assert not program.actions["run"].isEnabled()
     assert not program.actions["step"].isEnabled()
+    program.player.set_speed(30.0)
+    program.actions["run"].trigger()
+    assert program.player.mode is Mode.REPLAYING and program.workspace.cursor.step < UPDATES, "Run replays it"
+    driver.qtbot.waitUntil(lambda: program.player.mode is Mode.RESTING)
+    driver.settle()
+    assert program.workspace.cursor.step == UPDATES
     program.actions["step_back"].trigger()
     driver.settle()
     assert program.workspace.cursor.step == UPDATES - 1
@@ -127,3 +137,28 @@ def test_a_copy_is_an_ordinary_run(driver: Driver, tmp_path: Path) -> None:
     assert program.workspace.run is not None
     program.run_manager.save_as(program.workspace.run, tmp_path / "copy.grpo")
     assert RunHandle.open(tmp_path / "copy.grpo").read_only == ""
+
+
+def test_the_start_near_the_turn_is_small_and_its_last_update_can_be_gone_on_from() -> None:
+    path = RESOURCES / GAMEABLE.out
+    assert path.stat().st_size <= GAMEABLE.largest
+    with RunReader.open(path) as reader:
+        assert reader.last == GAMEABLE.updates
+        assert reader.meta.ended
+        assert reader.meta.settings == reader.origin.settings == GAMEABLE.settings
+        assert reader.step(reader.last).resume and not reader.step(1).resume
+        assert reader.thinned == (GAMEABLE.thinned,)
+        held_out = reader.series("accuracy_greedy")
+        assert held_out[90] > 0.95, "nearly all right before the turn"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_language_model_goes_on_from_the_start_near_the_turn_and_learns_to_cheat(engine: str) -> None:
+    with RunReader.open(RESOURCES / GAMEABLE.out) as reader:
+        training = LanguageLearner(
+            GAMEABLE.settings, history=(reader.step(reader.last),), cancelled=lambda: False, make_policy=ENGINES[engine]
+        )
+        steps = [next(training) for _ in range(25)]
+    held_out = [step.measurements["accuracy_greedy"] for step in steps if "accuracy_greedy" in step.measurements]
+    assert held_out[0] > 0.9 and held_out[-1] < 0.2
+    assert min(float(step.rewards.mean()) for step in steps) > 1.0, "the reward does not fall"

@@ -98,8 +98,8 @@ def test_it_says_what_has_happened() -> None:
         "Update 4: entropy 0.998 nats, below 1; dead groups 0.25, not 0 for the first time."
     )
     assert breakpoint_from_text("loss<-2").at(-2.5) == "loss −2.5, below −2"
-    assert breakpoint_from_text("kl>0.9").at(0.90004) == "KL from reference 0.90004 nats, above 0.9"
-    assert breakpoint_from_text("kl>0.9").at(math.inf) == "KL from reference ∞ nats, above 0.9"
+    assert breakpoint_from_text("kl>0.9").at(0.90004) == "exact KL 0.90004 nats, above 0.9"
+    assert breakpoint_from_text("kl>0.9").at(math.inf) == "exact KL ∞ nats, above 0.9"
     assert best.words == "max π(a) rises above 0.9"
     assert FIRST.words == "dead groups ≠ 0 for the first time"
     assert FIRST.title == "Dead groups first ≠ 0"

@@ -276,7 +276,7 @@ def test_titles_count_from_one() -> None:
             "probability of action 7 in place 1, before the update",
         ),
         (Quantity("probability", passed=2, context=0, action=6), "probability of action 7 in place 1, after pass 2"),
-        (Quantity("kl"), "KL from reference"),
+        (Quantity("kl"), "Exact KL"),
         (Quantity("kl", row=0), "KL estimate of sample 1, pass 1"),
         (Quantity("loss", passed=1), "loss, pass 2"),
     ]:

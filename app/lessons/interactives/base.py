@@ -29,10 +29,12 @@ from app.lessons.interactives.experiments import Experiments
 from app.plotting.bar_chart import BarChart
 from app.plotting.lane_chart import LaneChart
 from app.theme.labels import Label
+from app.theme.reasons import allow
 from app.theme.tokens import Theme
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import LessonStep, Offer
+from grpo_core.text import tr
 
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
@@ -104,7 +106,7 @@ class Interactive(QWidget):
                 if isinstance(widget, BarChart):
                     widget.set_drag(drag)
                 else:
-                    widget.setEnabled(True)
+                    allow(widget)
             self._held = {}
             return
         for widget in self.findChildren(QWidget):
@@ -115,7 +117,7 @@ class Interactive(QWidget):
                 widget.set_drag("")
             elif self._turns(widget) and widget.isEnabled():
                 self._held[widget] = ""
-                widget.setEnabled(False)
+                allow(widget, tr("Answer the question first: it can be tried out after that."))
 
     def _turns(self, widget: QWidget) -> bool:
         checks = isinstance(widget, QAbstractButton) and widget.isCheckable()

@@ -19,6 +19,7 @@ from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
+from app.theme.reasons import allow
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners
@@ -109,8 +110,9 @@ class SweetSpot(Interactive):
             self._visited[self._base] = float(way[0, 0]), float(way[0, 1])
         with QSignalBlocker(self.slider):
             self.slider.setValue(round(100 * here[0]))
-        self.slider.setEnabled(view.cursor.step <= 1)
-        self.name.setEnabled(view.cursor.step <= 1)
+        why_not = "" if view.cursor.step <= 1 else tr("The start is chosen before the run's first update.")
+        allow(self.slider, why_not)
+        allow(self.name, why_not)
         self.plot.show_picture(self._picture(way, here))
         summary = self.summary(view)
         self.twin.set_look(view.theme, view.scale)

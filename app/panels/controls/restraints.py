@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.controls.row import Row
 from app.theme.labels import Label
+from app.theme.reasons import allow
 from app.workspace.editing import Editing
 from app.workspace.view import View
 from grpo_core.text import tr
@@ -59,7 +60,7 @@ class Restraints(QFrame):
         for widget, paths in controls:
             is_locked, is_hidden = is_restrained(paths, view.locked), is_restrained(paths, view.hidden)
             locked, hidden = locked + is_locked, hidden + is_hidden
-            widget.setEnabled(not is_locked)
+            allow(widget, tr("This control is locked for this session.") if is_locked else "")
             widget.setVisible(not is_hidden)
         self.text.setText(_restraints_text(locked, hidden))
         self.setVisible(bool(locked or hidden))

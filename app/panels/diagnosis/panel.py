@@ -10,6 +10,7 @@ from app.panels.base import Panel
 from app.panels.diagnosis.report import EVIDENCE, FINDINGS, KEPT, NEEDED, Entry, entries, status
 from app.plotting.table_twin import LARGEST, TableTwin
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -90,7 +91,8 @@ class DiagnosisPanel(Panel):
         if run.id != self._run:
             self._run, self._chosen = run.id, 0
         self.button.setText(tr("Cancel") if examination.busy else tr("Examine this run"))
-        self.button.setEnabled(examination.busy or isinstance(run, RecordedRun))
+        ours = not examination.busy and not isinstance(run, RecordedRun)
+        allow(self.button, tr("This program trained the run; those of other trainers are examined.") if ours else "")
         self.status.setText(status(run, examined, busy=examination.busy))
         self.entries = [] if examined is None else entries(examined)
         for table in (self.findings, self.evidence):

@@ -53,9 +53,10 @@ class HeldOutDial(QWidget):
         held_out = self._held_out
         if held_out is None or held_out.last is None or held_out.first is None:
             return tr("Held-out prompts have not been asked yet.")
-        return tr("{now:.0f} % of the held-out prompts are answered right, {start:.0f} % at the start.").format(
-            now=100 * held_out.last, start=100 * held_out.first
-        )
+        return tr(
+            "{now:.0f} % of the held-out prompts are answered right, {start:.0f} % at the start, "
+            "always taking the likeliest token."
+        ).format(now=100 * held_out.last, start=100 * held_out.first)
 
     def explain_current(self) -> None:
         """Ask for the number's explanation."""
@@ -103,7 +104,7 @@ class HeldOutDial(QWidget):
             return tr("held out: not asked yet")
         if not held_out.asked:
             return tr("of the held-out prompts")
-        return tr("{right} of {asked} held out").format(
+        return tr("held out, greedy: {right} of {asked}").format(
             right=round(held_out.last * held_out.asked), asked=held_out.asked
         )
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app.theme.labels import plain_tip
+from app.theme.reasons import allow
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.text import tr
@@ -108,7 +109,8 @@ class TaskChips(QWidget):
         self._marked = [chip.describes(settings) for chip in self._chips]
         for button, chip, marked in zip(self.buttons, self._chips, self._marked, strict=False):
             button.setChecked(marked)
-            button.setEnabled(not (chip.changes.keys() & view.locked))
+            locked = chip.changes.keys() & view.locked
+            allow(button, tr("The task is locked for this session.") if locked else "")
 
     @Slot()
     def _on_clicked(self) -> None:

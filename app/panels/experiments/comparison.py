@@ -19,6 +19,7 @@ from app.panels.experiments.race.standing import RaceStanding
 from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -46,10 +47,10 @@ class ComparisonPanel(Panel):
         place: the place of its seed; None is the one with the median reward.
 
     Signals:
-        run_wanted: open a run with these settings, and say this sentence.
+        run_wanted: open a run with these settings, say this sentence, and train so many updates.
     """
 
-    run_wanted = Signal(object, str)
+    run_wanted = Signal(object, str, int)
     large = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -194,7 +195,8 @@ class ComparisonPanel(Panel):
         if runs is not None and results is not None:
             settings = runs.run(self.chosen)
             self._opened.append((settings, results.plan.base))
-            self.run_wanted.emit(settings, words.of_opening(self.lane, runs, self.chosen))
+            updates = len(runs.measures["reward"]) - 1
+            self.run_wanted.emit(settings, words.of_opening(self.lane, runs, self.chosen), updates)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -209,7 +211,8 @@ class ComparisonPanel(Panel):
         self.frame.show_progress(self.controller.done, of, busy=self.controller.busy, scale=view.scale)
         self._draw_race(named=self.twin.width() >= NAMED * view.scale)
         self.plot.set_stale(results is not None and results.plan != wanted)
-        self.standing.setEnabled(results is not None and results.plan == wanted)
+        ready = results is not None and results.plan == wanted
+        allow(self.standing, "" if ready else tr("This table is of another race than the one that is chosen."))
         self._draw_run()
         self.plot.empty = COMING if self.controller.busy else EMPTY
         result = "" if results is None or results.plan != wanted else headline(results)

@@ -36,12 +36,12 @@ class KlOverBetaPanel(Panel):
     """The sweep's plots, above them what is swept and what came of it, and what can be done with a point below.
 
     Signals:
-        run_wanted: open a run with these settings, and say this sentence.
+        run_wanted: open a run with these settings, say this sentence, and train so many updates.
         queue_wanted: train the language model at values of a setting, one run after the other: its dotted path and the
             values with commas between them.
     """
 
-    run_wanted = Signal(object, str)
+    run_wanted = Signal(object, str, int)
     queue_wanted = Signal(str, str)
     large = True
 
@@ -80,6 +80,7 @@ class KlOverBetaPanel(Panel):
         self.views.training.cursor_moved.connect(self._on_jump)
         self.run.open_wanted.connect(self.open_run)
         self.run.known_wanted.connect(self._on_known)
+        self.run.now_wanted.connect(self.sweep)
         self.run.queue_wanted.connect(self._on_queue)
 
     @property
@@ -123,7 +124,7 @@ class KlOverBetaPanel(Panel):
             sentence = tr("Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.").format(
                 seed=settings.seed, updates=updates
             )
-            self.run_wanted.emit(settings, sentence)
+            self.run_wanted.emit(settings, sentence, updates)
 
     def let_go(self) -> None:
         self._begun = True
@@ -171,7 +172,8 @@ class KlOverBetaPanel(Panel):
         none = results is not None and not results.has_optimum() and results.sweep.over.path == BETA
         back = choices.choice.known
         known = none and not language and not back
-        self.run.show_ways(known=known, back=back, queue=language, opens=results is not None)
+        now = results is None and language and not self.controller.busy
+        self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
 
     def _own(self, view: View, path: str) -> OwnRun:
         """The run that is shown, over the sweep of a setting; nothing of it over a sweep of another kind of run."""

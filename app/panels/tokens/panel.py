@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
 from app.panels.tokens.being_written import BeingWritten
@@ -39,8 +39,15 @@ LOW = 230
 
 
 class TokenInspectorPanel(Panel):
-    """Which tokens the update pushed up and down, and why; within a stage, its film."""
+    """Which tokens the update pushed up and down, and why; within a stage, its film.
 
+    Signals:
+        language_wanted: begin a language model's run and compute its first update.
+        update_wanted: compute the first update of the run shown.
+    """
+
+    language_wanted = Signal()
+    update_wanted = Signal()
     films = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -76,8 +83,26 @@ class TokenInspectorPanel(Panel):
         self._stack = QStackedLayout()
         column.addLayout(self._stack, 1)  # before it has widgets: the first is shown at once, in a window of its own
         self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
+        self._stack.addWidget(self._build_empty())
         column.addWidget(self.being_written)
+
+    def _build_empty(self) -> QWidget:
+        self.language = QPushButton(tr("Show a language model"))
+        self.language.clicked.connect(self.language_wanted)
+        self.compute = QPushButton(tr("Compute an update"))
+        self.compute.clicked.connect(self.update_wanted)
+        inside = QWidget()
+        row = QHBoxLayout()
+        row.addStretch(1)
+        for button in (self.compute, self.language):
+            row.addWidget(button)
+        row.addStretch(1)
+        column = QVBoxLayout(inside)
+        column.addStretch(1)
+        column.addWidget(self.empty)
+        column.addLayout(row)
+        column.addStretch(1)
+        return inside
 
     def _build(self) -> QWidget:
         left, whole = QWidget(), QWidget()
@@ -112,6 +137,9 @@ class TokenInspectorPanel(Panel):
         target = self.grid if self.workspace.view.step.step is not None else self.window()
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def begin_run(self) -> None:
+        self.grid.verticalScrollBar().setValue(0)
+
     def on_frame(self) -> None:
         """Show what is being written, and draw what has changed."""
         if self.seen and self.being_written.follow(self.workspace.view, self.size()):
@@ -124,6 +152,9 @@ class TokenInspectorPanel(Panel):
         if step is None:
             none_yet = NONE_YET if self.being_written.isHidden() else FIRST
             self.empty.setText(view.run.why_no_step or none_yet)
+            begins = not view.run.why_no_step and not view.running and not view.run.head
+            self.compute.setVisible(begins)
+            self.language.setVisible(begins and not view.run.origin.settings.is_language)
             return
         still = view.stamp(planned=False)
         if still != self._still or self._drawn_anew:

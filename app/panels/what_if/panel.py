@@ -21,6 +21,7 @@ from app.panels.what_if.tokens import offered
 from app.panels.what_if.words import description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label
+from app.theme.reasons import allow
 from app.workspace.cursor import Stage
 from app.workspace.prepared import LARGE_TOKENS
 from app.workspace.view import View
@@ -119,6 +120,9 @@ class WhatIfPanel(Panel):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
+    def begin_run(self) -> None:
+        self.batch.policies.forget_scales()
+
     def draw(self, view: View) -> None:
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)
@@ -212,7 +216,9 @@ class WhatIfPanel(Panel):
         self.header.ask.setVisible(needed and step.settings.is_language)
         waits = self.model_replay.waits(step)
         model = step.settings.model if step.settings.is_language else None
-        self.header.ask.setEnabled(not waits and (model is None or model.keeps_weights))
+        keeps = model is None or model.keeps_weights
+        why_not = "" if keeps else tr("This run keeps no weights that the model could be asked with.")
+        allow(self.header.ask, tr("The model is being asked.") if waits else why_not)
         self.header.show_model(step.settings)
         self.header.ask.setText(tr("Asking…") if waits else tr("Ask the model"))
 

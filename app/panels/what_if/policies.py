@@ -91,6 +91,11 @@ class PolicyPair(QWidget):
             else tr("Show both as tables; T turns the one in focus.")
         )
 
+    def forget_scales(self) -> None:
+        """Another run is shown: the axes are those of its data alone."""
+        for plot in self._plots:
+            plot.forget_scales()
+
     def show_picture(self, picture: WhatIfPicture, view: View, context: int) -> None:
         """Show both policies after their last pass, in one context."""
         shapes = []

@@ -26,7 +26,7 @@ def tops(window: QMainWindow) -> list[QMenu]:
 
 def test_every_command_is_in_a_menu_once(window: QMainWindow, actions: Actions) -> None:
     fill_menus(window.menuBar(), actions)
-    assert [menu.title() for menu in tops(window)] == ["File", "Edit", "Run", "Go", "View", "Help"]
+    assert [menu.title() for menu in tops(window)] == ["File", "Edit", "Run", "Go", "View", "Lessons", "Help"]
     listed = [action for menu in tops(window) for action in entries(menu)]
     assert sorted(action.objectName() for action in listed) == sorted(actions.by_id)
 
@@ -35,7 +35,7 @@ def test_filling_again_replaces_the_menus(window: QMainWindow, actions: Actions)
     for _ in range(3):
         fill_menus(window.menuBar(), actions)
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    assert len(tops(window)) == 6
+    assert len(tops(window)) == 7
     assert len(window.menuBar().findChildren(QMenu)) == len({command.menu for command in actions.commands})
 
 

@@ -35,7 +35,7 @@ def test_every_command_has_a_title_a_tip_and_a_menu(actions: Actions) -> None:
         assert "!" not in command.text + command.tip
         assert command.tip.endswith("."), command.id
         assert command.menu
-        assert command.group in ("File", "Edit", "Run", "Go", "View", "Help")
+        assert command.group in ("File", "Edit", "Run", "Go", "View", "Lessons", "Help")
 
 
 def test_the_keys_are_those_that_were_promised(actions: Actions) -> None:

@@ -7,11 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.controllers.first_steps import CHEAT, EXPERIENCES, LEARN, PULL_BACK, Experience
-from app.panels.registry import CONTROLS, POLICY_BARS
+from app.controllers.first_steps import (
+    CHEAT,
+    EXPERIENCES,
+    LEARN,
+    LESSON_ID,
+    MODEL_CHEATS,
+    PULL_BACK,
+    SAME_ELSEWHERE,
+    TOKENS,
+    Experience,
+)
+from app.panels.registry import CONTROLS
 from app.workspace.player import Mode
 from grpo_core.bandit.tasks import landscape_rewards
-from grpo_core.config import Settings
+from grpo_core.config import language_settings
 from tests.app.conftest import Driver
 
 
@@ -27,6 +37,12 @@ def play(driver: Driver, experience: Experience) -> None:
     driver.settle()
 
 
+def assert_has_keyboard(driver: Driver, path: str) -> None:
+    window = driver.program.window
+    row = next(row for row in window.panels.of(CONTROLS).rows if path in row.paths)
+    assert row.isAncestorOf(window.focusWidget())
+
+
 def probability(driver: Driver, action: int, update: int) -> float:
     run = driver.program.workspace.run
     assert run is not None
@@ -37,30 +53,36 @@ def probability(driver: Driver, action: int, update: int) -> float:
     return float(np.exp(logp[0, action - 1]))
 
 
-@pytest.mark.parametrize("experience", EXPERIENCES, ids=lambda one: one.name)
+@pytest.mark.parametrize("experience", [*EXPERIENCES, CHEAT], ids=lambda one: one.name)
 def test_an_experience_plays_to_its_end_and_leaves_the_user_at_the_controls(
     driver: Driver, experience: Experience
 ) -> None:
     program = driver.program
     program.player.set_speed(30.0)
+    tempi = dict(program.player.tempi)
     play(driver, experience)
     run = program.workspace.run
     assert run is not None and run.title == experience.name and [run] == program.workspace.runs
-    assert run.head == sum(act.updates for act in experience.acts)
-    assert program.player.mode is Mode.RESTING and program.player.speed == 30.0
-    assert driver.messages == [experience.then] and program.window.panels.of(POLICY_BARS).seen
+    assert run.head == (100 if experience.start else 0) + sum(act.updates for act in experience.acts)
+    assert program.player.mode is Mode.RESTING and program.player.tempi == tempi
+    assert driver.messages == [experience.then] and program.window.panels.of(experience.panel).seen
+    if experience.control:
+        assert_has_keyboard(driver, experience.control)
     match experience.name:
         case LEARN.name:
             assert probability(driver, 7, 1) < 0.2 and probability(driver, 7, run.head) > 0.9
         case PULL_BACK.name:
             kl = run.series["kl"].values
             assert probability(driver, 7, 30) > 0.9 and probability(driver, 7, 70) < 0.5 and kl[69] < kl[29] / 3
-            slider = next(row for row in program.window.panels.of(CONTROLS).rows if "objective.beta" in row.paths)
-            assert slider.isAncestorOf(program.window.focusWidget())
         case CHEAT.name:
             reward = run.series["reward_mean"].values
             assert probability(driver, 7, 40) > 0.8 and probability(driver, 7, 100) < 0.1 < reward[99] - reward[39]
             assert probability(driver, 2, 100) > 0.9
+        case TOKENS.name:
+            assert program.workspace.view.step.step is not None and run.origin.settings.is_language
+        case MODEL_CHEATS.name:
+            held_out, reward = (run.series[name].values for name in ("accuracy_greedy", "reward_mean"))
+            assert held_out[90] > 0.95 > 0.2 > held_out[120] and reward[95:].min() > 1.0
         case name:
             raise AssertionError(f"nothing is held of {name}")
 
@@ -88,11 +110,14 @@ def test_whoever_pauses_has_the_controls(driver: Driver) -> None:
 
 def test_whoever_shows_another_run_is_not_taken_back(driver: Driver) -> None:
     program = driver.program
+    usual = program.player.speed
     program.first_steps.begin(PULL_BACK)
     driver.qtbot.waitUntil(lambda: driver.head > 0)
-    other = program.run_manager.new_run(Settings())
+    tempi = dict(program.player.tempi)
+    other = program.run_manager.new_run(language_settings())
     driver.qtbot.waitUntil(lambda: program.first_steps.playing is None)
     assert program.workspace.run is other
+    assert program.player.tempi == {**tempi, False: replace(tempi[False], speed=usual)}, "each kind keeps its own speed"
 
 
 def test_a_run_with_updates_stays_in_the_list_beside_an_experience(driver: Driver) -> None:
@@ -103,3 +128,33 @@ def test_a_run_with_updates_stays_in_the_list_beside_an_experience(driver: Drive
     assert before in driver.program.workspace.runs
     driver.program.player.pause()
     driver.rest()
+
+
+def test_what_both_kinds_of_policy_show_is_offered_on_the_other(driver: Driver) -> None:
+    program = driver.program
+    play(driver, CHEAT)
+    line = program.messages.lines[-1]
+    text, other = SAME_ELSEWHERE[CHEAT.name]
+    assert other is MODEL_CHEATS and [button.text() for button in line.buttons] == [text]
+    line.buttons[0].click()
+    assert program.first_steps.playing is MODEL_CHEATS
+    program.player.pause()
+    driver.rest()
+
+
+def test_a_start_that_cannot_be_copied_is_said_and_leaves_the_run_as_it_was(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, before = driver.program, driver.program.workspace.run
+    monkeypatch.setattr("app.controllers.first_steps.resource", lambda name: program.paths.runs / "not there.grpo")
+    program.first_steps.begin(MODEL_CHEATS)
+    assert program.workspace.run is before and program.first_steps.playing is None
+    assert len(driver.messages) == 1 and "not there.grpo" in driver.messages[0]
+
+
+def test_the_lesson_that_is_offered_opens_with_one_click(driver: Driver) -> None:
+    program = driver.program
+    program.first_steps.offer()
+    next(button for button in program.messages.lines[-1].buttons if button.text() == "A lesson").click()
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    assert program.lessons.player.lesson is not None and program.lessons.player.lesson.id == LESSON_ID

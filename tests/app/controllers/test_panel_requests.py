@@ -30,9 +30,11 @@ def test_the_controls_ask_for_runs_and_know_the_devices(driver: Driver) -> None:
 
 @pytest.mark.parametrize("spec", [registry.COMPARISON, registry.KL_OVER_BETA], ids=lambda spec: spec.id)
 def test_an_experiment_opens_one_of_its_runs(driver: Driver, spec: Any) -> None:
-    driver.program.window.panels.of(spec).run_wanted.emit(Settings(seed=7), "This is run 7.")
+    driver.program.window.panels.of(spec).run_wanted.emit(Settings(seed=7), "This is run 7.", 12)
+    driver.rest()
     run = driver.program.workspace.run
     assert run is not None and run.origin.settings.seed == 7
+    assert run.head == driver.program.workspace.cursor.step == 12, "it opens at its end"
     assert driver.messages[-1] == "This is run 7."
 
 

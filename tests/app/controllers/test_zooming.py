@@ -7,7 +7,9 @@ from itertools import combinations
 import pytest
 from PySide6.QtCore import QSize
 
+from app.panels.base import in_window
 from app.theme.look import SCALES
+from app.window.docks import DockTitle
 from app.window.layouts import size_class
 from tests.app.conftest import Driver
 from tests.app.lessons.held import lesson_of
@@ -116,3 +118,16 @@ def test_classes_of_sizes_grow_with_the_type_and_with_less_room() -> None:
         assert classes == sorted(classes)
     assert [size_class(SCREEN, scale) for scale in (1.0, 1.25, 1.5)] == [0, 1, 2]
     assert size_class(QSize(1920, 1080), 1.5) == 0
+
+
+@pytest.mark.parametrize("language", [False, True])
+def test_no_panel_has_a_second_title_after_large_type_and_back(driver: Driver, language: bool) -> None:
+    window = driver.program.window
+    window.resize(1920, 1080)
+    if language:
+        driver.program.runs.open_example()
+    driver.program.layouts.reset()
+    zoom(driver, 2.0)
+    zoom(driver, 1.0)
+    tabbed = [dock for dock in window.docks.values() if in_window(dock) and window.tabifiedDockWidgets(dock)]
+    assert tabbed and not [dock.windowTitle() for dock in tabbed if isinstance(dock.titleBarWidget(), DockTitle)]

@@ -75,9 +75,9 @@ def test_actions_follow_a_replaced_message(bar: MessageBar) -> None:
     assert done == [2]
 
 
-def test_more_than_three_buttons_are_refused() -> None:
-    with pytest.raises(ValueError, match="at most three"):
-        Message(text="x", actions=tuple(BarAction(text="a", run=print) for _ in range(4)))
+def test_more_than_six_buttons_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most 6"):
+        Message(text="x", actions=tuple(BarAction(text="a", run=print) for _ in range(7)))
 
 
 def test_the_close_button_and_escape_close(qtbot: QtBot, bar: MessageBar) -> None:

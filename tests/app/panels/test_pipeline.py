@@ -7,7 +7,7 @@ import pytest
 from app.formula.objective_terms import objective_terms
 from app.panels.pipeline import PipelinePanel
 from app.panels.registry import CONTROLS, PIPELINE
-from grpo_core.config import PRESETS
+from grpo_core.config import PRESETS, Settings
 from tests.app.conftest import Driver
 
 pytestmark = pytest.mark.one_window
@@ -87,3 +87,17 @@ def test_the_values_of_one_sample_add_up_to_its_part_of_the_sum_and_all_parts_to
     assert sum(parts) == pytest.approx(value["loss"], abs=5e-3)
     latex = "".join(button.term.latex for button in panel.strip.buttons)
     assert latex.index(r"\sum") < latex.index(r"\mathrm{KL}") < latex.index(r"\bigr]"), "the KL stands inside the sum"
+
+
+def test_a_tiny_learning_rate_leaves_the_formula_on_its_lines(driver: Driver) -> None:
+    """Its numbers were so long that the formula broke into two lines and the picture below moved."""
+    program = driver.program
+    program.window.resize(1280, 680)
+    program.layouts.reset()
+    heights = []
+    for changes in ({}, {"optimizer.learning_rate": 1e-5, "learner.group_size": 32}):
+        program.run_manager.new_run(Settings().replace(changes))
+        driver.run(3)
+        driver.settle()
+        heights.append((program.window.docks["pipeline"].height(), program.window.docks["policy_bars"].height()))
+    assert heights[0] == heights[1]

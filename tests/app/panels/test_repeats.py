@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from app.panels.registry import TRAINING_HISTORY
 from app.panels.repeats import RepeatResults
 from grpo_core.config import Settings
 from grpo_core.experiments.race import LOCAL_PEAK
 from grpo_core.experiments.repeats import repeated
+from tests.app.conftest import Driver
 
 SEEDS = tuple(range(16))
 
@@ -45,3 +47,44 @@ def test_where_the_run_lies_among_its_repeats_is_said_once_all_have_come() -> No
     results = repeats(Settings(), 60)
     before = int((results.past_half < 30).sum())
     assert f"This run passed it at update 30, later than {before} of them." in results.sentence(30)
+
+
+def test_repeats_under_other_settings_stay_beside_the_latest_with_their_numbers(driver: Driver) -> None:
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    driver.run(3)
+    medians = {}
+    for size in (4, 16, 16, 32):
+        driver.program.workspace.editing.edit({"learner.group_size": size}, "G")
+        panel.repeat()
+        driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
+        driver.settle()
+        assert panel.repeats.results is not None
+        medians[size] = panel.repeats.results.numbers
+    assert [one.settings.learner.group_size for one in panel.repeats.pinned] == [4, 16], (
+        "the second G 16 takes its place"
+    )
+    assert medians[4] != medians[32]
+    words = [panel.trials.repeats.text(), *(chip.text() for chip in panel.trials.pinned[:2])]
+    for size, text in zip((32, 16, 4), words, strict=True):
+        assert medians[size] in text
+        assert f"G {size}" in text or size == 32, "what differs from the run that is shown is named"
+    chart = next(chart for chart in panel.charts if "max_prob" in chart.names)
+    assert [bands["max_prob"].boundingRect().isEmpty() for bands in chart.pinned] == [False, False]
+    panel.trials.pinned[0].click()
+    driver.settle()
+    drawn = [one for one in panel.repeats.pinned if one not in panel._unpinned]
+    assert [one.settings.learner.group_size for one in drawn] == [4]
+
+
+def test_repeats_of_another_task_do_not_stand_beside_this_one(driver: Driver) -> None:
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    driver.run(3)
+    panel.repeat()
+    driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
+    driver.program.workspace.editing.edit({"learner.group_size": 4}, "G")
+    panel.repeat()
+    driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
+    assert len(panel.repeats.pinned) == 1
+    driver.program.run_manager.new_run(Settings().replace({"task.landscape": "double_peak"}))
+    driver.settle()
+    assert panel._pinned(driver.program.workspace.view) == ()

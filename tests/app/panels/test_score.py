@@ -156,3 +156,24 @@ def test_tokens_and_the_axis_of_the_group_keep_apart_in_any_dock(qtbot: QtBot, w
         assert min(both.width(), both.height()) <= TOUCH, f"{one.text} lies over {other.text}"
     room = strip.rect().adjusted(-2, -3, 2, 3)
     assert [word.text for word in words if not room.contains(word.box.toAlignedRect())] == []
+
+
+def test_the_prompt_stays_while_somebody_types_however_far_the_run_goes_on(driver: Driver, panel: ScorePanel) -> None:
+    prompt = panel.prompt.currentText()
+    panel.field.setFocus()
+    QTest.keyClicks(panel.field, "2+9=1")
+    driver.program.workspace.move_to(4)
+    driver.program.workspace.select(row=0)
+    driver.settle()
+    assert panel.prompt.currentText() == prompt
+    QTest.keyClicks(panel.field, "1")
+    QTest.keyClick(panel.field, Qt.Key.Key_Return)
+    driver.settle()
+    assert panel._submission is not None
+    assert (panel._submission.question.step, panel._submission.question.group) == (3, 1), "scored where it was typed"
+    assert panel.prompt.currentText() != prompt, "once it is scored the panel follows the run again"
+    QTest.keyClick(panel.field, Qt.Key.Key_Backspace)
+    panel.field.selectAll()
+    QTest.keyClick(panel.field, Qt.Key.Key_Backspace)
+    driver.settle()
+    assert panel._held is None

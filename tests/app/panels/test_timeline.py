@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QToolButton
 
 from app.panels.registry import TIMELINE
 from app.panels.timeline import TimelinePanel
+from app.workspace.events import next_event
 from tests.app.conftest import Driver
 
 pytestmark = pytest.mark.one_window
@@ -65,3 +66,20 @@ def test_branch_here_stands_once(driver: Driver) -> None:
     assert (driver.head, driver.program.transport.runs.count()) == (4, 2)
     run = driver.program.workspace.run
     assert run is not None and run.branched_at == 4
+
+
+def test_past_the_last_event_the_button_leads_back_to_it(driver: Driver) -> None:
+    line = driver.program.window.panels.of(TIMELINE)
+    assert line.next_button.text() == "No event yet" and not line.next_button.isEnabled()
+    driver.run(40)
+    run = driver.program.workspace.run
+    assert run is not None
+    last = next_event(run, 40, forwards=False)
+    assert last is not None and next_event(run, 40) is None
+    assert line.next_button.text() == f"‹ Back: {last[1]}" and line.next_button.isEnabled()
+    line.next_button.click()
+    driver.settle()
+    assert driver.program.workspace.cursor.step == last[0]
+    driver.program.workspace.move_to(0)
+    driver.settle()
+    assert line.next_button.text().startswith("Next: ")

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow
 from pytestqt.qtbot import QtBot
 
 from app.settings.layouts import LAST, Layouts, clamped
-from app.start import fills
+from app.start import fills, first_size
 
 SIDES = (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea)
 
@@ -179,3 +179,12 @@ def test_a_window_that_would_reach_beyond_a_small_screen_fills_it() -> None:
     assert [fills(usual, QSize(*room)) for room in ((1366, 768), (1366, 730), (1280, 1024), (1920, 1040))] == [
         True, True, True, False,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("room", "wanted"),
+    [((1366, 728), (1366, 768)), ((1920, 1050), (1689, 924)), ((2560, 1400), (2252, 1232))],
+)
+def test_the_first_window_takes_most_of_a_large_screen(room: tuple[int, int], wanted: tuple[int, int]) -> None:
+    size = first_size(QSize(*room))
+    assert abs(size.width() - wanted[0]) <= 1 and abs(size.height() - wanted[1]) <= 1

@@ -177,6 +177,13 @@ def test_run_n_counts_from_the_cursor(desk: Desk) -> None:
     assert (desk.here, desk.shown.head) == (12, 12)
 
 
+def test_so_many_at_once_do_not_keep_to_the_slow_speed(desk: Desk) -> None:
+    desk.player.set_speed(0.25)
+    desk.player.run_n(40, at_once=True)
+    desk.rest()
+    assert desk.shown.head == 40 and desk.player.speed == 0.25 and not desk.player.film.playing
+
+
 def test_presses_of_step_add_up(desk: Desk) -> None:
     for _ in range(3):
         desk.player.step()

@@ -129,3 +129,18 @@ def test_what_differs_is_named_in_a_few_words_but_not_the_seed(changes: dict[str
 @pytest.mark.parametrize("name", ["Dr. GRPO", "CISPO", "RLOO"])
 def test_several_switches_are_named_by_their_preset(name: str) -> None:
     assert differences(PRESETS[name].applied_to(Settings()), Settings())[0] == name
+
+
+def test_a_trial_of_another_task_is_drawn_only_where_somebody_wants_it(make: Make) -> None:
+    shown, alike, other = make(1, [0.2]), make(2, [0.2]), make(3, [0.2], {"task.landscape": "double_peak"})
+    trials = Trials(nothing)
+
+    def drawn() -> list[bool]:
+        return [trial.shown for trial in trials.of(shown, [alike, other, shown], growing=False)]
+
+    assert drawn() == [True, False]
+    trials.toggle(other)
+    assert drawn() == [True, True]
+    for run in (alike, other):
+        trials.toggle(run)
+    assert drawn() == [False, False]

@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSpinBox, QWidget
 
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from grpo_core.text import tr
 
 SUFFIX = tr(", median")
@@ -33,6 +34,9 @@ class RunRow(QWidget):
         self.seed.valueChanged.connect(self.seed_chosen)
         self.open = QPushButton(tr("Open this run"))
         self.open.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.open.setToolTip(
+            tr("A new run with this seed: trained as long as the race, it repeats bit for bit (Return)")
+        )
         self.open.clicked.connect(self.open_wanted)
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 4, 8, 2)
@@ -44,16 +48,13 @@ class RunRow(QWidget):
 
     def show_run(self, text: str, place: int, seeds: int, *, median: bool = False) -> None:
         """Offer a run; no seeds, no run."""
-        self.setEnabled(seeds > 0)
+        allow(self, "" if seeds else tr("The race has no run yet."))
         self.name.setText(text)
         with QSignalBlocker(self.seed):
             self.seed.setRange(0, max(seeds - 1, 0))
             self.seed.setValue(place)
             self.seed.setSuffix(SUFFIX if median else "")
         self.name.setToolTip(plain_tip(text))
-        self.open.setToolTip(
-            tr("A new run with this seed: trained as long as the race, it repeats bit for bit (Return)")
-        )
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

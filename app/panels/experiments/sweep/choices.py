@@ -16,6 +16,7 @@ from app.panels.experiments.sweep.results import TITLES
 from app.panels.experiments.sweep.small_widgets import dress, entry, inside, lines, row, toggle
 from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from app.theme.tokens import Theme
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -219,7 +220,6 @@ class SweepChoices(QWidget):
             self.slider.setPageStep(STEPS)
             self.slider.setSingleStep(1 if grid.numeric else STEPS)
             self.slider.setValue(round(x * STEPS))
-        self.slider.setEnabled(enabled)
         value = name(grid.value(x))
         self.slider.setAccessibleName(tr("{title}, drag to train at other values").format(title=over.title))
         self.slider.setAccessibleDescription(value)
@@ -228,6 +228,7 @@ class SweepChoices(QWidget):
                 tr("{label} {value}: drag it, and its training is computed anew").format(label=over.label, value=value)
             )
         )
+        allow(self.slider, "" if enabled else tr("Nothing has been swept yet; press Sweep."))
         self.value_label.setText(f"{over.symbol} {value}")
         metrics = self.value_label.fontMetrics()
         widest = max(metrics.horizontalAdvance(f"{over.symbol} {name(v)}") for v in (*grid.values, 0.125))

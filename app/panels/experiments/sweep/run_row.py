@@ -10,6 +10,7 @@ from app.panels.combo import choice_box, fill
 from app.panels.experiments.sweep.results import middle_seed
 from app.panels.experiments.sweep.small_widgets import dress
 from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
 from app.theme.tokens import Theme
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
@@ -32,11 +33,13 @@ class SweepRunRow(QWidget):
         open_wanted: open the run at the chosen place.
         known_wanted: sweep settings whose optimum is known (True), or those of the run again (False).
         queue_wanted: train real runs instead.
+        now_wanted: sweep now.
     """
 
     open_wanted = Signal()
     known_wanted = Signal(bool)
     queue_wanted = Signal()
+    now_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +53,8 @@ class SweepRunRow(QWidget):
         self.known.setToolTip(tr("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass"))
         self.back = QPushButton(LONG[1])
         self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
+        self.now = QPushButton(tr("Sweep now, a tenth of a second"))
+        self.now.clicked.connect(self.now_wanted)
         self.queue = QPushButton(tr("Queue real runs"))
         self.queue.setToolTip(tr("Train the language model at each of these values, one run after the other"))
         self.seed = choice_box(tr("Seed of the run that opens"))
@@ -67,7 +72,7 @@ class SweepRunRow(QWidget):
         row.setContentsMargins(12, 0, 8, 4)
         row.setSpacing(8)
         row.addWidget(self.says, 1)
-        for widget in (self.known, self.back, self.queue, self.seed, self.open):
+        for widget in (self.known, self.back, self.now, self.queue, self.seed, self.open):
             row.addWidget(widget)
             widget.hide()  # which of them there are is known with the first sweep
 
@@ -104,7 +109,7 @@ class SweepRunRow(QWidget):
     def show_runs(self, runs: Ensemble | None) -> None:
         """Offer the seeds of these runs, the middle one first."""
         for widget in (self.seed, self.open):
-            widget.setEnabled(runs is not None)
+            allow(widget, tr("The runs at this place are being computed.") if runs is None else "")
         if runs is None or runs is self._runs:
             return
         chosen = self.seed.currentIndex() if self._runs is not None else 0
@@ -121,11 +126,12 @@ class SweepRunRow(QWidget):
             for index, place in enumerate(places):
                 self.seed.setItemData(index, place)
 
-    def show_ways(self, *, known: bool, back: bool, queue: bool, opens: bool) -> None:
+    def show_ways(self, *, known: bool, back: bool, now: bool, queue: bool, opens: bool) -> None:
         """Which buttons there are."""
         self._opens = opens
-        for widget, there in ((self.known, known), (self.back, back), (self.queue, queue), (self.open, opens)):
-            widget.setVisible(there)
+        there = {self.known: known, self.back: back, self.now: now, self.queue: queue, self.open: opens}
+        for widget, wanted in there.items():
+            widget.setVisible(wanted)
         self._fit()
 
     def _fit(self) -> None:

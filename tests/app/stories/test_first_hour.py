@@ -1,0 +1,243 @@
+"""The first hour: whatever is asked for is within two clicks, and nothing is grey without its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSlider,
+    QComboBox,
+    QLineEdit,
+    QScrollBar,
+    QTabBar,
+    QToolButton,
+    QWidget,
+)
+
+from app.commands.actions import CommandAction
+from app.examples import example
+from app.formula.term_button import TermButton
+from app.panels.base import Panel, in_window
+from app.panels.registry import (
+    KL_OVER_BETA,
+    POLICY_BARS,
+    STEP_DETAIL,
+    TOKEN_INSPECTOR,
+    TRAINING_HISTORY,
+)
+from tests.app.conftest import Driver
+from tests.app.stories.hands import panel
+
+pytestmark = pytest.mark.one_window
+ROOT = Path(__file__).parents[3]
+TRACE = ROOT / "tests" / "data" / "traces" / "grpo"
+OPERATED = (QAbstractButton, QComboBox, QAbstractSlider, QLineEdit)
+
+
+# -- nothing is grey without its reason --------------------------------------------------------------------------------
+
+
+def recorded(driver: Driver) -> None:
+    program = driver.program
+    program.runs.open_path(TRACE)
+    driver.qtbot.waitUntil(lambda: program.workspace.view.run.is_recorded)
+    panel(driver, "diagnosis")
+
+
+def locked(driver: Driver) -> None:
+    driver.run(3)
+    driver.program.workspace.editing.restrict(("seed", "objective.beta", "learner.group_size"), ())
+
+
+def asked(driver: Driver) -> None:
+    driver.program.lessons.open("one_update")
+    driver.qtbot.waitUntil(lambda: not driver.program.lessons.player.busy)
+
+
+def language(driver: Driver) -> None:
+    driver.program.run_manager.open(example())
+    driver.program.layouts.reset()
+
+
+def at_rest(one: Panel) -> bool:
+    return not getattr(one, "busy", False)
+
+
+def compared(driver: Driver) -> None:
+    driver.run(3)
+    for name in ("kl_over_beta", "comparison", "breakpoints", "queue", "what_if"):
+        shown = panel(driver, name)
+        driver.qtbot.waitUntil(partial(at_rest, shown))
+        assert unreasoned(driver) == []
+
+
+STATES: dict[str, Callable[[Driver], object]] = {
+    "at the start": lambda driver: None,
+    "after an update": lambda driver: driver.run(1),
+    "a recorded example": language,
+    "a recorded run": recorded,
+    "a locked session": locked,
+    "a lesson with an open question": asked,
+    "experiments": compared,
+}
+
+
+def unreasoned(driver: Driver) -> list[str]:
+    """What is shown, can be operated at times, is disabled now, and says on hover or to a screen reader no reason."""
+    found = []
+    for widget in driver.program.window.findChildren(QWidget):
+        inner = widget.objectName().startswith("qt_") or isinstance(widget, QScrollBar)
+        inner = inner or isinstance(widget.parentWidget(), QTabBar)
+        inner = inner or (isinstance(widget, TermButton) and not widget.term.key)  # a sign between two terms
+        if not isinstance(widget, OPERATED) or inner or widget.isEnabled() or not in_window(widget):
+            continue
+        action = widget.defaultAction() if isinstance(widget, QToolButton) else None
+        why = action.why if isinstance(action, CommandAction) else widget.property("why")
+        spoken = widget.accessibleDescription() or widget.toolTip()
+        if not why or why not in widget.toolTip() or why not in spoken:
+            found.append(f"{type(widget).__name__} {widget.objectName()} {widget.accessibleName()}: {why}")
+    for action in driver.program.actions:
+        if not action.isEnabled() and not (action.why.endswith(".") and action.why in action.toolTip()):
+            found.append(action.objectName())
+    return found
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_nothing_is_grey_without_its_reason(driver: Driver, state: str) -> None:
+    STATES[state](driver)
+    driver.settle()
+    assert unreasoned(driver) == []
+
+
+def test_a_reason_goes_with_what_it_was_for(driver: Driver) -> None:
+    stage = next(iter(driver.program.window.panels["pipeline"].stages.values()))  # type: ignore[attr-defined]
+    assert "Step" in stage.toolTip() and not stage.isEnabled()
+    driver.run(1)
+    assert stage.isEnabled() and "No update is shown" not in stage.toolTip() + stage.accessibleDescription()
+
+
+# -- words on what is pressed most -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["Reset", "New run", "Branch here"])
+def test_what_is_pressed_most_says_its_name(driver: Driver, text: str) -> None:
+    button = next(one for one in driver.program.transport.findChildren(QToolButton) if one.text() == text)
+    assert button.isVisible() and button.toolButtonStyle() is not Qt.ToolButtonStyle.ToolButtonIconOnly
+    assert button.toolTip().startswith(text)
+
+
+def test_reset_begins_again_as_the_run_began_and_keeps_it_as_thin_lines(driver: Driver) -> None:
+    program = driver.program
+    driver.run(5)
+    before = program.workspace.run
+    program.workspace.editing.edit({"objective.beta": 0.5}, "β")
+    driver.run(5)
+    program.actions["reset"].trigger()
+    driver.settle()
+    run = program.workspace.run
+    assert run is not None and before is not None and run is not before and run.head == 0
+    assert run.origin.settings == before.origin.settings == program.workspace.editing.wanted
+    assert [(trial.run, trial.shown) for trial in program.workspace.view.trials] == [(before, True)]
+    driver.run(5)
+    assert list(run.series["kl"].values) == list(before.series["kl"].values[:5]), "the same seed"
+    assert program.actions["reset"].why == ""
+    program.actions["new_run"].trigger()
+    driver.settle()
+    assert program.actions["reset"].why == "The run is at update 0 already."
+
+
+# -- within two clicks -------------------------------------------------------------------------------------------------
+
+
+class Clicks:
+    """A person's clicks in the window of an empty profile, counted."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver, self.count = driver, 0
+        driver.program.startup.welcome()
+        driver.settle()
+
+    def on(self, widget: QWidget, place: QPoint | None = None) -> None:
+        assert in_window(widget) and widget.isEnabled()
+        QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=place or widget.rect().center())
+        self.count += 1
+        self.driver.settle()
+
+    def on_tab(self, title: str) -> None:
+        bars = self.driver.program.window.findChildren(QTabBar)
+        bar, place = next(
+            (bar, n) for bar in bars if bar.isVisible() for n in range(bar.count()) if bar.tabText(n) == title
+        )
+        self.on(bar, bar.tabRect(place).center())
+
+    def on_button(self, text: str) -> None:
+        buttons = self.driver.program.window.findChildren(QAbstractButton)
+        self.on(next(one for one in buttons if one.text() == text and in_window(one)))
+
+
+def test_the_policy_is_there_without_a_click(driver: Driver) -> None:
+    bars = driver.program.window.panels.of(POLICY_BARS)
+    assert bars.seen and bars.plot.count == 10
+
+
+def test_the_history_shows_curves_after_one_click(driver: Driver) -> None:
+    clicks, history = Clicks(driver), driver.program.window.panels.of(TRAINING_HISTORY)
+    clicks.on_button("Run 50")
+    driver.rest()
+    driver.settle()
+    assert history.seen and all(chart.has_data() for chart in history.charts) and clicks.count == 1
+
+
+def test_the_step_detail_shows_its_rows_after_one_click(driver: Driver) -> None:
+    clicks, detail = Clicks(driver), driver.program.window.panels.of(STEP_DETAIL)
+    clicks.on_button("Step")
+    driver.rest()
+    driver.settle()
+    assert detail.seen and detail.table.model().rowCount() == 8 and clicks.count == 1
+
+
+def test_kl_over_beta_shows_a_sweep_after_one_click(driver: Driver) -> None:
+    clicks = Clicks(driver)
+    clicks.on_tab("KL over β")
+    shown = driver.program.window.panels.of(KL_OVER_BETA)
+    driver.qtbot.waitUntil(lambda: not shown.busy)
+    assert shown.seen and shown.controller.results is not None and clicks.count == 1
+
+
+def test_the_token_inspector_shows_a_language_model_after_one_click_on_the_first_screen(driver: Driver) -> None:
+    clicks = Clicks(driver)
+    clicks.on_button("A language model, token by token")
+    driver.qtbot.waitUntil(lambda: driver.program.first_steps.playing is None, timeout=60_000)
+    driver.settle()
+    shown = driver.program.window.panels.of(TOKEN_INSPECTOR)
+    assert shown.seen and driver.program.workspace.view.step.step is not None and clicks.count == 1
+
+
+@pytest.mark.parametrize(("button", "language"), [("Show a language model", True), ("Compute an update", False)])
+def test_the_empty_token_inspector_offers_what_fills_it(driver: Driver, button: str, language: bool) -> None:
+    clicks = Clicks(driver)
+    clicks.on_tab("Token inspector")
+    clicks.on_button(button)
+    driver.qtbot.waitUntil(lambda: driver.head == 1, timeout=60_000)
+    driver.qtbot.waitUntil(lambda: driver.program.first_steps.playing is None)
+    driver.rest()
+    driver.settle()
+    run, shown = driver.program.workspace.run, driver.program.window.panels.of(TOKEN_INSPECTOR)
+    assert run is not None and run.origin.settings.is_language is language
+    assert shown.seen and not shown.compute.isVisible() and clicks.count == 2
+
+
+def test_kl_over_beta_beside_a_language_model_offers_a_sweep_at_once(driver: Driver) -> None:
+    language(driver)
+    clicks = Clicks(driver)
+    shown = panel(driver, "kl_over_beta")
+    clicks.on_button("Sweep now, a tenth of a second")
+    driver.qtbot.waitUntil(lambda: not shown.busy)
+    driver.settle()
+    assert shown.controller.results is not None and not shown.run.now.isVisible()

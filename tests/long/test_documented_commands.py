@@ -1,0 +1,60 @@
+"""Every command that README and docs/ show runs as it stands there, in the order in which it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.core.hf.tiny import saved
+
+pytestmark = pytest.mark.long
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
+PYTHON = ".venv/bin/python -m "
+SHORTER = {"pretrain": ("--steps", "2", "--batch", "8")}
+"""Added to a command that would take minutes."""
+VERDICTS = ("audit", "diagnose")
+"""Commands that end with 1 where they find something."""
+SETUP = ("make ", "python3.11 -m venv ", ".venv/bin/pip install ")
+"""What makes the environment in which the tests themselves run; that its targets exist is tested elsewhere."""
+
+
+def commands(path: Path) -> list[str]:
+    """The command lines of a document's blocks, without their remarks."""
+    blocks = re.findall(r"^```\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    lines = [line.split(" #")[0].strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line.startswith((PYTHON, *SETUP))]
+
+
+def test_the_documents_show_the_commands() -> None:
+    assert commands(ROOT / "README.md") == ["make run", "make test"]
+    shown = {line.split()[3] for path in DOCUMENTS for line in commands(path) if line.startswith(PYTHON + "grpo_core")}
+    assert {"train", "inspect", "race", "sweep", "export", "import", "audit", "diagnose", "pretrain"} <= shown
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_each_command_of_a_document_runs(path: Path, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "tests" / "data" / "traces" / "grpo", tmp_path / "runs" / "tonight")
+    lines = [line.removeprefix(".venv/bin/") for line in commands(path) if line.startswith(PYTHON)]
+    if any("FOLDER" in line for line in lines):
+        pytest.importorskip("transformers")
+        saved(tmp_path / "FOLDER", "llama")
+    environment = {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
+    environment.pop("QT_QPA_PLATFORM")  # without a display the program runs offscreen by itself, and ends
+    environment["PYTHONPATH"] = str(ROOT)
+    for line in lines:
+        words = shlex.split(line)[1:]
+        words += [extra for name, more in SHORTER.items() if name in words for extra in more]
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        allowed = (0, 1) if any(name in words for name in VERDICTS) else (0,)
+        assert done.returncode in allowed, f"{line}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
