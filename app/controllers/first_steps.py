@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
+from PySide6.QtGui import QKeyEvent
 
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
@@ -31,6 +32,8 @@ from grpo_core.text import tr
 MESSAGE = "first steps"
 LESSON_ID = "one_update"
 """The lesson that is offered first."""
+MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr)
+"""Keys that are pressed on the way to another one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +178,16 @@ class FirstSteps(QObject):
         self._goal = 0
         self._usual_speed: float | None = None
         workspace.frame.connect(self._on_frame)
+        window.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Go on where the film of an update is told slowly and a key is pressed that means nothing else here."""
+        if not isinstance(event, QKeyEvent) or event.type() is not QEvent.Type.KeyPress or event.key() in MODIFIERS:
+            return super().eventFilter(watched, event)
+        if self._playing is not None and self._player.film.whole:
+            self._player.skip_film()
+            return True
+        return super().eventFilter(watched, event)
 
     @property
     def playing(self) -> Experience | None:

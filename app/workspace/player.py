@@ -139,6 +139,11 @@ class Player(QObject):
         else:
             self._compute(1, by_hand=True)
 
+    def skip_film(self) -> None:
+        """Show the end of the film that plays."""
+        if self.film.playing:
+            self._reveal()
+
     @Slot()
     def step_back(self) -> None:
         """The update before."""

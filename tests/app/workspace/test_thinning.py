@@ -69,7 +69,7 @@ def test_reading_the_view_moves_no_cursor_and_says_nothing_and_the_next_frame_do
     thin.player.run_n(800)
     thin.rest()
     gone = next(n for n in range(17, 800) if thin.shown.kept(n) != n)
-    thin.shown._kept.clear()
+    thin.shown.in_memory.clear()
     workspace.cursor = workspace.cursor.at(gone)  # as where it is thinned out between a frame and the next
     workspace.request_frame()
     before = [*thin.said]
