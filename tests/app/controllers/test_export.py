@@ -87,6 +87,7 @@ def test_a_panel_in_another_size_leaves_no_trace_in_the_window(driver: Driver) -
     assert changed < 5e-4, "but for the name of an axis that pyqtgraph has moved by a pixel"
 
 
+@pytest.mark.long
 def test_a_picture_in_another_look_is_drawn_beside_the_window(driver: Driver, tmp_path: Path) -> None:
     driver.run(6)
     driver.program.workspace.move_to(4)

@@ -43,8 +43,7 @@ def written(path: Path, settings: Settings) -> Path:
 @pytest.fixture
 def language(driver: Driver, tmp_path: Path) -> Driver:
     driver.open(written(tmp_path / "arithmetic.grpo", language_settings()))
-    driver.program.layouts.choose("Language model")
-    driver.settle()
+    assert driver.program.preferences.current.layout == "Language model", "opening it has chosen its layout"
     return driver
 
 

@@ -75,6 +75,7 @@ def test_the_race_is_run_when_it_is_first_seen_and_again_at_a_press(driver: Driv
         assert np.array_equal(race.controller.results.lanes[name].policy, lane.policy)  # type: ignore[union-attr]
 
 
+@pytest.mark.long
 def test_a_fresh_window_races_with_one_mu_and_shows_what_else_differs_beside_each_name(
     driver: Driver, race: ComparisonPanel
 ) -> None:
