@@ -67,7 +67,7 @@ def test_two_windows_cannot_write_one_run(qtbot: QtBot, driver: Driver, tmp_path
     other.settle()
     assert other.head == 3
     assert any("another window" in text for text in other.messages)
-    assert not other.program.actions["run"].isEnabled()
+    assert not other.program.actions["run_n"].isEnabled()
     other.program.player.run_n(1)
     assert other.head == 3
     driver.run(1)

@@ -122,10 +122,9 @@ def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlO
     else:
         panel.scatter.setFocus()
         QTest.keyClick(panel.scatter, Qt.Key.Key_Return)
-    driver.settle()
+    driver.rest()
     run = driver.program.workspace.run
-    assert run is not None and run.head == 0 and run.origin.settings == runs.run(place)
-    driver.run(30)
+    assert run is not None and run.head == 30 and run.origin.settings == runs.run(place)
     last = run.step(30)
     assert last is not None
     policy = last.distribution(last.passes)
