@@ -30,7 +30,7 @@ def jobs() -> Iterator[Jobs]:
 def children() -> list[psutil.Process]:
     """Processes of experiments that this one has started."""
     own = psutil.Process().children()
-    return [child for child in own if "grpo_core.child" in " ".join(child.cmdline())]
+    return [child for child in own if "grpo_core.experiments.jobs:serve" in child.cmdline()]
 
 
 def kept() -> list[int]:
