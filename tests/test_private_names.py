@@ -15,7 +15,7 @@ LEFT = {
     "app/training/test_failures.py": 2,
     "app/workspace/test_run_manager.py": 1,
     "core/lm/test_interruptions.py": 1,
-    "core/lm/test_patterns.py": 4,
+    "core/lm/test_patterns.py": 3,
     "core/runs/test_run_file_errors.py": 2,
 }
 """File -> how often it uses a private name of the program; a new use is written with a public one instead."""

@@ -75,9 +75,9 @@ class ScorePanel(Panel):
         self.status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.empty = EmptyLabel(NOTHING_YET)
         self._group = 0
-        self._submission: Submission | None = None
+        self.submission: Submission | None = None
         self._answer: Answer | None = None
-        self._held: tuple[Step, str] | None = None
+        self.held: tuple[Step, str] | None = None
         """The update, and its run, whose prompts are offered while somebody types, however far the run goes on."""
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
@@ -114,22 +114,22 @@ class ScorePanel(Panel):
         self.field.setFont(view.theme.font("mono", view.scale))
         groups = range(len(step.prompt_tokens) if step.prompt_tokens is not None else 0)
         row = view.selection.row
-        if self._held is None and row is not None and row < len(step.group):
+        if self.held is None and row is not None and row < len(step.group):
             self._group = int(step.group[row])
         self._group = min(self._group, len(groups) - 1)
         fill(self.prompt, [_one_line(question_text(step, g, view.run.origin)) for g in groups], self._group)
         self.prompt.setMaximumWidth(max(round(self.width() * 0.4), round(90 * view.scale)))
         self.field.setPlaceholderText(IN_WORDS if view.run.origin.settings.model.folder else PLACEHOLDER)
-        if self._submission is not None and self._submission.run != view.run.id:
+        if self.submission is not None and self.submission.run != view.run.id:
             self._forget()
-        if self._submission is None or self._answer is None:
+        if self.submission is None or self._answer is None:
             self.strip.show_nothing(view.theme, view.scale)
             return
         stale = self._stale(step)
-        rewards, advantages = placed(self._submission.step, self._submission.question.group, self._answer)
+        rewards, advantages = placed(self.submission.step, self.submission.question.group, self._answer)
         vocabulary = view.run.origin.vocabulary
         self.strip.show_answer(view.theme, view.scale, vocabulary, self._answer, rewards, advantages, stale=stale)
-        submission = self._submission
+        submission = self.submission
         prompt = question_text(submission.step, submission.question.group, view.run.origin)
         words = answers.words_for(prompt, submission.question.completion, view.run.origin)
         text = _summary(self._answer, words, submission.step.settings, rewards, advantages, view.run.origin)
@@ -138,19 +138,19 @@ class ScorePanel(Panel):
 
     def _step(self, view: View) -> Step | None:
         """The update whose group a completion joins: the one shown, or the one at which somebody began to type."""
-        if self._held is not None and self._held[1] != view.run.id:
-            self._held = None
-        return view.step.step if self._held is None else self._held[0]
+        if self.held is not None and self.held[1] != view.run.id:
+            self.held = None
+        return view.step.step if self.held is None else self.held[0]
 
     def _stale(self, step: Step) -> bool:
         """Whether the answer belongs to another update or prompt than those shown."""
-        assert self._submission is not None
-        return (self._submission.step.step, self._submission.question.group) != (step.step, self._group)
+        assert self.submission is not None
+        return (self.submission.step.step, self.submission.question.group) != (step.step, self._group)
 
     def _origin_of_stale(self, step: Step, origin: Origin) -> str:
         """Where the dimmed answer comes from, and how to get the one that belongs here."""
-        assert self._submission is not None
-        submission = self._submission
+        assert self.submission is not None
+        submission = self.submission
         prompt = question_text(submission.step, submission.question.group, origin)
         return tr("That was {prompt} at update {step}; press Enter to score it here, at update {step2}.").format(
             prompt=prompt, step=submission.step.step, step2=step.step
@@ -168,13 +168,13 @@ class ScorePanel(Panel):
         step = self._step(view)
         if step is None or not self._known(text):
             return
-        self._held = None
+        self.held = None
         if not text:
             self._show_status(TYPE_IN_WORDS if view.run.origin.settings.model.folder else TYPE_FIRST)
             return
         question = Question(step=step.step, group=self._group, completion=text)
         self._forget()
-        self._submission = Submission(question=question, step=step, run=view.run.id)
+        self.submission = Submission(question=question, step=step, run=view.run.id)
         self._show_status(tr("Asking the model as it was before this update…"))
         self.workspace.ask(question)
         self.redraw()
@@ -204,7 +204,7 @@ class ScorePanel(Panel):
         self.status.setText(sentence)
 
     def _forget(self) -> None:
-        self._submission = self._answer = None
+        self.submission = self._answer = None
         self.status.setText("")
 
     @Slot(str)
@@ -219,19 +219,19 @@ class ScorePanel(Panel):
     def _on_edited(self, text: str) -> None:
         """Keep the prompt that somebody types an answer to, until it is scored or taken away."""
         step = self._step(self.workspace.view)
-        self._held = (step, self.workspace.view.run.id) if text and step is not None else None
+        self.held = (step, self.workspace.view.run.id) if text and step is not None else None
         if not text:
             self.redraw()
 
     @Slot(object, object)
     def _on_answered(self, question: Question, answer: Answer) -> None:
-        if self._submission is not None and question == self._submission.question:
+        if self.submission is not None and question == self.submission.question:
             self._answer = answer
             self.redraw()
 
     @Slot(object, str)
     def _on_refused(self, question: Question, sentence: str) -> None:
-        if self._submission is not None and question == self._submission.question:
+        if self.submission is not None and question == self.submission.question:
             self._forget()
             self._show_status(sentence)
 
@@ -239,7 +239,7 @@ class ScorePanel(Panel):
     def _on_prompt(self, index: int) -> None:
         self._group = index
         step = self.workspace.view.step.step
-        if self._held is not None:
+        if self.held is not None:
             self.redraw()
         elif step is not None:
             self.workspace.select(row=int((step.group == index).argmax()))

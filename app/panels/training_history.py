@@ -61,7 +61,7 @@ class TrainingHistoryPanel(Panel):
         self._trials_table: TableTwin | None = None
         self.repeats = RepeatController(workspace.jobs, self)
         self._repeats_drawn = True
-        self._unpinned: set[RepeatResults] = set()
+        self.unpinned: set[RepeatResults] = set()
         """Earlier repeats that are not drawn."""
         self._pointed: RunHandle | None = None
         self._connect_trials()
@@ -134,7 +134,7 @@ class TrainingHistoryPanel(Panel):
         self._draw_trials(view)
         results = self.repeats.results
         behind = results.series if results is not None and self._repeats_shown(view) else {}
-        pinned = [one.series for one in self._pinned(view) if one not in self._unpinned]
+        pinned = [one.series for one in self.pinned(view) if one not in self.unpinned]
         drawn = tuple(trial for trial in view.trials if trial.shown)
         marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
         for chart, twin in zip(self.charts, self.twins, strict=True):
@@ -164,7 +164,7 @@ class TrainingHistoryPanel(Panel):
         results = None if language else self.repeats.results
         past_half = self.workspace.trials.past_half(view.run)
         room = self.height() - self.choice.sizeHint().height() - PLOT_HEIGHT * view.scale
-        pinned = tuple((one, one not in self._unpinned) for one in self._pinned(view))
+        pinned = tuple((one, one not in self.unpinned) for one in self.pinned(view))
         self.trials.show_state(
             view, past_half, results, pinned, busy=self.repeats.busy, drawn=self._repeats_drawn, room=room
         )
@@ -175,7 +175,7 @@ class TrainingHistoryPanel(Panel):
             self.trials_table.set_rows(trial_rows(view.run, past_half, view.trials, results))
             self.trials_table.set_summary(self._of_trials(view))
 
-    def _pinned(self, view: View) -> tuple[RepeatResults, ...]:
+    def pinned(self, view: View) -> tuple[RepeatResults, ...]:
         """Earlier repeats that are drawn beside the run.
 
         There are none beside another kind of run or under another task.
@@ -217,7 +217,7 @@ class TrainingHistoryPanel(Panel):
         if self.repeats.results is not None and self._repeats_shown(view):
             parts.append(self.repeats.results.sentence(self.workspace.trials.past_half(view.run)))
         here = view.run.changes[-1][1]
-        parts += [f"{one.title(here)}: {one.numbers}." for one in self._pinned(view)]
+        parts += [f"{one.title(here)}: {one.numbers}." for one in self.pinned(view)]
         return " ".join(parts)
 
     @Slot()
@@ -297,7 +297,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot(object)
     def _on_pinned_toggled(self, results: RepeatResults) -> None:
-        self._unpinned ^= {results}
+        self.unpinned ^= {results}
         self.redraw()
 
     @Slot()

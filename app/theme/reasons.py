@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from app.theme.labels import plain_tip
+from app.theme.labels import plain_tip, rich_tip
 
 WHY, USUAL = "why", "usual words"
 """Properties of a widget: why it is disabled, and its tooltip and description when it is not."""
@@ -22,7 +22,7 @@ def allow(widget: QWidget, why_not: str = "") -> None:
     for part in (widget, *widget.findChildren(QWidget)):
         if not part.property(WHY):
             part.setProperty(USUAL, [part.toolTip(), part.accessibleDescription()])
-        tip, description = (plain_tip(why_not), why_not) if why_not else part.property(USUAL)
+        tip, description = part.property(USUAL)
         part.setProperty(WHY, why_not)
-        part.setToolTip(tip)
-        part.setAccessibleDescription(description)
+        part.setToolTip(plain_tip(why_not) if why_not else rich_tip(tip))
+        part.setAccessibleDescription(why_not or description)

@@ -72,7 +72,7 @@ def test_repeats_under_other_settings_stay_beside_the_latest_with_their_numbers(
     assert [bands["max_prob"].boundingRect().isEmpty() for bands in chart.pinned] == [False, False]
     panel.trials.pinned[0].click()
     driver.settle()
-    drawn = [one for one in panel.repeats.pinned if one not in panel._unpinned]
+    drawn = [one for one in panel.repeats.pinned if one not in panel.unpinned]
     assert [one.settings.learner.group_size for one in drawn] == [4]
 
 
@@ -87,4 +87,4 @@ def test_repeats_of_another_task_do_not_stand_beside_this_one(driver: Driver) ->
     assert len(panel.repeats.pinned) == 1
     driver.program.run_manager.new_run(Settings().replace({"task.landscape": "double_peak"}))
     driver.settle()
-    assert panel._pinned(driver.program.workspace.view) == ()
+    assert panel.pinned(driver.program.workspace.view) == ()

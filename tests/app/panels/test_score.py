@@ -169,11 +169,11 @@ def test_the_prompt_stays_while_somebody_types_however_far_the_run_goes_on(drive
     QTest.keyClicks(panel.field, "1")
     QTest.keyClick(panel.field, Qt.Key.Key_Return)
     driver.settle()
-    assert panel._submission is not None
-    assert (panel._submission.question.step, panel._submission.question.group) == (3, 1), "scored where it was typed"
+    assert panel.submission is not None
+    assert (panel.submission.question.step, panel.submission.question.group) == (3, 1), "scored where it was typed"
     assert panel.prompt.currentText() != prompt, "once it is scored the panel follows the run again"
     QTest.keyClick(panel.field, Qt.Key.Key_Backspace)
     panel.field.selectAll()
     QTest.keyClick(panel.field, Qt.Key.Key_Backspace)
     driver.settle()
-    assert panel._held is None
+    assert panel.held is None

@@ -34,8 +34,9 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "recorded_series": (str(DATA / "grpo"), 0, 2),
     "examination": (str(DATA.parent / "diseased" / "kl_explodes"),),
 }
-"""Small arguments for every job that needs no torch."""
-LANGUAGE = {"first_updates", "ledger"}
+"""Small arguments for every job that trains no language model."""
+LANGUAGE = {"first_updates", "ledger", "queue"}
+"""Jobs that may train one; ``test_queue.py`` and the tests of their panels run them."""
 
 
 def crossed(value: object) -> Any:
@@ -67,7 +68,7 @@ def assert_equal(one: Any, other: Any) -> None:
         assert one == other or (one != one and other != other)
 
 
-def test_every_job_that_needs_no_torch_is_tried_here() -> None:
+def test_every_job_that_trains_no_language_model_is_tried_here() -> None:
     assert set(ASKED) | LANGUAGE == set(JOBS)
 
 

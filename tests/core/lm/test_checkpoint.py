@@ -143,4 +143,4 @@ def test_the_command_makes_a_checkpoint_that_a_run_can_start_from(
     train = ["train", "--language", "--steps", "2", "--out", str(run), *chosen]
     assert main([*train, "--set", f"model.checkpoint={out}", "--set", "task.held_out=4"]) == 0
     assert main(["inspect", str(run)]) == 0
-    assert "Right answers" in capsys.readouterr().out
+    assert "Right in the batch" in capsys.readouterr().out

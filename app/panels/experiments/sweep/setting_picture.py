@@ -42,7 +42,7 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
     ring = chosen_mark(state, lines, only)
     return LinePicture(
         x=Scale(label=state.label if only is None else "", low=-EDGE, high=len(grid) - 1 + EDGE),
-        y=Scale(label=titled(measure), unit=UNITS[measure], low=0) if only in (None, 0) else Scale(low=0),
+        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=0) if only in (None, 0) else Scale(low=0),
         lines=tuple(lines), span=(0.0, LEAST), places=(0.0, len(grid) - 1.0),
         tags=_setting_tags(state, own, measure, only),
         points=(

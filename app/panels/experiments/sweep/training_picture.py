@@ -50,7 +50,7 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
         tags, last = (Tag(tr("this run"), float(len(own)), own.last, "policy"),), max(last, len(own))
     return LinePicture(
         x=Scale(label=tr("update"), low=0, high=last, whole=True),
-        y=Scale(label=titled(measure), unit=UNITS[measure], low=0), lines=tuple(lines), span=(0.0, LEAST), tags=tags,
+        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=0), lines=tuple(lines), span=(0.0, LEAST), tags=tags,
         places=(0.0, float(last)), make_table=lambda: _training_table(state, measure, behind),
         make_reading=lambda x: _training_reading(state, measure, round(x)),
     )  # fmt: skip
