@@ -143,7 +143,7 @@ def _watched(program: Application) -> Watchdog:
 
 
 def _spare_the_collector() -> None:
-    """What the start has made stays until the end: without it the collector's long passes take a tenth as long.
+    """Exempt what the start has made, which stays until the end, from the collector: its long passes take a tenth as long.
 
     Each of them went through the hundred thousand objects of the window, some 40 ms in the middle of a user's action.
     """
@@ -151,7 +151,7 @@ def _spare_the_collector() -> None:
 
 
 def _note_first_frame() -> None:
-    """How long the start has taken goes to the log."""
+    """Write to the log how long the start has taken."""
     import psutil
 
     seconds = time.time() - psutil.Process().create_time()
