@@ -41,8 +41,10 @@ def shown_in_window(options: argparse.Namespace) -> str:
     if options.present:
         return "A lesson is presented in a window. “grpo-lab film --lesson” makes a film of it without one."
     if options.files:
-        name = options.files[0]
-        return f"{name} is opened in a window. “grpo-lab inspect {name}” says without one what a run holds."
+        path = options.files[0]
+        other = {".grpo": "inspect", ".grposession": ""}.get(path.suffix, "diagnose")
+        without = f" “grpo-lab {other} {path}” says without one what is in it." if other else ""
+        return f"{path} is opened in a window.{without}"
     if options.model is not None:
         return "A model is chosen in a window. “grpo-lab train --help” says how to train without one."
     return ""

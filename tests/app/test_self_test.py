@@ -255,7 +255,8 @@ def test_an_installation_without_qt_does_what_it_can_and_says_what_needs_qt(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["runs"], "runs is opened in a window. “grpo-lab inspect runs” says without one"),
+        (["runs"], "runs is opened in a window. “grpo-lab diagnose runs” says without one"),
+        (["a.grpo"], "a.grpo is opened in a window. “grpo-lab inspect a.grpo” says without one"),
         (["--present", "3"], "A lesson is presented in a window."),
         (["--model", "folder"], "A model is chosen in a window."),
     ],

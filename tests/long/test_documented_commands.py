@@ -56,5 +56,7 @@ def test_each_command_of_a_document_runs(path: Path, tmp_path: Path) -> None:
             [sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
         )
         allowed = (0, 1) if any(name in words for name in VERDICTS) else (0,)
+        if words[1] == "app" and " in a window." in done.stderr:  # it has understood what to open there
+            allowed = (2,)
         assert done.returncode in allowed, f"{line}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
