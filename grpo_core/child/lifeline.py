@@ -46,10 +46,28 @@ def _wake_at_parents_end() -> None:
 
 def _end_with_parent() -> None:
     """Wait for the parent's end, in a thread, and end this process where it has not noticed by itself after a while."""
+    if not _wait_for_parents_end():
+        return  # the end of its connection remains
+    time.sleep(GRACE)
+    os._exit(1)
+
+
+def _wait_for_parents_end() -> bool:
+    """Return once the parent has ended, or at once, with False, where that cannot be waited for."""
+    if sys.platform == "win32":
+        # Not by its input: while one thread reads a pipe, whatever asks Windows about that pipe waits for it, and the C
+        # runtime of each library that is loaded asks about the standard input.
+        import _winapi
+
+        try:
+            parent = _winapi.OpenProcess(_winapi.SYNCHRONIZE, False, os.getppid())
+        except OSError:  # it is gone
+            return True
+        _winapi.WaitForSingleObject(parent, _winapi.INFINITE)
+        return True
     try:
         while os.read(_INPUT, 1):
             pass
-    except OSError:  # it was started without an input; the end of its connection remains
-        return
-    time.sleep(GRACE)
-    os._exit(1)
+    except OSError:  # it was started without an input
+        return False
+    return True
