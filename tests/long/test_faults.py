@@ -265,7 +265,7 @@ def test_file_handles_that_are_used_up_are_called_that_and_the_run_goes_on_when_
     process = child(driver)
     driver.program.actions["new_run"].trigger()
     driver.settle()
-    limited(process, resource.RLIMIT_NOFILE, 5)  # what is open stays so
+    limited(process, resource.RLIMIT_NOFILE, 3)  # what is open stays so, and nothing else can be opened
     driver.program.player.run()
     heard(driver, "as many files open as the system allows")
     assert driver.program.controller.state is State.FAILED
