@@ -214,7 +214,12 @@ class RunManager(QObject):
         self.runs_changed.emit()
 
     def close_run(self, run: RunHandle) -> None:
-        """Take a run off the list; its file stays. A window without a run gets a new one."""
+        """Take a run off the list; its file stays. A window without a run gets a new one.
+
+        A run that is off the list stays off it: a lesson, which ends when another run is shown, takes its own away.
+        """
+        if run not in self._workspace.runs:
+            return
         if run is self._workspace.training:
             self._controller.close_run()
             self._controller.commit()  # the worker has done so when it answers, and the file can be opened again

@@ -223,3 +223,11 @@ def test_closing_a_run_that_replays_does_not_replay_the_next(desk: Desk) -> None
     desk.run_manager.close_run(desk.shown)
     desk.rest()
     assert desk.here == 3
+
+
+def test_closing_a_run_that_is_closed_already_leaves_the_others(desk: Desk) -> None:
+    first = desk.shown
+    second = desk.run_manager.new_run(Settings())
+    desk.run_manager.close_run(first)
+    desk.run_manager.close_run(first)
+    assert desk.workspace.runs == [second] and desk.shown is second
