@@ -279,7 +279,7 @@ class TimelinePanel(Panel):
         self.behind.setFixedSize(behind, round(metrics.height() * 1.4))
         metrics = self.next_button.fontMetrics()
         texts = [text.format(event=event) for event in EVENTS for text in (NEXT, BACK)]
-        following = _widest(metrics, [*texts, NO_EVENT]) + round(16 * view.scale)
+        following = _widest(metrics, [*texts, NO_EVENT]) + round(26 * view.scale)
         self.next_button.setFixedSize(following, round(metrics.height() * 1.5))
         room = self.width() - place - behind - following - GAPS
         self.behind.setVisible(room >= SHORTEST * view.scale)
