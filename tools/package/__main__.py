@@ -92,7 +92,8 @@ def finish(made: Stamp, folder: Path) -> int:
         shutil.copytree(extras, folder, dirs_exist_ok=True)
     work = WORK / made.folder / "build"  # PyInstaller adds the name of the recipe
     found = json.loads((work / "found.json").read_text("utf-8"))
-    parts = licences.parts_of(ROOT, folder, found["modules"], [Path(name) for name in found["libraries"]])
+    modules = [*found["modules"], "PyInstaller"]  # its start program is the package's own
+    parts = licences.parts_of(ROOT, folder, modules, [Path(name) for name in found["libraries"]])
     licences.write(ROOT, folder, parts)
     shutil.copyfile(sbom.write(made, parts, folder), DIST / f"{made.folder}.cdx.json")
     return len(parts)

@@ -95,10 +95,10 @@ def _python(root: Path) -> Part:
     return Part(name="Python", version=version, licence="PSF-2.0", source="https://www.python.org", texts=texts)
 
 
-def distributions(root: Path, modules: Iterable[str], extra: Iterable[str] = ("pyinstaller",)) -> list[Part]:
-    """The installed distributions that ``modules`` came from, and PyInstaller, whose start program is in it."""
+def distributions(root: Path, modules: Iterable[str]) -> list[Part]:
+    """The installed distributions that ``modules`` came from."""
     known = metadata.packages_distributions()
-    names = {name for module in modules for name in known.get(module, ())} | set(extra)
+    names = {name for module in modules for name in known.get(module, ())}
     return [_distribution(root, name) for name in sorted(names - {"grpo-lab"}, key=str.lower)]
 
 
