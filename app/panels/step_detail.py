@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
@@ -13,6 +13,8 @@ from app.panels.sum_row import SumRow
 from app.plotting import numbers
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
+from app.theme.painted_text import PaintedText
+from app.theme.tokens import LIGHT, Theme
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
@@ -40,6 +42,9 @@ class StepDetailPanel(Panel):
         self.rows: list[step_table.Row] = []
         self._only: int | None = None
         self.feet = "", ""
+        self._look: tuple[Theme, float] = (LIGHT, 1.0)
+        self._foot_look: tuple[object, ...] = ()
+        self._foot_lines = 1
         self._filled: tuple[object, ...] = ()
         self.passes = CalmBox()
         self.passes.setAccessibleName(tr("Pass"))
@@ -50,9 +55,7 @@ class StepDetailPanel(Panel):
         self.sums = SumRow(self.table)
         self.wider = Label()
         self.wider.setObjectName("muted")
-        self.foot = Label()
-        self.foot.setObjectName("muted")
-        self.foot.setWordWrap(True)
+        self.foot = PaintedText(colour="muted")
         self.empty = EmptyLabel(NONE_YET, margin=16)
         top = QHBoxLayout()
         top.setContentsMargins(12, 4, 12, 4)
@@ -104,6 +107,7 @@ class StepDetailPanel(Panel):
                 "The tokens of completion {row} alone; choose another one in the panel “Completions”. {foot}"
             ).format(row=self._only + 1, foot=foot)
         self.feet = foot, _foot(revealed, view, int(step.group[view.selection.row or 0]))
+        self._look = view.theme, view.scale
         self._fit_foot()
         self.table.set_summary(self.summary(view))
 
@@ -139,12 +143,21 @@ class StepDetailPanel(Panel):
         self.sums.update()
 
     def _fit_foot(self) -> None:
-        """Below the table all groups, or in a low panel the one of the completion that is selected."""
+        """Below the table all groups, or in a low panel the one of the completion that is selected.
+
+        Its room grows with what it has to say and shrinks only with another look or width: no update moves the table.
+        """
+        look = *self._look, self.foot.width()
+        if look != self._foot_look:
+            self._foot_look, self._foot_lines = look, 1
+        self.foot.set_look(*self._look)
         whole, one = self.feet
-        room = QRect(0, 0, max(self.width() - 24, 1), self.height())
-        needed = self.foot.fontMetrics().boundingRect(room, Qt.TextFlag.TextWordWrap, whole).height()
-        self.foot.setText(whole if needed <= FOOT * self.height() else one)
-        self.foot.setToolTip(plain_tip(whole if self.foot.text() != whole else ""))
+        high = self.foot.fontMetrics().lineSpacing()
+        text = whole if self.foot.lines_needed(whole) * high <= FOOT * self.height() else one
+        self._foot_lines = max(self._foot_lines, self.foot.lines_needed(text))
+        self.foot.make_room(self._foot_lines)
+        self.foot.show_text(text, *self._look)
+        self.foot.setToolTip(plain_tip(whole if text != whole else ""))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

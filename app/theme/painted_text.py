@@ -42,13 +42,29 @@ class PaintedText(QWidget):
         """The whole text, also where there is no room for all of it."""
         return self._text
 
+    def set_look(self, theme: Theme, scale: float) -> bool:
+        """Take the font and the colour of this look; returns whether it is another one than before."""
+        if self._look == (theme, scale):
+            return False
+        self._look = theme, scale
+        self.setFont(theme.font(self._role, scale * self._grown))
+        self.updateGeometry()
+        self.update()
+        return True
+
+    def lines_needed(self, text: str) -> int:
+        """How many lines ``text`` takes at the width that there is."""
+        return len(self._lines_of(text))
+
+    def make_room(self, lines: int) -> None:
+        """Ask for the room of that many lines from now on."""
+        if lines != self._lines:
+            self._lines = lines
+            self.updateGeometry()
+
     def show_text(self, text: str, theme: Theme, scale: float, shorter: str = "") -> None:
         """Say ``text`` in this look, or ``shorter`` where there is no room for all of it."""
-        if self._look != (theme, scale):
-            self._look = theme, scale
-            self.setFont(theme.font(self._role, scale * self._grown))
-            self.updateGeometry()
-        elif (text, shorter) == (self._text, self._shorter):
+        if not self.set_look(theme, scale) and (text, shorter) == (self._text, self._shorter):
             return
         self._text, self._shorter = text, shorter
         self.setToolTip(plain_tip(text if shorter else ""))

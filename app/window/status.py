@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Slot
+from PySide6.QtCore import QEvent, QSize, QTimer, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.theme.labels import Label
@@ -109,19 +109,27 @@ class Status(Label):
         self._show()
 
     def _show(self) -> None:
-        """Show what matters most now; what stands beside keeps its place as long as it lasts."""
+        """Show what matters most now, in a room that digits and the sentences of one wait do not change."""
         text, widest = self._progress_text or self._status_text, list[str]()
         if self.late:
             text, widest = LOADING + DOTS[self._dots], [LOADING + DOTS[-1]]
         elif self._keeps_room:
             widest = [sentence.format(done=LARGEST, total=LARGEST) for sentence in PHASES.values()]
-        width = max((self.fontMetrics().horizontalAdvance(each) + 2 for each in widest), default=0)
-        if self.minimumWidth() != width:
-            self.setMinimumWidth(width)
+        metrics = self.fontMetrics()
+        broadest = max("0123456789", key=metrics.horizontalAdvance)
+        widest.append("".join(broadest if letter.isdecimal() else letter for letter in text))
+        room = QSize(max(map(metrics.horizontalAdvance, widest)) + 2, metrics.height() + 2)
+        if room != self.minimumSize():
+            self.setFixedSize(room)  # so that another text has nothing laid out again
         if self.text() != text:
             self.setText(text)
             if not self._silence.isActive():
                 self._announce()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._show()
 
     @Slot()
     def _announce(self) -> None:

@@ -311,7 +311,7 @@ class Transport(QToolBar):
             text = tr("{title} is training").format(title=self._workspace.training.title)
         self._show_waiting()
         self.status.say(text)
-        texts = [self.status.text(), *(action.text() for action in self.actions())]
+        texts = [action.text() for action in self.actions()]
         needs = texts, self.status.minimumWidth(), self.status.needed, run.is_recorded
         if needs != self._fitted:  # a frame changes nothing else that takes room
             self._fit()

@@ -26,6 +26,7 @@ from app.workspace.frame import FrameTimer
 from grpo_core.config import Objective
 from grpo_core.explain import Quantity
 from tests.app.conftest import PEOPLE_SEE, Driver
+from tests.app.layout_requests import LayoutRequests
 
 
 def timer_of(driver: Driver) -> FrameTimer:
@@ -64,6 +65,22 @@ def test_a_panel_behind_a_tab_draws_when_it_comes_to_the_front(driver: Driver) -
     assert panel.scatter.picture.points == ()
     window.docks["kl_over_beta"].raise_()
     driver.qtbot.waitUntil(lambda: [len(some.x) for some in panel.scatter.picture.points if some.name == "own"] == [7])
+
+
+def test_while_a_run_goes_on_the_window_is_not_laid_out_again(driver: Driver) -> None:
+    """One request from one label places all docks anew and paints the window's own ground a second time."""
+    driver.run(12)
+    driver.settle()
+    requests = LayoutRequests(driver.program.window)
+    driver.program.player.set_speed(10.0)
+    driver.program.player.set_length(None)
+    driver.program.player.toggle()
+    driver.qtbot.waitUntil(lambda: driver.program.workspace.view.head > 28)
+    counted = requests.count
+    driver.program.player.toggle()
+    driver.rest()
+    requests.deleteLater()
+    assert counted <= 2, "the run's beginning, and one number that has grown by a digit"
 
 
 @pytest.mark.parametrize("frames", [100, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(300)])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QObject
+from PySide6.QtCore import QCoreApplication
 
 from app.panels.registry import STEP_DETAIL
 from app.panels.step_columns import KEPT, values_shown
@@ -12,6 +12,7 @@ from app.panels.step_detail import StepDetailPanel
 from app.workspace.cursor import Stage
 from grpo_core import step_table
 from tests.app.conftest import Driver
+from tests.app.layout_requests import LayoutRequests
 from tests.app.panels.conftest import Front
 
 pytestmark = pytest.mark.one_window
@@ -116,19 +117,6 @@ def test_every_sum_fits_into_its_column(driver: Driver, settings: dict[str, obje
             assert panel.table.cells.metrics.horizontalAdvance(text) <= places[key].width() - 2 * pad, (key, text)
 
 
-class Requests(QObject):
-    """Counts how often a widget is asked to lay out what is in it."""
-
-    def __init__(self, watched: QObject) -> None:
-        super().__init__(watched)
-        self.count = 0
-        watched.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        self.count += event.type() is QEvent.Type.LayoutRequest
-        return False
-
-
 def test_sums_of_another_update_lay_nothing_out_and_those_in_larger_type_do(driver: Driver) -> None:
     """A request goes up to the window, which places all its docks anew: at each step along the timeline."""
     driver.run(3)
@@ -136,7 +124,7 @@ def test_sums_of_another_update_lay_nothing_out_and_those_in_larger_type_do(driv
     panel = driver.program.window.panels.of(STEP_DETAIL)
     holder = panel.sums.parentWidget()
     assert holder is not None
-    requests = Requests(holder)
+    requests = LayoutRequests(holder)
     for reward in (1.0, 22.5, 333.25):
         panel.sums.show_sums({"reward": reward})
     QCoreApplication.sendPostedEvents()
