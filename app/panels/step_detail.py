@@ -155,7 +155,7 @@ class StepDetailPanel(Panel):
         high = self.foot.fontMetrics().lineSpacing()
         text = whole if self.foot.lines_needed(whole) * high <= FOOT * self.height() else one
         self._foot_lines = max(self._foot_lines, self.foot.lines_needed(text))
-        self.foot.make_room(self._foot_lines)
+        self.foot.set_lines(self._foot_lines)
         self.foot.show_text(text, *self._look)
         self.foot.setToolTip(plain_tip(whole if text != whole else ""))
 

@@ -53,11 +53,11 @@ class PaintedText(QWidget):
         return True
 
     def lines_needed(self, text: str) -> int:
-        """How many lines ``text`` takes at the width that there is."""
+        """The number of lines that ``text`` takes at the width that there is."""
         return len(self._lines_of(text))
 
-    def make_room(self, lines: int) -> None:
-        """Ask for the room of that many lines from now on."""
+    def set_lines(self, lines: int) -> None:
+        """Be that many lines high from now on."""
         if lines != self._lines:
             self._lines = lines
             self.updateGeometry()
