@@ -43,7 +43,7 @@ class PaintedText(QWidget):
         return self._text
 
     def set_look(self, theme: Theme, scale: float) -> bool:
-        """Take the font and the colour of this look; returns whether it is another one than before."""
+        """Take the font and the colour of this look, and return whether it is another one than before."""
         if self._look == (theme, scale):
             return False
         self._look = theme, scale
