@@ -13,6 +13,7 @@ from app.panels.base import Panel, in_window
 from app.panels.registry import PANELS
 from app.panels.spec import Area, LayoutVariant, PanelSpec
 from app.window.docks import Dock
+from app.window.separators import delete_lost_separators
 from grpo_core.text import tr
 
 BANDIT, LANGUAGE, RECORDED, COMPARE, PRESENT = "Bandit", "Language model", "Recorded run", "Compare", "Present"
@@ -149,6 +150,7 @@ def arrange(
         dock.refresh_title()
     _share_out(window, docks, plan, scale, BELOW.get((name, language), SHARE_BELOW))
     _share_right(window, [docks[id] for id in plan.right], UPPER.get(name))
+    delete_lost_separators(window)
 
 
 def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:

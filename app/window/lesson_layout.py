@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 from app.panels.registry import EXPLAIN, GLOSSARY, LESSON, TIMELINE
 from app.window.docks import Dock
 from app.window.saved_docks import SavedDocks
+from app.window.separators import delete_lost_separators
 
 WAITING = (EXPLAIN.id, GLOSSARY.id)
 """Panels that come when they are asked for, and then stand beside the lesson."""
@@ -88,6 +89,7 @@ class LessonLayout:
         for dock in waiting:
             dock.hide()
         lesson.raise_()
+        delete_lost_separators(window)
 
     def fits(self, scale: float) -> bool:
         """Whether the arrangement is the one for ``scale``; without a lesson there is none."""

@@ -8,6 +8,7 @@ from PySide6.QtCore import QByteArray
 from PySide6.QtWidgets import QMainWindow
 
 from app.window.docks import Dock
+from app.window.separators import delete_lost_separators
 
 
 def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> None:
@@ -15,6 +16,7 @@ def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) 
     window.restoreState(state)
     for dock in docks.values():
         dock.refresh_title()
+    delete_lost_separators(window)
 
 
 class SavedDocks:

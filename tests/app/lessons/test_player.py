@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.lessons.catalogue import lessons
 from app.lessons.prediction import lesson_of
 from app.panels.registry import lesson_panels
 from app.window.docks import Dock
+from app.window.separators import NAME
 from app.workspace.cursor import Stage
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings, language_settings
@@ -100,6 +101,22 @@ def test_the_user_finds_run_cursor_settings_and_layout_as_they_were(pupil: Pupil
     assert run is not None
     assert run.head == 15
     assert run.settings_at(13).objective.beta == 0.7
+
+
+def test_lessons_opened_and_closed_leave_no_separators_behind(pupil: Pupil) -> None:
+    """Qt forgets those of each arrangement that goes, some of them in sight."""
+
+    def separators() -> int:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        return len(pupil.driver.program.window.findChildren(QWidget, NAME))
+
+    found = []
+    for lesson in ("one_update", "build_group", "one_update"):
+        pupil.open(lesson)
+        pupil.press(Key.Key_Escape)
+        pupil.driver.settle()
+        found.append(separators())
+    assert found[0] == found[1] == found[2] > 0
 
 
 def test_breakpoints_of_the_user_do_not_stop_a_lesson(pupil: Pupil) -> None:

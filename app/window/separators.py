@@ -1,0 +1,32 @@
+"""The lines between docks: Qt forgets some of their widgets when docks are arranged anew, and never deletes those."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
+
+NAME = "qt_qmainwindow_extended_splitter"
+"""The object name that Qt gives to the widget over a separator of one pixel."""
+
+
+def delete_lost_separators(window: QMainWindow) -> None:
+    """Delete those that Qt no longer knows: it shows each one that it uses whenever it lays the window out.
+
+    While a dock is dragged Qt keeps a second layout with separators of its own, so nothing is deleted then.
+    """
+    layout = window.layout()
+    if layout is None or not window.isVisible() or QApplication.mouseButtons() != Qt.MouseButton.NoButton:
+        return
+    separators = window.findChildren(QWidget, NAME, Qt.FindChildOption.FindDirectChildrenOnly)
+    before = [separator for separator in separators if separator.isVisible()]
+    for separator in separators:
+        separator.hide()
+    layout.invalidate()
+    layout.activate()
+    if not any(separator.isVisible() for separator in separators):  # it was not laid out
+        for separator in before:
+            separator.show()
+        return
+    for separator in separators:
+        if not separator.isVisible():
+            separator.deleteLater()
