@@ -49,6 +49,8 @@ class PanelRequests(QObject):
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(player.step))
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
         self._on(registry.DIAGNOSIS, lambda panel: panel.token_wanted.connect(self._on_token))
+        self._on(registry.HOME, lambda panel: panel.serve(runs.folder, first_steps.actions))
+        self._on(registry.HOME, lambda panel: panel.run_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))

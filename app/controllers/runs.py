@@ -53,6 +53,11 @@ class RunsController:
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
+    @property
+    def folder(self) -> Path:
+        """The folder in which runs save themselves."""
+        return self._run_manager.folder
+
     def new_run(self) -> None:
         """Begin a run, at update 0, under the settings that the controls show."""
         self._begin(self._workspace.editing.wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QByteArray, QObject, QTimer, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, QTimer, Slot
 
 from app.controllers.lessons import LessonController
 from app.controllers.presenter import Presenter
@@ -38,12 +38,19 @@ class Zooming(QObject):
         self._later.setInterval(SETTLE_MS)
         self._later.timeout.connect(self._on_settled)
         window.arranged.connect(self._on_arranged)
+        window.installEventFilter(self)
         lessons.player.changed.connect(self.adapt)
 
     @property
     def busy(self) -> bool:
         """Whether heights are still to be shared out."""
         return self._later.isActive()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """In another size of the window Qt gives the low rows their share too, so they are settled again."""
+        if event.type() is QEvent.Type.Resize and not self._window.saved_docks.lent:
+            self._later.start()
+        return False
 
     @Slot()
     def adapt(self) -> None:

@@ -29,11 +29,15 @@ def explain_on_hover(widget: QWidget, term: str, note: str = "") -> None:
 
 
 class FocusTip(QObject):
-    """Shows a widget's tooltip after the keyboard focus has rested on it for a moment."""
+    """Shows a widget's tooltip after the keyboard focus has rested on it for a moment.
+
+    After a press of the mouse there is none before the pointer has left: whoever drags watches what the drag changes.
+    """
 
     def __init__(self, widget: QWidget) -> None:
         super().__init__(widget)
         self._widget = widget
+        self._pressed = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(DELAY_MS)
@@ -51,7 +55,9 @@ class FocusTip(QObject):
             self._timer.start()
         elif kind in (QEvent.Type.FocusOut, QEvent.Type.KeyPress, QEvent.Type.Hide):
             self._timer.stop()  # a tooltip that shows already is taken away by Qt itself
-        return False
+        if kind in (QEvent.Type.MouseButtonPress, QEvent.Type.Leave):
+            self._pressed = kind == QEvent.Type.MouseButtonPress
+        return kind == QEvent.Type.ToolTip and self._pressed
 
     @Slot()
     def show_tip(self) -> None:

@@ -47,6 +47,8 @@ class HistoryChart(Plot):
         pinned: what draws the repeats before, in the order in which they are given.
     """
 
+    _aligned_labels: Sequence[str] = ()  # the base class asks for labels while it is being made
+
     def __init__(self, title: str, y: Scale, names: tuple[str, ...]) -> None:
         super().__init__(title, Scale(label=tr("update"), low=1, whole=True), y, zoomable=True)
         self.names, self._unit = names, tr("update")
@@ -73,8 +75,36 @@ class HistoryChart(Plot):
             self.possible = possible
             self._dress_margins()
 
-    def _labels(self) -> list[str]:
+    def own_labels(self) -> list[str]:
+        """The labels of the series that the run shown can have."""
         return [curve.label for curve in self.curves if curve.key in self.possible]
+
+    def align(self, stacked: bool, last: bool, beside: Sequence[HistoryChart] = ()) -> None:
+        """Begin and end where the plots above and below do, and count updates under the last alone.
+
+        Args:
+            stacked: whether there are plots above or below.
+            last: whether this is the lowest.
+            beside: all of them; the longest label of any has room at the right.
+        """
+        labels = [label for chart in beside for label in chart.own_labels()] if stacked else []
+        if labels != list(self._aligned_labels):
+            self._aligned_labels = labels
+            self._dress_margins()
+        left, bottom = self.axis_items["left"], self.axis_items["bottom"]
+        if (left.named, bottom.bare) != (stacked, stacked and not last):
+            left.named, bottom.bare = stacked, stacked and not last
+            left.dress(self.theme, self.factor, grid=True)
+            self._name_axis()
+            bottom.dress(self.theme, self.factor, grid=False)
+
+    def _labels(self) -> list[str]:
+        return list(self._aligned_labels) or self.own_labels()
+
+    @property
+    def numbers_height(self) -> int:
+        """Pixels that the axis of updates takes."""
+        return int(self.axis_items["bottom"].height())
 
     def count_as(self, run: RunHandle) -> None:
         """Say the numbers by which ``run`` counts: of a recorded run, its trainer's steps."""
@@ -89,7 +119,7 @@ class HistoryChart(Plot):
 
     def _name_axis(self) -> None:
         """Name the axis of updates; a low plot needs the room for its curves, and its read-out says the name."""
-        named = self.height() >= NAMED * self.factor
+        named = self.height() >= NAMED * self.factor and not self.axis_items["bottom"].bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from app.panels.experiments.comparison import ComparisonPanel
     from app.panels.experiments.kl_over_beta import KlOverBetaPanel
     from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
+    from app.panels.home.panel import HomePanel
     from app.panels.queue import QueuePanel
     from app.panels.run_comparison.panel import RunComparisonPanel
     from app.panels.score import ScorePanel
@@ -77,7 +78,7 @@ TRAINING_HISTORY = PanelSpec(
     id="training_history", title=tr("Training history"), factory=TrainingHistoryPanel,
     eager=True, size=(768, 220), shows_recorded=True, in_lessons=True,
     help=tr("Series of the run over its updates."),
-    shown=at(Area.BOTTOM),
+    shown=at(Area.BOTTOM) | at(Area.RIGHT, LayoutVariant.BANDIT),
 )  # fmt: skip
 
 
@@ -181,8 +182,9 @@ TOKEN_INSPECTOR = PanelSpec(
     size=(768, 260), shows_recorded=True, in_lessons=True,
     help=tr("The completions of a group, tinted by what the update does to each token."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED)
+    | at(Area.CENTRE, LayoutVariant.BANDIT, rank=3)
     | at(Area.RIGHT, LayoutVariant.LANGUAGE)
-    | at(Area.BOTTOM, LayoutVariant.BANDIT, LayoutVariant.COMPARE_BANDIT)
+    | at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.PRESENT_LANGUAGE, rank=-1),
 )  # fmt: skip
 
@@ -218,7 +220,8 @@ STEP_DETAIL = PanelSpec(
     id="step_detail", title=tr("Step detail"), factory=StepDetailPanel,
     area=Area.RIGHT, eager=True, size=(700, 330), shows_recorded=True, in_lessons=True,
     help=tr("Every number of each completion of the update, in a table."),
-    shown=at(Area.RIGHT, LayoutVariant.BANDIT, LayoutVariant.COMPARE_BANDIT)
+    shown=at(Area.RIGHT, LayoutVariant.BANDIT, rank=-1)
+    | at(Area.RIGHT, LayoutVariant.COMPARE_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.RECORDED),
 )  # fmt: skip
 
@@ -240,7 +243,10 @@ EXPLAIN = PanelSpec(
     id="explain", title=tr("Explain"), factory=ExplainPanel,
     area=Area.RIGHT, eager=True, size=(560, 460), shows_recorded=True, in_lessons=True,
     help=tr("How the chosen number is computed: its formula, its inputs, and why it is what it is."),
-    shown=at(Area.RIGHT, *(layout for layout in LayoutVariant if layout is not LayoutVariant.LANGUAGE)),
+    shown=at(
+        Area.RIGHT,
+        *(layout for layout in LayoutVariant if layout not in (LayoutVariant.BANDIT, LayoutVariant.LANGUAGE)),
+    ),
 )  # fmt: skip
 
 
@@ -283,6 +289,20 @@ REFERENCES = PanelSpec(
 )  # fmt: skip
 
 
+def _home(workspace: Workspace) -> HomePanel:
+    from app.panels.home.panel import HomePanel
+
+    return HomePanel(workspace)
+
+
+HOME = PanelSpec(
+    id="home", title=tr("Home"), factory=_home,
+    area=Area.CENTRE, size=(768, 480),
+    help=tr("Your last runs, recorded examples, first experiences and lessons."),
+    shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE, LayoutVariant.RECORDED, rank=9),
+)  # fmt: skip
+
+
 def _lesson(workspace: Workspace) -> LessonPanel:
     from app.lessons.panel import LessonPanel
 
@@ -298,7 +318,7 @@ LESSON = PanelSpec(
 PANELS: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
     COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, RUN_COMPARISON, DIAGNOSIS, QUEUE, STEP_DETAIL, EXPLAIN,
-    BREAKPOINTS, GLOSSARY, REFERENCES, LESSON,
+    BREAKPOINTS, GLOSSARY, REFERENCES, HOME, LESSON,
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from app.panels import history_menu
 from app.panels.base import Panel
@@ -31,8 +31,12 @@ PLOT_HEIGHT = 92
 the button's command, the table every trial."""
 
 
+EMPTY = tr("Each update adds a point. Press Run (Space) to begin.")
+"""What stands in the first plot as long as there is nothing to draw."""
+
+
 class TrainingHistoryPanel(Panel):
-    """Up to three plots beside each other with one cursor, earlier runs behind them; which series is the user's choice.
+    """Up to three plots with one cursor, earlier runs behind them; which series is the user's choice.
 
     Attributes:
         charts, twins: the plots that have been made, each when one of its series was first wanted, and their tables.
@@ -50,7 +54,7 @@ class TrainingHistoryPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._plots = QHBoxLayout()
+        self._plots = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._plots.setContentsMargins(0, 0, 0, 0)
         self._plots.setSpacing(0)
         self.charts: list[HistoryChart] = []
@@ -80,6 +84,7 @@ class TrainingHistoryPanel(Panel):
         """Put ``chart`` beside those that are there."""
         chart.cursor_moved.connect(self._on_jump)
         chart.activated.connect(self._on_explain)
+        chart.zoomed.connect(self._on_zoomed)
         chart.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         chart.customContextMenuRequested.connect(self._on_menu)
         twin = TwinStack(chart)
@@ -146,7 +151,7 @@ class TrainingHistoryPanel(Panel):
             for curve in chart.curves:
                 curve.setVisible(curve.key in wanted)
             chart.offer(self.choice.offered)
-            chart.empty = tr("Each update adds a point. Press Run (Space) to begin.")
+            chart.empty = EMPTY if chart is self.charts[0] else ""
             twin.set_look(view.theme, view.scale)
             chart.show_trials(drawn, self._pointed)
             chart.show_repeats(behind)
@@ -154,16 +159,34 @@ class TrainingHistoryPanel(Panel):
             chart.set_marks(marks)
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
             twin.refresh()
+        self._place_plots()
 
     def begin_run(self) -> None:
         for chart in self.charts:
             chart.forget_view()
 
+    def _place_plots(self) -> None:
+        """Beside each other, or one below the other where each would be higher than wide."""
+        shown_now = [chart for chart, twin in zip(self.charts, self.twins, strict=True) if not twin.isHidden()]
+        height = self.height() - self.choice.height() - (0 if self.trials.isHidden() else self.trials.height())
+        stacked = len(shown_now) > 1 and self.width() / len(shown_now) < height
+        direction = QBoxLayout.Direction.TopToBottom if stacked else QBoxLayout.Direction.LeftToRight
+        if self._plots.direction() != direction:
+            self._plots.setDirection(direction)
+        for chart in shown_now:
+            chart.align(stacked, chart is shown_now[-1], shown_now)
+        above = shown_now[-1].numbers_height - shown_now[0].numbers_height if stacked else 0
+        for place, chart in enumerate(self.charts):  # the lowest has the numbers of all below it
+            last = stacked and chart is shown_now[-1]
+            self._plots.setStretch(place, round(height - above) // len(shown_now) + above * last if stacked else 1)
+
     def _draw_trials(self, view: View) -> None:
         language = view.run.origin.settings.is_language
         results = None if language else self.repeats.results
         past_half = self.workspace.trials.past_half(view.run)
-        room = self.height() - self.choice.sizeHint().height() - PLOT_HEIGHT * view.scale
+        stacked = self._plots.direction() == QBoxLayout.Direction.TopToBottom
+        rows = sum(not twin.isHidden() for twin in self.twins) if stacked else 1
+        room = self.height() - self.choice.sizeHint().height() - rows * PLOT_HEIGHT * view.scale
         pinned = tuple((one, one not in self.unpinned) for one in self.pinned(view))
         self.trials.show_state(
             view, past_half, results, pinned, busy=self.repeats.busy, drawn=self._repeats_drawn, room=room
@@ -190,6 +213,7 @@ class TrainingHistoryPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._place_plots()
         if event.size().height() != event.oldSize().height():  # there may be room for the trials, or none any more
             self._drawn = None
             self.workspace.request_frame()
@@ -250,6 +274,14 @@ class TrainingHistoryPanel(Panel):
         self.workspace.move_to(round(x))
         if shown_now:
             self.workspace.explain(Quantity(shown_now[0]))
+
+    @Slot()
+    def _on_zoomed(self) -> None:
+        """All plots show the same updates."""
+        chart = self.sender()
+        for other in self.charts:
+            if isinstance(chart, HistoryChart) and other is not chart:
+                other.zoom_as(chart)
 
     @Slot(QPoint)
     def _on_menu(self, point: QPoint) -> None:

@@ -146,21 +146,32 @@ class ChipRow(QWidget):
     def show_widgets(self, widgets: Sequence[QWidget]) -> None:
         """Place these, in this order; all others of the row are hidden."""
         for widget in self._widgets:
-            if widget not in widgets:
+            if widget not in widgets and widget.parent() is self:
                 widget.hide()
+        for widget in widgets:
+            if widget.parent() is not self:
+                widget.setParent(self)
         self._widgets = list(widgets)
         self._place()
 
+    def fitting(self, widgets: Sequence[QWidget]) -> int:
+        """The number of ``widgets`` that have room from the first one on, and at least 1 of them."""
+        gap, right = round(GAP * self.factor), 0
+        for count, widget in enumerate(widgets):
+            right += widget.sizeHint().width() + gap * (count > 0)
+            if right > self.width() and count:
+                return count
+        return len(widgets)
+
     def _place(self) -> None:
-        x, gap = 0, round(GAP * self.factor)
-        for widget in self._widgets:
+        x, count = 0, self.fitting(self._widgets) if self.width() > 0 else 0
+        for place, widget in enumerate(self._widgets):
             hint = widget.sizeHint()
-            fits = x + hint.width() <= self.width() or (x == 0 and self.width() > 0)
-            widget.setVisible(fits)
-            if fits:
+            widget.setVisible(place < count)
+            if place < count:
                 y = max((self.height() - hint.height()) // 2, 0)
                 widget.setGeometry(x, y, min(hint.width(), self.width() - x), hint.height())
-            x += hint.width() + gap
+            x += hint.width() + round(GAP * self.factor)
 
     def sizeHint(self) -> QSize:
         return QSize(200, max((widget.sizeHint().height() for widget in self._widgets), default=0))

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.repeats import COUNT, PINNED, RepeatResults
@@ -77,8 +78,12 @@ class TrialsRow(QWidget):
         self.button.clicked.connect(self.repeat_pressed)
         self.sentence = PaintedText("small", "muted")
         self.sentence.hide()
-        below = QHBoxLayout()
+        self.second = ChipRow()
+        self.second.hide()
+        below = QVBoxLayout()
         below.setContentsMargins(12, 0, 8, 0)
+        below.setSpacing(0)
+        below.addWidget(self.second)
         below.addWidget(self.sentence)
         line = QHBoxLayout()
         line.setContentsMargins(12, 2, 8, 0)
@@ -92,6 +97,8 @@ class TrialsRow(QWidget):
         column.addLayout(line)
         column.addLayout(below)
         self._busy = False
+        self._widgets: list[QWidget] = []
+        self._lines = 1
         self._shown: tuple[object, ...] = ()
 
     def show_state(
@@ -136,14 +143,31 @@ class TrialsRow(QWidget):
         widgets: list[QWidget] = [*([self.repeats] if repeats is not None else []), *self.pinned[: len(pinned)]]
         widgets.insert(0 if not widgets or lines >= 2 else len(widgets), self.own)
         widgets += self.chips[: len(self._runs)] or [self.hint]
-        self.row.factor = view.scale
-        self.row.show_widgets(widgets)
-        self.row.setFixedHeight(self.own.sizeHint().height())
+        self.row.factor = self.second.factor = view.scale
+        for row in (self.row, self.second):
+            row.setFixedHeight(self.own.sizeHint().height())
         text = "" if repeats is None or not drawn else repeats.sentence(past_half)
         self.sentence.show_text(text, view.theme, view.scale)
         self.sentence.setToolTip(wrapped_tip(text))
         self.sentence.setVisible(bool(text) and lines >= 2)
+        self._widgets, self._lines = widgets, int(lines) - (not self.sentence.isHidden())
+        self._spread()
         self._name(busy)
+
+    def _spread(self) -> None:
+        """Put what has no room beside the button below it, where that has a line."""
+        count = self.row.fitting(self._widgets)
+        if self._lines >= 2 and self._widgets and self._widgets[0].sizeHint().width() > self.row.width() > 0:
+            count = 0
+        rest = self._widgets[count:] if self._lines >= 2 else []
+        rest = [widget for widget in rest if widget is not self.hint]
+        self.row.show_widgets(self._widgets[: len(self._widgets) - len(rest)])
+        self.second.show_widgets(rest)
+        self.second.setVisible(bool(rest))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._spread()
 
     def _dress(self, view: View) -> None:
         small = view.theme.font("small", view.scale)

@@ -46,11 +46,14 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         what: what it shows.
         number_of: the number that is said of a whole place where that is another than the place, None for a place
             that has none; None where places are said themselves.
+        named: takes the width of a name even where it has none, to be as wide as an axis above or below it.
+        bare: has no numbers, and next to no height, because those of an axis below it are its own.
     """
 
     def __init__(self, orientation: str, scale: Scale) -> None:
         self._reach, self._spacing, self._line = 0.0, 60.0, 14.0
         self.number_of: Callable[[int], int | None] | None = None
+        self.named = self.bare = False
         super().__init__(orientation, showValues=True, maxTickLength=0)
         self.what = scale
         self.enableAutoSIPrefix(False)
@@ -73,9 +76,12 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         self._spacing = (34.0 if self.orientation == "left" else 64.0) * theme.type_unit(scale)
         line = self._line = font.pixelSize() * 1.3
         if self.orientation == "left":
-            self.setWidth(round(font.pixelSize() * 3.4 + 6 + (line if self.what.text else 0)))
+            self.setWidth(round(font.pixelSize() * 3.4 + 6 + (line if self.what.text or self.named else 0)))
         else:
-            self.setHeight(round(line + 10 * scale + (line if self.what.text else 0)))
+            self.setStyle(showValues=not self.bare)
+            self.setHeight(
+                round((4 if self.bare else 10) * scale + (0 if self.bare else line * (1 + bool(self.what.text))))
+            )
         self.setStyle(tickTextOffset=round(4 * scale))
         # Behind the data; pyqtgraph puts its axes, and so the grid, above them.
         self.setZValue(-1000)

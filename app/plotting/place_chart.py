@@ -204,6 +204,7 @@ class PlaceChart(QWidget):
         if place is not None:
             self._grip = place, next(GESTURES)
             if self.drag == "bar":
+                self.setToolTip("")  # it is known now, and would cover what the drag changes
                 self.choose(place)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

@@ -41,11 +41,13 @@ class Plot(Canvas):
         cursor_moved: the user has put the cursor at this x (click, arrows, Home, End).
         hovered: the pointer is over this x; NaN when it has left.
         activated: Return or a double click at this x.
+        zoomed: the user has zoomed, moved what is zoomed in, or asked for the whole range again.
     """
 
     cursor_moved = Signal(float)
     hovered = Signal(float)
     activated = Signal(float)
+    zoomed = Signal()
 
     def __init__(
         self, title: str, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None
@@ -108,6 +110,16 @@ class Plot(Canvas):
         """Show the whole range again after zooming."""
         self._zoomed, self._held["x"] = False, None
         self.refresh()
+        self.zoomed.emit()
+
+    def zoom_as(self, other: Plot) -> None:
+        """Show the part of the x axis that ``other`` shows."""
+        self._zoomed = other._zoomed
+        if self._zoomed:
+            self.view_box.setXRange(*other.view_box.viewRange()[0], padding=0)
+        else:
+            self._held["x"] = None
+        self.refresh()
 
     def forget_view(self) -> None:
         """Other data are drawn from now on: neither their axes nor what was zoomed in follow from those before."""
@@ -120,6 +132,7 @@ class Plot(Canvas):
         self._zoomed = True
         self.view_box.setXRange(middle - (middle - low) * factor, middle + (high - middle) * factor, padding=0)
         self.refresh()
+        self.zoomed.emit()
 
     def has_data(self) -> bool:
         """Whether there is anything to draw; otherwise ``empty`` stands in its place."""
@@ -278,3 +291,4 @@ class Plot(Canvas):
     def _on_zoom(self) -> None:
         self._zoomed = True
         self.refresh()
+        self.zoomed.emit()

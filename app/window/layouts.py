@@ -31,7 +31,7 @@ SHARE_BELOW = 0.44
 """Share of the height in the middle that the panels below the picture get."""
 BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
 """Another share, by the layout and whether it is a language model's: before a class every prompt has its row."""
-UPPER = {RECORDED: 0.62}
+UPPER = {BANDIT: 0.485, RECORDED: 0.62}
 """Share of the height at the right that the first panel there gets, by the layout; elsewhere all get as much."""
 HALVES = (LayoutVariant.LANGUAGE,)
 """Layouts whose right side stands below the strip and takes half of what the controls leave; the tabs of the bottom
@@ -49,8 +49,8 @@ THREE_COLUMNS, TWO_PICTURES, FORMULA = 1100, 560, 480
 """Width from which the right side need not join the bottom tabs, height that two pictures need, and height that the
 formula above one picture needs, at 100 %."""
 
-RIGHT = 372
-"""Width of the right side at 100 %: the columns of a bandit's step detail."""
+RIGHT, RIGHT_SHARE = 372, 0.27
+"""Width of the right side at 100 %, for the columns of a bandit's step detail, and its share of a wider window."""
 
 
 def size_class(size: QSize, scale: float) -> int:
@@ -110,6 +110,7 @@ def arrangement(
     strip, centre, bottom, right = map(standing, (Area.STRIP, Area.CENTRE, Area.BOTTOM, Area.RIGHT))
     halved = layout in HALVES
     if room or name in ONE_COLUMN:
+        right = tuple(spec.id for spec in docked if spec.id in right)  # tabs in the order of the registry
         bottom, right = (right + bottom if halved else bottom + right), ()
     if room >= 2 or (halved and room):  # so large that only one picture has room beside the controls
         centre, bottom = (), centre + bottom
@@ -144,7 +145,7 @@ def arrange(
         window.tabifyDockWidget(docks[_neighbour(plan, area)], docks[id])
     for id, dock in docks.items():
         dock.setVisible(id not in plan.hidden)
-    for front in (plan.bottom[0], plan.picture):
+    for front in (*plan.bottom[:1], plan.picture):
         docks[front].raise_()
     for dock in docks.values():
         dock.refresh_title()
@@ -163,7 +164,7 @@ def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
             (down, [*plan.right, plan.bottom[0]]),
         ]  # fmt: skip
     columns = [plan.left[0], plan.strip[0], *plan.right[:1]]
-    return [(across, columns), (down, [*middle, plan.bottom[0]]), (down, list(plan.right))]
+    return [(across, columns), (down, [*middle, *plan.bottom[:1]]), (down, list(plan.right))]
 
 
 def _neighbour(plan: Arrangement, area: Area) -> str:
@@ -178,7 +179,7 @@ def _neighbour(plan: Arrangement, area: Area) -> str:
         case Area.RIGHT:
             return (plan.right or plan.bottom)[-1]
         case Area.BOTTOM:
-            return plan.bottom[0]
+            return (plan.bottom or plan.centre)[0]
         case Area.TOP:
             raise ValueError("a panel of the toolbar has no dock")
 
@@ -187,7 +188,8 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
     """Fixed widths for the sides, the heights that low panels ask for, the rest to the pictures in the middle, of which
     the lower one gets its ``share``."""
     width = window.width()
-    left, right = round(256 * scale), round(RIGHT * scale) if plan.right and not plan.halved else 0
+    left = round(256 * scale)
+    right = max(round(RIGHT * scale), round(RIGHT_SHARE * width)) if plan.right and not plan.halved else 0
     columns = [docks[plan.left[0]], docks[plan.strip[0]], *(docks[id] for id in plan.right[:1] if right)]
     sizes = [left, max(width - left - right, 300), *([right] if right else [])]
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)
@@ -201,11 +203,11 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
         under = [docks[plan.right[0]], docks[plan.bottom[0]]]
         window.resizeDocks(under, [round(room * 0.64), round(room * 0.36)], Qt.Orientation.Vertical)
         pictures, heights = [docks[plan.centre[0]]], [*heights, room]
-    elif plan.centre:
+    elif plan.centre and plan.bottom:
         pictures = [docks[plan.centre[0]], docks[plan.bottom[0]]]
         heights += [round(room * (1 - share)), round(room * share)]
-    else:  # a large scale: the cards, and all the rest for the one picture
-        pictures = [docks[plan.bottom[0]]]
+    else:  # the cards, and all the rest for the one picture
+        pictures = [docks[plan.picture]]
         heights += [max(room, heights[0])]
     window.resizeDocks([*low, *pictures], heights, Qt.Orientation.Vertical)
     _fit_rows(window, low, pictures, share)

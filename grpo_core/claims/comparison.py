@@ -103,11 +103,15 @@ class Lead(Claim[Trained]):
 @dataclass(frozen=True, kw_only=True)
 class Level(Claim[Trained]):
     """The seeds do not tell who of ``names`` is ahead, and of ``behind`` others they tell that they are not; the first
-    has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``."""
+    has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``.
+
+    The least mean of ``names`` is ``least``.
+    """
 
     names: tuple[str, ...]
     behind: int
     best: float
+    least: float
     by: float
     low: float
     high: float
@@ -120,19 +124,28 @@ class Level(Claim[Trained]):
         behind = len(ranked) - len(level)
         if (self.names, self.behind) != (level, behind) or len(level) < 2 or not agrees(self.best, best):
             return False
-        here = found[level[1]]
-        told = zip((self.by, self.low, self.high), (here.by, here.low, here.high), strict=True)
+        here, means = found[level[1]], dict(ranked)
+        numbers = (min(means[name] for name in level), here.by, here.low, here.high)
+        told = zip((self.least, self.by, self.low, self.high), numbers, strict=True)
         return all(agrees(*pair) for pair in told)
 
     def words(self) -> str:
         by, low, high, best = written(self.by, self.low, self.high, self.best)
+        (least,), (most,) = written(self.least), written(self.best)
         if np.isinf(self.low):
             return tr("Fewer than {fewest} seeds do not tell who leads; highest is {first}, at {best}").format(
                 fewest=FEWEST, first=self.names[0], best=best
             )
         if len(self.names) > NAMED:
-            return tr("{count} of {all} end level at {best}, {first} highest").format(
-                count=len(self.names), all=len(self.names) + self.behind, best=best, first=self.names[0]
+            pattern = tr("{count} of {all} end level at {most}, {first} highest")
+            if least != most:
+                pattern = tr("{count} of {all} end at {least} to {most}, too close to tell; {first} is highest")
+            return pattern.format(
+                count=len(self.names), all=len(self.names) + self.behind, least=least, most=most, first=self.names[0]
+            )
+        if len(self.names) > 2 and least != most:
+            return tr("{names} end at {least} to {most}, too close to tell").format(
+                names=joined(self.names), least=least, most=most
             )
         if len(self.names) > 2 or not (self.low or self.by or self.high):
             return tr("{names} end level at {best}").format(names=joined(self.names), best=best)

@@ -71,9 +71,10 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
             failed(data, (leader,)),
         )
     near = found[level[1]]
+    least = min(dict(ranked)[name] for name in level)
     told = Level(
-        names=level, behind=len(ranked) - len(level), best=best, by=near.by, low=near.low, high=near.high
-    )  # fmt: skip
+        names=level, behind=len(ranked) - len(level), best=best, least=least, by=near.by, low=near.low, high=near.high
+    )
     there = sooner(data)
     if there is None:
         return (told, failed(data, level))

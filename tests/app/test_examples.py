@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.examples import EXAMPLES, RECORDED, TITLES, example, is_example
+from app.panels.controls.panel import FOR_A_BRANCH
 from app.panels.registry import CONTROLS
 from app.training.controller import State
 from app.workspace.player import Mode
@@ -101,6 +102,7 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     assert (run.path, run.head, run.read_only) == (example(), UPDATES, RECORDED)
     controls = program.window.panels.of(CONTROLS)
     assert controls.read_only_note.isVisible() and controls.read_only_note.text() == RECORDED
+    assert controls.next_heading.text() == FOR_A_BRANCH, "no slider claims to change what comes next in this run"
     assert driver.messages == [], "no message covers the history"
     assert program.window.docks["evolution"].isVisible()
     assert not program.actions["step"].isEnabled()

@@ -44,6 +44,10 @@ FIRST = (
 CLIP = ("objective.clip_low", "objective.clip_high")
 
 
+NEXT, FOR_A_BRANCH = tr("Next update"), tr("For a branch of this run (Ctrl+B)")
+"""What settings below the heading are for, and in a run that is never trained further."""
+
+
 class ControlsPanel(Panel):
     """Preset, task, the five knobs that matter most, and everything else under “More”.
 
@@ -91,7 +95,8 @@ class ControlsPanel(Panel):
         self._column.addWidget(section_heading(tr("Algorithm")))
         self._column.addWidget(self.preset)
         self._column.addWidget(self.preset_note)
-        self._column.addWidget(section_heading(tr("Next update")))
+        self.next_heading = section_heading(NEXT)
+        self._column.addWidget(self.next_heading)
         for path in FIRST:
             self._place(_first_row(path))
         self.devices: Callable[[], tuple[str, ...]] = tuple
@@ -213,6 +218,7 @@ class ControlsPanel(Panel):
             return
         self.read_only_note.setText(view.run.read_only)
         self.read_only_note.setVisible(bool(view.run.read_only))
+        self.next_heading.setText(FOR_A_BRANCH if view.run.read_only else NEXT)
         wanted, here = self.workspace.editing.wanted, view.step.settings
         differs = not view.at_head and here != wanted
         restraints = (view.locked, view.hidden)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, QSize, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -209,7 +209,8 @@ class ComparisonPanel(Panel):
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
         of = len(self.controller.asked.names) if self.controller.asked is not None else 0
         self.frame.show_progress(self.controller.done, of, busy=self.controller.busy, scale=view.scale)
-        self._draw_race(named=self.twin.width() >= NAMED * view.scale)
+        below = self.split.orientation() is Qt.Orientation.Vertical  # beside them the standing names the lines
+        self._draw_race(named=below and self.twin.width() >= NAMED * view.scale)
         self.plot.set_stale(results is not None and results.plan != wanted)
         ready = results is not None and results.plan == wanted
         allow(self.standing, "" if ready else tr("This table is of another race than the one that is chosen."))

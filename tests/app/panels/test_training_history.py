@@ -53,7 +53,7 @@ def test_the_plot_of_the_other_series_is_made_when_one_of_them_is_wanted_and_is_
     driver.settle()
     other = panel.charts[-1]
     assert [curve.key for curve in other.curves if curve.isVisible()] == ["loss"] and len(other.curves[1].series) == 4
-    places = [twin.mapTo(panel, twin.rect().center()).x() for twin in panel.twins]
+    places = [twin.mapTo(panel, twin.rect().center()).toTuple() for twin in panel.twins]
     assert places == sorted(places) and len(set(places)) == 3
 
 
@@ -270,10 +270,34 @@ def test_the_trials_stand_above_the_plots_only_where_these_keep_their_height(
 
 def test_the_axes_of_plots_beside_each_other_lie_at_one_height(driver: Driver) -> None:
     driver.run(13)
+    driver.program.window.show_layout("Compare")
     history = driver.program.window.show_panel(TRAINING_HISTORY)
     driver.settle()
     bottoms = {chart.view_box.mapRectToScene(chart.view_box.boundingRect()).bottom() for chart in history.charts}
     assert len(history.charts) == 2 and len(bottoms) == 1
+
+
+def test_plots_above_each_other_begin_at_one_place_and_the_lowest_counts_the_updates(driver: Driver) -> None:
+    driver.run(13)
+    upper, lower = (chart.axis_items for chart in driver.program.window.panels.of(TRAINING_HISTORY).charts)
+    boxes = [chart.view_box for chart in driver.program.window.panels.of(TRAINING_HISTORY).charts]
+    driver.settle()
+    assert upper["left"].width() == lower["left"].width()
+    assert upper["bottom"].bare and not lower["bottom"].bare
+    assert abs(boxes[0].height() - boxes[1].height()) <= 2, "the room is shared out between the curves"
+
+
+def test_what_is_zoomed_in_one_plot_is_zoomed_in_the_others(driver: Driver) -> None:
+    driver.run(40)
+    charts = driver.program.window.panels.of(TRAINING_HISTORY).charts
+    whole = charts[0].view_box.viewRange()[0]
+    charts[0].zoom(0.5)
+    driver.settle()
+    parts = [chart.view_box.viewRange()[0] for chart in charts]
+    assert parts[0] == parts[1] != whole
+    charts[1].reset_view()
+    driver.settle()
+    assert [chart.view_box.viewRange()[0] for chart in charts] == [whole, whole]
 
 
 def test_labels_that_a_run_cannot_have_take_no_room_from_its_curves(driver: Driver) -> None:

@@ -134,6 +134,8 @@ def test_a_dock_that_is_shown_from_the_menu_has_its_panel(language: Driver) -> N
 
 def test_a_layout_that_holds_the_panel_has_it_pinned(driver: Driver) -> None:
     driver.run(1)
+    assert not homes(driver).is_pinned
+    driver.program.window.show_layout("Compare")
     driver.program.workspace.explain(Quantity("loss"))
     driver.settle()
     assert homes(driver).is_pinned and not homes(driver).is_open

@@ -26,9 +26,9 @@ def placed(plan: Arrangement) -> list[str]:
 def test_every_panel_stands_in_one_place(name: str, language: bool, room: int) -> None:
     plan = arrangement(name, language=language, room=room)
     assert sorted(placed(plan)) == sorted(ALL)
-    assert plan.left and plan.strip and plan.bottom
-    tall = arrangement(name, language=language).halved
-    assert bool(plan.centre) == (room < (1 if tall else 2))
+    roomy = arrangement(name, language=language)
+    assert plan.left and plan.strip and bool(plan.bottom) == bool(room or roomy.bottom)
+    assert bool(plan.centre) == (room < (1 if roomy.halved else 2))
     assert not (plan.right and (room or name in ("Compare", "Present")))
 
 
@@ -48,8 +48,8 @@ def designed(panels: tuple[str, ...]) -> tuple[str, ...]:
     ("name", "language", "centre", "bottom", "right"),
     [
         (
-            "Bandit", False, "policy_bars kl_over_beta comparison", "training_history token_inspector",
-            "step_detail explain",
+            "Bandit", False, "policy_bars kl_over_beta comparison token_inspector", "",
+            "step_detail training_history",
         ),
         (
             "Language model", True, "evolution kl_over_beta",
@@ -87,6 +87,11 @@ def test_in_little_room_the_pictures_share_one_place() -> None:
     assert plan.strip == ("metrics", "pipeline")
     assert plan.bottom[0] == plan.picture == "policy_bars"
     assert not plan.centre
+
+
+def test_without_a_right_side_the_history_stands_in_front_of_the_step_detail() -> None:
+    plan = arrangement("Bandit", language=False, room=1)
+    assert not plan.right and plan.bottom == ("training_history", "step_detail")
 
 
 def test_in_the_least_room_the_formula_is_a_tab_too() -> None:

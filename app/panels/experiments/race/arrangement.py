@@ -24,7 +24,7 @@ class Split(QSplitter):
 
     def arrange(self, room: QSize, scale: float) -> None:
         """Stand side by side where ``room`` is wide enough and not much taller than it must be."""
-        narrow, tall = room.width() < ROW * scale, room.height() > 0.62 * room.width()
+        narrow, tall = room.width() < ROW * scale, room.height() > 0.8 * room.width()
         wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
         self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)
         if self.orientation() is not wanted:

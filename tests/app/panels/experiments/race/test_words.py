@@ -57,6 +57,14 @@ def test_who_is_level_is_said_and_who_still_climbs_stands_where_there_is_more_ro
     assert all(f"{spoken(name)} still climbs" in rest(short) for name in climbing)
 
 
+def test_ends_that_are_too_close_to_tell_are_not_called_the_highest_of_them() -> None:
+    results = raced(Settings().replace({"objective.beta": 0.0}), names=SIX, seeds=16, updates=20)
+    steps = np.linspace(-0.4, 0.4, 16)
+    for place, name in enumerate(results.lanes):
+        results.lanes[name].measures["reward"][:] = 0.5 + 0.01 * place + np.roll(steps, 5 * place)
+    assert headline(results).startswith("6 of 6 end at 0.500 to 0.550, too close to tell; ")
+
+
 def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.CaptureFixture[str]) -> None:
     for name, options in (("updates", []), ("samples", ["--fairness", "samples"])):
         results = raced(names=SIX, seeds=16, updates=50, fairness=name)

@@ -1,0 +1,1 @@
+"""Home: the last runs and the shipped examples as small pictures, and the ways to begin."""

@@ -1,0 +1,70 @@
+"""A run in a few words and one small curve: what Home shows of each, read from its file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from app.examples import EXAMPLES, TITLES, example
+from grpo_core.errors import RunFileError
+from grpo_core.runs import library
+from grpo_core.runs.reader import RunReader
+
+POINTS = 120
+"""Points of a curve. A longer series is drawn by the means of as many parts."""
+RUNS = 8
+"""Runs of one's own that are shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """One run.
+
+    Attributes:
+        path: of its file.
+        title: what it is called.
+        steps: number of its last update.
+        rewards: (n,), n at most :data:`POINTS`, its mean rewards in the order of its updates.
+    """
+
+    path: Path
+    title: str
+    steps: int
+    rewards: np.ndarray
+
+
+def last_runs(folder: Path, cancelled: Callable[[], bool]) -> list[Preview]:
+    """The runs of ``folder`` that were written last, the newest first. Broken ones and those without an
+    update are left out.
+
+    Raises:
+        Cancelled: ``cancelled()`` turned true.
+    """
+    found = [one for one in library.entries(folder, cancelled) if one.meta is not None and one.steps]
+    return _read([(one.path, one.meta.title if one.meta else "") for one in found[:RUNS]])
+
+
+def examples() -> list[Preview]:
+    """The recorded runs that are shipped."""
+    return _read([(example(name), TITLES[name]) for name in EXAMPLES])
+
+
+def _read(runs: Sequence[tuple[Path, str]]) -> list[Preview]:
+    previews = []
+    for path, title in runs:
+        with suppress(RunFileError), RunReader.open(path) as reader:
+            rewards = reader.series("reward_mean")
+            previews.append(Preview(path=path, title=title, steps=reader.last, rewards=shortened(rewards)))
+    return previews
+
+
+def shortened(values: np.ndarray) -> np.ndarray:
+    """The finite ones of ``values`` (n,), or the means of :data:`POINTS` parts of them where there are more."""
+    values = values[np.isfinite(values)]
+    if len(values) <= POINTS:
+        return values
+    return np.array([part.mean() for part in np.array_split(values, POINTS)])
