@@ -59,14 +59,14 @@ def test_the_window_fits_its_screen_in_every_size_of_type(
 def test_docks_that_were_moved_are_found_again_on_the_way_back(driver: Driver) -> None:
     window = driver.program.window
     window.resize(SCREEN)
-    window.tabifyDockWidget(window.docks["policy_bars"], window.docks["explain"])
+    window.tabifyDockWidget(window.docks["policy_bars"], window.docks["step_detail"])
     window.docks["training_history"].hide()
     zoom(driver, 1.1)
-    assert window.docks["explain"] in window.tabifiedDockWidgets(window.docks["policy_bars"])
+    assert window.docks["step_detail"] in window.tabifiedDockWidgets(window.docks["policy_bars"])
     zoom(driver, 2.0)
     assert window.docks["training_history"].isVisible()
     zoom(driver, 1.0)
-    assert window.docks["explain"] in window.tabifiedDockWidgets(window.docks["policy_bars"])
+    assert window.docks["step_detail"] in window.tabifiedDockWidgets(window.docks["policy_bars"])
     assert not window.docks["training_history"].isVisible()
 
 

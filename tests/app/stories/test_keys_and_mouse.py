@@ -163,10 +163,11 @@ def test_saving_a_layout_adds_a_command_and_leaves_keys_and_toolbar_as_they_were
     press(driver, Qt.Key.Key_Period)
     driver.rest()
     assert driver.head == 1
-    driver.program.actions["panel.explain"].trigger()
+    driver.program.actions["panel.step_detail"].trigger()
+    assert not driver.program.window.docks["step_detail"].isVisible()
     driver.program.actions["layout.Mine"].trigger()
     driver.settle()
-    assert driver.program.window.docks["explain"].isVisible()
+    assert driver.program.window.docks["step_detail"].isVisible()
     assert driver.messages == []
 
 

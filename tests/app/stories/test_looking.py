@@ -85,7 +85,8 @@ def test_explain_and_the_formula_show_the_same_sample(driver: Driver) -> None:
 def test_an_explanation_that_is_asked_for_is_brought_to_the_front(driver: Driver) -> None:
     driver.run(1)
     window = driver.program.window
-    panel(driver, "glossary")
+    window.show_layout("Compare")
+    panel(driver, "step_detail")
     assert window.docks["explain"].isVisible() and not window.panels["explain"].seen, "behind a tab"
     QTest.mouseDClick(panel(driver, "metrics").cards[2], LEFT)
     driver.qtbot.waitUntil(lambda: window.panels["explain"].seen)
