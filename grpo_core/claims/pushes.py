@@ -32,14 +32,14 @@ class Pair:
     @property
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:
         """d loss / d log π of both, (B, T) each."""
-        return _on_tokens(self.ran, self.passes[0]), _on_tokens(self.other, self.passes[1])
+        return on_tokens(self.ran, self.passes[0]), on_tokens(self.other, self.passes[1])
 
     @property
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
         """d loss / d logits of both, (C, A) each, where a loss depends on whole distributions; else :attr:`tokens`."""
-        if not (_spreads(self.ran) or _spreads(self.other)):
+        if not (spreads(self.ran) or spreads(self.other)):
             return self.tokens
-        return _on_logits(self.ran, self.passes[0]), _on_logits(self.other, self.passes[1])
+        return on_logits(self.ran, self.passes[0]), on_logits(self.other, self.passes[1])
 
     @property
     def losses(self) -> tuple[float, float]:
@@ -112,22 +112,22 @@ def _times(ran: np.ndarray, other: np.ndarray, ratio: float, residue: float) -> 
     return bool(np.allclose(other, ratio * ran, rtol=SAME, atol=residue))
 
 
-def _spreads(step: Step) -> bool:
+def spreads(step: Step) -> bool:
     """Whether the loss depends on more of the policy than log π of the sampled tokens."""
     o = step.settings.objective
     return bool(o.entropy_bonus) or (o.kl == EXACT and not o.kl_in_reward and bool(o.beta))
 
 
-def _on_tokens(step: Step, passed: int) -> np.ndarray:
+def on_tokens(step: Step, passed: int) -> np.ndarray:
     push, pull = recompute.token_gradient(step, passed)
     return push if pull is None else push + pull
 
 
-def _on_logits(step: Step, passed: int) -> np.ndarray:
+def on_logits(step: Step, passed: int) -> np.ndarray:
     """d loss / d logits (C, A), token by token."""
     logp, o = step.distribution(passed), step.settings.objective
     assert logp is not None and step.context is not None
-    terms, tokens = recompute.terms(step, passed), _on_tokens(step, passed)
+    terms, tokens = recompute.terms(step, passed), on_tokens(step, passed)
     policy, result = np.exp(logp), np.zeros(logp.shape)
     for i, t in np.argwhere(step.mask):
         c, w = int(step.context[i, t]), float(terms.weight[i, t])
