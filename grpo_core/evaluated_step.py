@@ -237,9 +237,10 @@ class EvaluatedStep:
         return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
 
     def has_gradient(self, passed: int) -> bool:
-        """Whether a pass has a gradient, or may have one through distributions that are not recorded."""
+        """Whether a pass has a gradient, or may have one through distributions that are not recorded; one that is not
+        finite is one."""
         gradient = self.whole_gradient(passed)
-        return gradient is None or bool(np.abs(gradient).max(initial=0.0) > self.precision * 1e-3)
+        return gradient is None or not bool(np.abs(gradient).max(initial=0.0) <= self.precision * 1e-3)
 
     def ratios_are_one(self, passed: int) -> bool:
         """Whether every ratio of a pass is 1, but for rounding."""

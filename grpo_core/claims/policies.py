@@ -105,8 +105,14 @@ def _spikes(step: Step, v: Any) -> bool:
     kl, used = recompute.terms(step, v.passed).kl, recompute.used(step, v.passed)
     if kl is None:
         return False
-    sizes = np.abs(kl[used])
-    return agrees(v.value, float(kl[used][sizes.argmax()])) and agrees(v.share, 100 * float(sizes.max() / sizes.sum()))
+    sizes = np.abs(kl[used].astype(float))
+    share = 100 * float(sizes.max() / sizes.sum())
+    return agrees(v.value, float(kl[used][sizes.argmax()])) and abs(v.share - share) <= precision(step) * share
+
+
+def _is_infinite(step: Step, v: Any) -> bool:
+    kl = recompute.terms(step, v.passed).kl
+    return kl is not None and bool(np.isinf(kl[recompute.used(step, v.passed)]).any())
 
 
 def _same_there(step: Step, v: Any) -> bool:
@@ -257,7 +263,7 @@ POLICIES: dict[str, Kind[Step]] = {
     "spike": Kind(text=tr("A single token's estimate is {value} nats, {share:.0f} % of the sum."), holds=_spikes),
     "spike_infinite": Kind(
         text=tr("A single token's estimate is infinite."),
-        holds=lambda step, v: bool(np.isinf(recompute.terms(step, v.passed).kl[recompute.used(step, v.passed)]).any()),
+        holds=_is_infinite,
     ),
     "exponential": Kind(
         text=tr("{kl} grows exponentially where the policy gives up a token of the reference; k2 does not."),

@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
+from grpo_core.claims.cards import CARDS, Card
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.clip import NoRange, NothingToStop, WouldAct
 from grpo_core.claims.pushes import NoPush, Pair, SamePush, TimesPush
 from grpo_core.errors import GrpoError
-from grpo_core.explain import Numbers
-from grpo_core.reasons import reasons
-from grpo_core.reasons.policy import bound_that_would_act
+from grpo_core.reasons import Reason, reasons
 from grpo_core.record import Step
 from grpo_core.what_if import what_if
 from grpo_core.what_if.sentences import pushes_compared
-from tests.core.test_drawn_sentences import pairs, updates
+from tests.core.claims.drawn import assert_enough, kind_of, others
+from tests.core.claims.drawn_updates import drawn_updates
+from tests.core.test_drawn_sentences import pairs
 
 
 def mutants(claim: Claim[Step]) -> Iterator[Claim[Step]]:
@@ -40,22 +43,56 @@ def mutants(claim: Claim[Step]) -> Iterator[Claim[Step]]:
         yield NothingToStop() if isinstance(claim, NoRange) else NoRange(passed=0)
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
-def test_every_claim_on_a_clip_is_borne_out_and_every_other_one_refused(count: int) -> None:
-    seen, drawn = Counter[type](), 0
-    while seen[WouldAct] < count or seen[NothingToStop] < count:
-        drawn += 1
-        for step in updates(60, 100 + drawn):
-            passed = step.passes - 1
-            said = reasons(step, passed).get("clip_fraction")
-            if said is None or said.chip != "all inside the band":
-                continue
-            claim = bound_that_would_act(Numbers(step), passed)
-            seen[type(claim)] += 1
-            assert said.sentence.endswith(claim.words())
-            assert claim.check(step), (claim, step.settings.objective)
-            for other in mutants(claim):
-                assert other == claim or not other.check(step), (claim, other, step.settings.objective)
+ON_CARDS = ("WouldAct", "NoRange", "NothingToStop", *CARDS)
+OF_WHAT = {"group", "passed", "stop", "number"}
+"""What a claim of a card is about: of another group or pass the same may be true."""
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+@np.errstate(all="ignore")
+def test_every_claim_of_a_card_is_borne_out_and_every_other_one_refused(count: int) -> None:
+    chance, seen, refused = np.random.default_rng(31), Counter[str](), 0
+    for number in range(40 * count + 60):
+        for step, passed in ((s, p) for s in drawn_updates(chance, number) for p in {0, s.passes - 1}):
+            said = reasons(step, passed).values()
+            for claim in (claim for reason in said for claim in reason.claims):
+                seen[kind_of(claim)] += 1
+                assert claim.words() and "{" not in claim.words() and "nan" not in claim.words()
+                assert claim.check(step), (claim, step.settings.objective)
+                if seen[kind_of(claim)] > count:
+                    continue
+                for other in others(claim, chance, OF_WHAT) if isinstance(claim, Card) else mutants(claim):
+                    assert other == claim or not other.check(step), (claim, other, step.settings.objective)
+                    refused += 1
+        if all(seen[kind] >= count for kind in ON_CARDS):
+            break
+    assert_enough(seen, ON_CARDS, count, refused)
+
+
+@np.errstate(all="ignore")
+def test_claims_that_name_no_number_are_refused_where_another_kind_is_made() -> None:
+    """Of an update whose advantages are all 0 nothing is said of pushes, and the other way round."""
+    chance, kinds = np.random.default_rng(5), {"no_advantage": "given", "kl_outside": "only_kl"}
+    kinds |= {"is_reference": "far", "one_pass": "never_moved", "beta_would": "k1_would_not", "only_kl": "only_k1"}
+    kinds |= {"longer_won": "shorter_won", "kl_pulls_them": "kl_outside", "no_spread": "no_spread_scored"}
+    kinds |= {"dead": "dead_or_empty", "needs_success": "needs_difference", "nearer": "nearer_slower"}
+    kinds |= {"slower": "adam_divides", "cannot_act": "off_one", "left:silent": "left:balanced"}
+    refused = Counter[str]()
+    for number in range(40):
+        for step in drawn_updates(chance, number):
+            for claim in (claim for reason in reasons(step, 0).values() for claim in reason.claims):
+                if isinstance(claim, Card) and claim.kind in kinds:
+                    facts = {"value": 1.5, "ratio": 1.5, **dict(claim.values)}
+                    assert not Card.of(kinds[claim.kind], **facts).check(step), claim
+                    refused[claim.kind] += 1
+    assert set(refused) == set(kinds), set(kinds) - set(refused)
+
+
+def test_a_reason_without_a_claim_cannot_be_built() -> None:
+    wrong: tuple[Any, ...] = ((), ("Every advantage is 0.",))
+    for claims in wrong:
+        with pytest.raises(AssertionError, match="made of claims"):
+            Reason(key="loss", chip="", claims=claims, kind="note")
 
 
 def other_pushes(claim: Claim[Pair]) -> Iterator[Claim[Pair]]:
