@@ -13,6 +13,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.claims.claim import Claim
+from grpo_core.config import Settings
 from grpo_core.kl import EXACT
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -23,11 +24,20 @@ SAME, RESIDUE = 1e-8, 1e-11
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pair:
-    """Two records of one batch, and the pass of each that is compared, from 0."""
+    """Two records of one batch.
+
+    Attributes:
+        ran, other: the update as it ran, and under other settings; of a language model its first pass alone.
+        passes: the pass of each that is compared, from 0.
+        wanted: the settings asked for, of which not all may act on the batch; None where all do.
+        once: whether neither has more than one pass.
+    """
 
     ran: Step
     other: Step
     passes: tuple[int, int]
+    wanted: Settings | None = None
+    once: bool = False
 
     @property
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:

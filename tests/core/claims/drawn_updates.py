@@ -11,28 +11,35 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
-from grpo_core.errors import NonFiniteError
+from grpo_core.errors import NonFiniteError, SettingsError
 from grpo_core.record import Step
+from grpo_core.runs.importers.trace import Trace
 from tests.core.explain_cases import made_up, random_objective, random_settings, trained
 from tests.core.lm_steps import lm_settings, lm_step
 from tests.core.steps import random_step
+from tests.core.traces import DATA
 
 
 def drawn_updates(chance: np.random.Generator, number: int) -> Iterator[Step]:
     """An update of every family: made up, trained, still, of equal rewards, far away, of a language model."""
     yield made_up(chance, number)
     settings = random_settings(chance)
+    yield from real_updates(chance, number, settings)
+    for _ in range(2):
+        yield balanced(chance, number)
+        yield odd_rewards(chance, number)
+        yield recorded_elsewhere(chance, number)
+    yield of_language(chance, number)
+
+
+def real_updates(chance: np.random.Generator, number: int, settings: Settings) -> Iterator[Step]:
+    """Updates that a bandit makes under these settings: as they are, of equal rewards, small and large ones."""
     yield trained(settings, 1 + number % 3)
     alike = {"task.custom": (float(chance.choice([0.0, 0.5])),) * 10, "task.landscape": "custom"}
     yield trained(settings.replace(alike), 1 + number % 2)
     yield trained(settings.replace(still(chance)), 1 + number % 2)
     with suppress(NonFiniteError):
         yield trained(settings.replace(extreme(chance)), 1 + number % 3)
-    for _ in range(2):
-        yield balanced(chance, number)
-        yield odd_rewards(chance, number)
-        yield recorded_elsewhere(chance, number)
-    yield of_language(chance, number)
 
 
 def still(chance: np.random.Generator) -> dict[str, Any]:
@@ -102,14 +109,17 @@ def odd_rewards(chance: np.random.Generator, number: int) -> Step:
     """An update whose rewards hardly differ, are equal within groups, are negative or missing."""
     size = int(chance.choice([1, 2, 4, 4]))
     changes: dict[str, Any] = {"std": "sample", "std_epsilon": float(chance.choice([0.0, 1e-4])), "surrogate": "clip"}
-    if chance.random() < 0.7:
+    kind = int(chance.integers(8))
+    if kind == 7:  # a mean of equal rewards that is another number by rounding
+        changes |= {"baseline": "batch_mean", "kl_in": "loss"}
+    elif chance.random() < 0.7:
         inside = {"kl_in": str(chance.choice(["loss", "loss", "reward"])), "kl": "k1", "beta": 0.04}
         changes |= {"baseline": str(chance.choice(["group_mean", "group_mean", "none", "batch_mean"])), **inside}
     goal = random_objective(chance).replace(surrogate="clip", dual_clip=None)
     settings = Settings().replace({"objective": goal.replace(**changes), "learner.critic": True})
     step = random_step(
-        number, settings=settings, prompts=int(chance.integers(1, 4)), group_size=size, tokens=2, passes=2,
-        contexts=2, actions=4, seed=int(chance.integers(999)),
+        number, settings=settings, prompts=3 if kind == 7 else int(chance.integers(1, 4)), group_size=size, tokens=2,
+        passes=2, contexts=2, actions=4, seed=int(chance.integers(999)),
     )  # fmt: skip
     count = len(step.group)
     paid = [
@@ -121,7 +131,7 @@ def odd_rewards(chance: np.random.Generator, number: int) -> Step:
         np.where(chance.random(count) < 0.2, np.nan, 1.0),
         np.full(count, np.nan),
         np.full(count, 0.1),
-    ][int(chance.integers(8))]
+    ][kind]
     values = chance.normal(size=step.mask.shape)
     return dataclasses.replace(step, rewards=paid, values=values)
 
@@ -194,3 +204,70 @@ def of_language(chance: np.random.Generator, number: int) -> Step:
     cut = chance.random(4) < 0.5
     last = np.arange(step.mask.shape[1]) == step.mask.sum(axis=-1, keepdims=True) - 1
     return dataclasses.replace(step, mask=step.mask & ~(last & cut[:, None]))
+
+
+def drawn_pairs(chance: np.random.Generator, number: int) -> Iterator[tuple[Step, Settings]]:
+    """Updates of every family, with settings that are asked for instead of those that they ran under."""
+    goal = random_objective(chance)
+    few = {
+        "objective": goal, "objective.beta": float(chance.choice([0.0, 0.1])), "objective.std": goal.std,
+        "objective.clip_high": goal.clip_high, "objective.kl": goal.kl, "objective.reduction": goal.reduction,
+        "optimizer.learning_rate": 0.05, "learner.group_size": 3, "learner.resample_dead": True, "seed": 5,
+    }  # fmt: skip
+    names = list(few)
+    settings = random_settings(chance)
+    for step in (*real_updates(chance, number, settings), of_language(chance, number)):
+        wanted = {name: few[name] for name in chance.choice(names, int(chance.integers(0, 3)), replace=False)}
+        with suppress(SettingsError):
+            yield step, step.settings.replace({"objective.max_tokens": 7, **wanted} if wanted else {})
+    resampling = settings_of_one(chance).replace({"learner.resample_dead": True})
+    yield trained(resampling), resampling.replace({"learner.resample_dead": False})
+    yield from from_elsewhere(chance, number, few)
+
+
+def settings_of_one(chance: np.random.Generator) -> Settings:
+    """Settings of a bandit that makes one pass or two over a group of four, from its reference on."""
+    goal = random_objective(chance).replace(kl="k3", kl_in="loss", beta=0.04, entropy_bonus=0.0, baseline="group_mean")
+    changes = {"learner.mu": int(chance.integers(1, 3)), "learner.group_size": 4, "objective": goal}
+    return Settings().replace(
+        {**changes, "optimizer.kind": str(chance.choice(["sgd", "adam"])), "seed": number_of(chance)}
+    )
+
+
+def number_of(chance: np.random.Generator) -> int:
+    """Any seed."""
+    return int(chance.integers(1000))
+
+
+def from_elsewhere(chance: np.random.Generator, number: int, few: dict[str, Any]) -> Iterator[tuple[Step, Settings]]:
+    """An update of another trainer and one of a bandit at its reference, with settings that are asked for."""
+    settings = Trace(DATA / "grpo").settings.replace({"objective.beta": 0.0, "objective.reduction": "token"})
+    shape = {"prompts": 2, "group_size": 4, "tokens": 3, "passes": 2, "actions": 5}
+    step = random_step(number, settings=settings, **shape, seed=number_of(chance), bare=True)
+    step = dataclasses.replace(step, denominator=np.full((2, 1), 6.0), ref_logp=None)
+    match int(chance.integers(4)):
+        case 0:
+            step = dataclasses.replace(step, advantage=np.zeros(8) if chance.random() < 0.5 else chance.normal(size=8))
+        case 1:
+            step = dataclasses.replace(step, logp=step.old_logp + 0.15 * chance.normal(size=step.logp.shape))
+        case 2:
+            one_far = np.where(np.arange(8) == 3, chance.choice([-1.0, 1.0]), 0.0)[:, None]
+            step = dataclasses.replace(step, logp=step.old_logp + one_far * np.ones(step.logp.shape))
+    path = str(chance.choice(["objective.beta", "objective.reduction", "learner.mu", "optimizer.learning_rate"]))
+    other: dict[str, Any] = {
+        "objective.beta": 0.1,
+        "objective.reduction": "sequence",
+        "learner.mu": 9,
+        "optimizer.learning_rate": 0.3,
+    }
+    yield step, settings.replace({path: other[path], "objective.clip_high": few["objective.clip_high"]})
+    summed = settings.replace({"objective.reduction": "sequence_sum"})
+    step = dataclasses.replace(step, settings=summed, denominator=None)
+    yield step, summed.replace({"objective.reduction": "constant", "objective.max_tokens": 1})
+    near = settings_of_one(chance)
+    paths = ("objective.std", "objective.clip_high", "objective.beta", "objective.reduction")
+    path = str(chance.choice(paths))
+    value: Any = "constant" if path == "objective.reduction" else few[path]
+    with suppress(SettingsError):
+        yield trained(near), near.replace({path: value, "objective.max_tokens": 1})
+        yield trained(near), near.replace({"objective.baseline": "given", "learner.critic": True})
