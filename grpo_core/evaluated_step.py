@@ -237,8 +237,7 @@ class EvaluatedStep:
         return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
 
     def has_gradient(self, passed: int) -> bool:
-        """Whether a pass has a gradient, or may have one through distributions that are not recorded; one that is not
-        finite is one."""
+        """Whether a pass has a gradient, finite or not, or may have one through distributions that are not recorded."""
         gradient = self.whole_gradient(passed)
         return gradient is None or not bool(np.abs(gradient).max(initial=0.0) <= self.precision * 1e-3)
 

@@ -1,4 +1,4 @@
-"""What several checks read from an update: what is compared in a group, advantages, ratios, gradients."""
+"""Arrays that several checks read from an update: rewards of a group, advantages, ratios, gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def precision(step: Step) -> float:
 
 
 def paid(step: Step, group: int) -> np.ndarray:
-    """What is compared within a group and was scored, (n,): rewards, or those of steps."""
+    """Rewards of a group that were scored, or those of its steps, (n,)."""
     rows = step.group == group
     values = step.rewards[rows]
     if step.settings.objective.credits_steps:
@@ -31,7 +31,7 @@ def paid(step: Step, group: int) -> np.ndarray:
 
 
 def equal(values: np.ndarray) -> bool:
-    """Whether rewards are all equal; none are."""
+    """Whether rewards are all equal, as none at all are."""
     return not len(values) or bool(np.ptp(values) <= ALIKE * max(1.0, float(np.abs(values).max())))
 
 
@@ -90,7 +90,7 @@ def band(step: Step) -> tuple[float, float]:
 
 def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
     """d loss / d logits where a table of them is trained or the loss depends on whole distributions, else d loss /
-    d log π; None where it depends on what is not recorded."""
+    d log π. None where it depends on what is not recorded."""
     known = step.distribution(passed) is not None and step.context is not None
     o = step.settings.objective
     if spreads(step) and (not known or (o.kl == "exact" and o.beta and step.ref_dist_logp is None)):
@@ -120,7 +120,7 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
 
 
 def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
-    """Whether an entropy bonus has a gradient on the completions ``here``; it has none at equal probabilities."""
+    """Whether an entropy bonus has a gradient on the completions ``here``, as it has not at equal probabilities."""
     adapted = step.entropy_coefficient is not None and bool(np.any(step.entropy_coefficient))
     used, logp = recompute.used(step, passed) & here[:, None], step.distribution(passed)
     if not (step.settings.objective.entropy_bonus or adapted) or not used.any():

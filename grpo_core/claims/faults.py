@@ -31,7 +31,7 @@ TINY = 1e-9
 
 
 def _not_finite(update: Seen) -> Iterator[tuple[str, str, int, float]]:
-    """What is not finite, in the order of cause: place, name, number of the pass, value.
+    """Numbers that are not finite, in the order of cause: place, name, number of the pass, value.
 
     A reward of NaN is a completion that nobody scored: no fault.
     """

@@ -55,19 +55,19 @@ def _farthest(step: Step) -> float:
 
 
 def _moved_before(step: Step) -> int:
-    """The first pass, from 1, before which a ratio is not 1; 0 for none."""
+    """The first pass, from 1, before which a ratio is not 1, and 0 for none."""
     passes = range(1, step.passes)
     return next((n + 1 for n in passes if recompute.used(step, n).any() and not at_one(step, n)), 0)
 
 
 def _unmoved(step: Step, v: Any) -> bool:
     used = recompute.used(step, v.number - 1)
-    still = np.abs(ratios(step, v.number - 1) - 1) <= precision(step)
+    still = np.abs(step.logp[v.number - 1] - step.old_logp)[used] <= 2 * precision(step)
     return v.number > 1 and bool(still.all()) and bool(used.any())
 
 
 def _distance(step: Step) -> float:
-    """The KL after the update as it was measured, or averaged over the visited places; NaN where it is not known."""
+    """The KL after the update as it was measured, or averaged over the visited places, NaN where it is not known."""
     if "kl" in step.measurements:
         return float(step.measurements["kl"])
     exact = recompute.exact_kl(step, step.passes)

@@ -59,7 +59,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """What was seen, in sentences with numbers."""
+        """The claims, in sentences with numbers."""
         return told(self.what)
 
 

@@ -48,7 +48,7 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
 
 
 def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
-    """What acts on the tokens of these completions without an advantage: "kl", "entropy"."""
+    """Names of what acts on the tokens of these completions without an advantage: "kl", "entropy"."""
     used = n.used(passed)[rows]
     kl = bool(np.any(n.pull(passed)[rows][used]))
     if n.kl_in_loss and n.objective.kl == EXACT:  # it acts through the whole distribution
@@ -104,18 +104,18 @@ def _alike(group: int, scored: np.ndarray) -> Card:
 
 
 def _although_equal(n: Numbers, group: int | None) -> Card:
-    """Why equal rewards, of a group or of all dead ones, have advantages that are not 0."""
+    """The reason why equal rewards, of a group or of all dead ones, have advantages that are not 0."""
     if n.step.advantage is not None:
         return Card.of("given", group=group)
     baseline = BASELINES[n.objective.baseline]
-    if not baseline.from_critic and not _stand_out(n, group):
+    if not baseline.from_critic and not _push_by_themselves(n, group):
         penalised = n.penalised and not n.by_step
         kind = "penalised" if baseline.within_group else "penalised_too" if penalised else "by_rounding"
         return Card.of(kind, group=group)
     return Card.of(f"push:{n.objective.baseline}", group=group)
 
 
-def _stand_out(n: Numbers, group: int | None) -> bool:
+def _push_by_themselves(n: Numbers, group: int | None) -> bool:
     """Whether the rewards of a group, or of a dead one, differ from what other groups or nothing at all give."""
     baseline = BASELINES[n.objective.baseline]
     if baseline.within_group:

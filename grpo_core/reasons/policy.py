@@ -73,7 +73,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
 
 
 def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
-    """Whether every clipped ratio has left the range the way its push goes; a dual clip stops one that leads back."""
+    """Whether every clipped ratio has left the range the way its push goes. A dual clip stops one that leads back."""
     if clip is None or n.objective.dual_clip is None:
         return True
     (low, high), ratio, way = clip.band(n.objective), n.terms(passed).ratio, np.sign(n.token_advantage)
@@ -85,7 +85,7 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
     """Why no token is clipped in this pass; ``of_tokens``: it is the tokens' own ratios that are clipped."""
     ratios, (low, high) = _clipped_ratios(n, passed, of_tokens)[n.used(passed)], clip.band(n.objective)
     reach: dict[str, Any] = {"number": passed + 1, "first": float(ratios.min()), "last": float(ratios.max())}
-    if n.ratios_are_one(passed):
+    if n.ratios_are_one(passed) and _unmoved(n, passed):
         if passed:
             return tr("ratios are still 1"), (Card.of("unmoved", number=passed + 1),)
         more = [] if n.step.passes > 1 or n.without_signal else [Card.of("later_it_can")]
@@ -96,6 +96,11 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
     if n.without_signal:
         return tr("no signal"), (Card.of("outside_silent", **reach),)
     return tr("outside, not stopped"), (Card.of("outside_back", **reach, low=float(low), high=float(high)),)
+
+
+def _unmoved(n: Numbers, passed: int) -> bool:
+    """Whether every token is as likely as it was when it was sampled. Moves may cancel in a completion's ratio."""
+    return bool((np.abs(n.step.logp[passed] - n.step.old_logp)[n.used(passed)] <= n.precision).all())
 
 
 def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:

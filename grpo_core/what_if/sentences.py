@@ -32,14 +32,14 @@ def unchanged(w: WhatIf, passed: int) -> tuple[str, ...]:
 
 
 def claimed(w: WhatIf, passed: int) -> tuple[Claim[Pair], ...]:
-    """What is the same in both, in the order in which an update computes it."""
+    """Claims on what is the same in both, in the order in which an update computes it."""
     if not any(d.replayed for d in w.differences):
         return (Same.of("nothing_differs"),)
     return tuple(c for claims in (_advantages, _ratios, _weights, _kl, _pushes, _ends) for c in claims(w, passed))
 
 
 def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
-    """What the what-if cannot tell, in sentences; with what the preset's source does beyond it."""
+    """Sentences on what the what-if cannot tell, and on what the preset's source does beyond it."""
     sentences = [claim.words() for claim in noted(w)]
     if preset and PRESETS[preset].not_covered:
         sentences.append(
@@ -49,7 +49,7 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
 
 
 def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
-    """What the what-if cannot tell: settings that decide what is drawn, and passes that need the model."""
+    """Claims on what the what-if cannot tell: settings that decide what is drawn, passes that need the model."""
     claims = [_not_applied(w, difference) for difference in w.differences if not difference.replayed]
     objective, ran = w.other.step.settings.objective, w.ran.step
     if BASELINES[objective.baseline].from_critic and not ran.settings.learner.critic and not w.asked:
