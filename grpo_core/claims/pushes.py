@@ -86,7 +86,7 @@ class SamePush(Claim[Pair]):
         (a, b), tokens = data.losses, data.tokens
         if not tokens[1].any() or not _times(*tokens, 1.0, _size(data)):
             return False
-        loss = abs(a - b) <= SAME * max(abs(a), abs(b)) + RESIDUE
+        loss = abs(a - b) <= max(SAME * max(abs(a), abs(b)), RESIDUE)
         return self.whole == _times(*data.logits, 1.0, _size(data)) and (not self.whole or self.loss == loss)
 
     def words(self) -> str:

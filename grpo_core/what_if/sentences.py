@@ -158,7 +158,7 @@ def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
     if _is_times(ran, other, 1.0):
         here, there = (float(side.terms(nearest).loss) for side, nearest in pairs)
         whole = _is_times(wholes[0], wholes[1], 1.0, size)
-        return SamePush(whole=whole, loss=whole and math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12))
+        return SamePush(whole=whole, loss=whole and math.isclose(here, there, rel_tol=1e-8, abs_tol=1e-11))
     factor = _factor(ran, other)
     if factor is None or f"{factor:.3g}" == "1" or not _is_times(wholes[0], wholes[1], factor, size):
         return None

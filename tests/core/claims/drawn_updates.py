@@ -35,7 +35,8 @@ def drawn_updates(chance: np.random.Generator, number: int) -> Iterator[Step]:
 def real_updates(chance: np.random.Generator, number: int, settings: Settings) -> Iterator[Step]:
     """Updates that a bandit makes under these settings: as they are, of equal rewards, small and large ones."""
     yield trained(settings, 1 + number % 3)
-    alike = {"task.custom": (float(chance.choice([0.0, 0.5])),) * 10, "task.landscape": "custom"}
+    paid = 0.0 if settings.objective.baseline == "given" else float(chance.choice([0.0, 0.5]))
+    alike = {"task.custom": (paid,) * 10, "task.landscape": "custom"}
     yield trained(settings.replace(alike), 1 + number % 2)
     yield trained(settings.replace(still(chance)), 1 + number % 2)
     with suppress(NonFiniteError):
@@ -70,7 +71,7 @@ def extreme(chance: np.random.Generator) -> dict[str, Any]:
 
 def balanced(chance: np.random.Generator, number: int) -> Step:
     """An update at ratio 1 whose advantages cancel, with completions of different lengths."""
-    beta = float(chance.choice([0.0, 0.04]))
+    beta = float(chance.choice([0.0, 0.04, 0.04]))
     goal = random_objective(chance).replace(
         baseline="group_mean", std="none", kl_in="loss", entropy_bonus=0.0, beta=beta, surrogate="clip",
         dual_clip=None, level="token", reduction=str(chance.choice(["sequence", "token", "constant"])), max_tokens=7,
@@ -92,7 +93,7 @@ def balanced(chance: np.random.Generator, number: int) -> Step:
     pushed = np.sign(paid - 0.5)[:, None] * np.abs(chance.normal(size=step.mask.shape))
     if step.passes > 1 and chance.random() < 0.5:  # every push has carried its ratio out of the range
         logp[1] = step.old_logp + float(chance.choice([0.5, -0.05])) * np.sign(pushed)
-    if chance.random() < 0.1:  # the completions with an advantage are left out of a pass
+    if chance.random() < 0.25:  # the completions with an advantage are left out of a pass
         unused = np.where(recompute.advantage(dataclasses.replace(step, logp=logp)) != 0, -1, 0)
         unused[0] = 0
         return dataclasses.replace(step, logp=logp, part=np.array([unused] * step.passes))
@@ -110,7 +111,9 @@ def odd_rewards(chance: np.random.Generator, number: int) -> Step:
     size = int(chance.choice([1, 2, 4, 4]))
     changes: dict[str, Any] = {"std": "sample", "std_epsilon": float(chance.choice([0.0, 1e-4])), "surrogate": "clip"}
     kind = int(chance.integers(8))
-    if kind == 7:  # a mean of equal rewards that is another number by rounding
+    if kind == 0:
+        changes |= {"baseline": "group_mean", "std_epsilon": 0.0, "kl_in": "loss"}
+    elif kind == 7:  # a mean of equal rewards that is another number by rounding
         changes |= {"baseline": "batch_mean", "kl_in": "loss"}
     elif chance.random() < 0.7:
         inside = {"kl_in": str(chance.choice(["loss", "loss", "reward"])), "kl": "k1", "beta": 0.04}
@@ -118,7 +121,7 @@ def odd_rewards(chance: np.random.Generator, number: int) -> Step:
     goal = random_objective(chance).replace(surrogate="clip", dual_clip=None)
     settings = Settings().replace({"objective": goal.replace(**changes), "learner.critic": True})
     step = random_step(
-        number, settings=settings, prompts=3 if kind == 7 else int(chance.integers(1, 4)), group_size=size, tokens=2,
+        number, settings=settings, prompts={6: 1, 7: 3}.get(kind, int(chance.integers(1, 4))), group_size=size, tokens=2,
         passes=2, contexts=2, actions=4, seed=int(chance.integers(999)),
     )  # fmt: skip
     count = len(step.group)
@@ -144,13 +147,13 @@ def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
             return dataclasses.replace(step, ref_logp=None, ref_dist_logp=None, settings=step.settings.replace(
                 {"objective.beta": 0.0, "objective.kl": "k3", "objective.kl_in": "loss"}))  # fmt: skip
         case 1:
-            goal = step.settings.objective.replace(kl_in="loss", beta=0.04, kl=str(chance.choice(["k1", "k3"])))
+            goal = step.settings.objective.replace(kl_in="loss", beta=0.04, kl=str(chance.choice(["k1", "k3", "k3"])))
             step = dataclasses.replace(
                 step, settings=step.settings.replace({"objective": goal}), ref_logp=step.old_logp
             )
             away = np.where(
                 chance.random(step.mask.shape) < 0.3,
-                chance.uniform(4, 9, step.mask.shape) * chance.choice([-40, 1, 1, 200]),
+                chance.uniform(4, 9, step.mask.shape) * chance.choice([-40, 1, 200, 200]),
                 0.1,
             )
             assert step.ref_logp is not None
@@ -176,7 +179,7 @@ def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
                 kl_importance=False,
                 std=str(chance.choice(["none", "sample"])),
             )
-            settings = step.settings.replace({"objective": goal, "optimizer.kind": "sgd"})
+            settings = step.settings.replace({"objective": goal, "optimizer.kind": str(chance.choice(["sgd", "adam"]))})
             return dataclasses.replace(step, measurements=measured, settings=settings)
         case 5:
             return certain(chance, number)
