@@ -121,8 +121,8 @@ def odd_rewards(chance: np.random.Generator, number: int) -> Step:
     goal = random_objective(chance).replace(surrogate="clip", dual_clip=None)
     settings = Settings().replace({"objective": goal.replace(**changes), "learner.critic": True})
     step = random_step(
-        number, settings=settings, prompts={6: 1, 7: 3}.get(kind, int(chance.integers(1, 4))), group_size=size, tokens=2,
-        passes=2, contexts=2, actions=4, seed=int(chance.integers(999)),
+        number, settings=settings, prompts={6: 1, 7: 3}.get(kind, int(chance.integers(1, 4))), group_size=size,
+        tokens=2, passes=2, contexts=2, actions=4, seed=int(chance.integers(999)),
     )  # fmt: skip
     count = len(step.group)
     paid = [
