@@ -99,7 +99,8 @@ def _all_clipped(step: Step, v: Any) -> bool:
 
 def _kl_agrees(step: Step, v: Any) -> bool:
     kl, used = recompute.terms(step, v.passed).kl, recompute.used(step, v.passed)
-    return kl is not None and bool((np.abs(kl[used]) <= precision(step) * 1e-3).all()) and _no_pull(step, v.passed)
+    agree = kl is not None and bool((np.abs(kl[used]) <= precision(step) * 1e-3).all())
+    return agree and (_no_pull(step, v.passed) or is_still(step, v.passed))
 
 
 LEFT = tr(

@@ -427,7 +427,7 @@ NOT_SAID: dict[str, tuple[str, str, Callable[[], Step], int]] = {
     ),
     "a critic's large gradient becomes no smaller with a larger δ": (
         "grad_norm", "larger δ",
-        lambda: trained_with(learner__critic=True, objective__baseline="given", task__levels=(1e3,)), 0,
+        lambda: trained_with(learner__mu=1, learner__critic=True, objective__baseline="given", task__levels=(1e3,)), 0,
     ),
     "a KL without end has no share in a sum": (
         "kl_term", "nan", lambda: far_reference(first_pass(HALF), 1e4), 0,
