@@ -130,7 +130,7 @@ def _held(data: Pair, v: Any) -> bool:
 
 
 def _unity(which: str, turned: bool, text: str) -> dict[str, Kind[Pair]]:
-    key = f"ratios:{which}:{'differ' if turned else 'act'}"
+    key = ":".join(("ratios", which, "differ" if turned else "act"))
     return {key: Kind(text=text, holds=lambda data, v: _ratios_are_one(data, which=which, turned=turned))}
 
 

@@ -100,7 +100,7 @@ def _ratios(w: WhatIf, passed: int) -> Iterator[Same]:
         turned = {d.path for d in w.differences} & CLIPPING
         once = all(side.passes == 1 for side in w.sides)
         where = "this" if any(nearest for _, nearest in w.passes(passed)) else "one" if once else "first"
-        yield Same.of(f"ratios:{where}:{'differ' if turned else 'act'}")
+        yield Same.of(":".join(("ratios", where, "differ" if turned else "act")))
     elif np.array_equal(terms[0].clipped, terms[1].clipped):
         count = int(terms[0].clipped.sum())
         if count < 2:
