@@ -245,6 +245,11 @@ class EvaluatedStep:
         """Whether every ratio of a pass is 1, but for rounding."""
         return bool(np.abs(self.ratios(passed) - 1).max(initial=0.0) <= self.precision)
 
+    def at_reference(self, passed: int) -> bool:
+        """Whether the reference agrees on the tokens of a pass. An estimate times a ratio of 0 is 0 as well."""
+        reference = self.step.ref_logp
+        return reference is None or bool((np.abs(self.step.logp[passed] - reference)[self.used(passed)] <= 1e-4).all())
+
     def surrogate_loss(self, passed: int) -> float:
         """The surrogate's part of a pass's loss."""
         terms = self.terms(passed)

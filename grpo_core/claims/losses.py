@@ -100,6 +100,8 @@ def _all_clipped(step: Step, v: Any) -> bool:
 def _kl_agrees(step: Step, v: Any) -> bool:
     kl, used = recompute.terms(step, v.passed).kl, recompute.used(step, v.passed)
     agree = kl is not None and bool((np.abs(kl[used]) <= precision(step) * 1e-3).all())
+    away = None if step.ref_logp is None else np.abs(step.logp[v.passed] - step.ref_logp)[used]
+    agree &= away is None or bool((away <= 1e-4).all())
     return agree and (_no_pull(step, v.passed) or is_still(step, v.passed))
 
 

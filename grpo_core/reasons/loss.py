@@ -134,7 +134,11 @@ def _still(n: Numbers, passed: int) -> tuple[str, tuple[Card, ...]]:
     if not n.kl_in_loss:
         kl = [Card.of("kl_outside")]
     elif terms.kl is not None:
-        agree = bool((np.abs(terms.kl[used]) <= n.precision * 1e-3).all()) and not n.pulls_nowhere
+        agree = (
+            bool((np.abs(terms.kl[used]) <= n.precision * 1e-3).all())
+            and not n.pulls_nowhere
+            and n.at_reference(passed)
+        )
         kl = [Card.of("kl_agrees" if agree else "kl_rests", passed=passed)]
     if n.without_signal:
         dead = n.dead.all() and BASELINES[n.objective.baseline].within_group and n.step.advantage is None

@@ -252,7 +252,7 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
             key="kl_term", chip=tr("β is 0"), kind="note", quantities=at,
             claims=(Card.of("tokens_beta_is_0", passed=passed),),
         )  # fmt: skip
-    if np.abs(estimates).max() <= n.precision * 1e-3:
+    if np.abs(estimates).max() <= n.precision * 1e-3 and n.at_reference(passed):
         start = [Card.of("first_update", passed=passed)] if n.step.step == 1 else []
         return Reason(
             key="kl_term",
