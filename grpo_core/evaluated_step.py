@@ -237,13 +237,18 @@ class EvaluatedStep:
         return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
 
     def has_gradient(self, passed: int) -> bool:
-        """Whether a pass has a gradient, or may have one through distributions that are not recorded."""
+        """Whether a pass has a gradient, finite or not, or may have one through distributions that are not recorded."""
         gradient = self.whole_gradient(passed)
-        return gradient is None or bool(np.abs(gradient).max(initial=0.0) > self.precision * 1e-3)
+        return gradient is None or not bool(np.abs(gradient).max(initial=0.0) <= self.precision * 1e-3)
 
     def ratios_are_one(self, passed: int) -> bool:
         """Whether every ratio of a pass is 1, but for rounding."""
         return bool(np.abs(self.ratios(passed) - 1).max(initial=0.0) <= self.precision)
+
+    def at_reference(self, passed: int) -> bool:
+        """Whether the reference agrees on the tokens of a pass. An estimate times a ratio of 0 is 0 as well."""
+        reference = self.step.ref_logp
+        return reference is None or bool((np.abs(self.step.logp[passed] - reference)[self.used(passed)] <= 1e-4).all())
 
     def surrogate_loss(self, passed: int) -> float:
         """The surrogate's part of a pass's loss."""

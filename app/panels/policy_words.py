@@ -6,7 +6,7 @@ import numpy as np
 
 from app.panels.policy_data import Draws, PolicyPicture
 from app.workspace.cursor import Stage
-from grpo_core.claims.captions import Drawn, Moved, Sampled, Scored, most_moved
+from grpo_core.claims.captions import Drawn, Moved, Sampled, Scored, Undrawn, most_moved
 from grpo_core.claims.claim import Claim
 from grpo_core.text import tr
 
@@ -46,10 +46,8 @@ def normalized_words(made: Claim[Drawn] | None) -> str:
 
 
 def _updated(picture: PolicyPicture, draws: Draws) -> str:
-    moved, missed = _moved(picture), _missed(picture, draws)
-    if missed is None:
-        return moved
-    return " ".join((moved, tr("Action {best} pays most, but nobody drew it.").format(best=missed)))
+    moved, missed = _moved(picture), undrawn(picture, draws)
+    return moved if missed is None else " ".join((moved, missed.words()))
 
 
 def in_fewer_words(picture: PolicyPicture) -> str:
@@ -70,19 +68,17 @@ def in_fewer_words(picture: PolicyPicture) -> str:
         (False, True): (tr("Update {step:,}: down {down}."), tr("By pass {number} of {passes}: down {down}.")),
     }[bool(up), bool(down)]
     moved = (whole if picture.passed < 0 else one_pass).format(**place)
-    missed = _missed(picture, picture.draws)
-    if missed is None:
-        return moved
-    return " ".join((moved, tr("Nobody drew {best}, which pays most.").format(best=missed)))
+    missed = undrawn(picture, picture.draws)
+    return moved if missed is None else " ".join((moved, missed.in_fewer_words()))
 
 
-def _missed(picture: PolicyPicture, draws: Draws) -> str | None:
+def undrawn(picture: PolicyPicture, draws: Draws) -> Undrawn | None:
     """The one action that pays most, where nobody drew it."""
     if picture.rewards is None:
         return None
     best = int(picture.rewards.argmax())
     alone = (picture.rewards < picture.rewards[best]).sum() == len(picture.rewards) - 1
-    return picture.names[best] if alone and not draws.counts[best] else None
+    return Undrawn(best=best, name=picture.names[best]) if alone and not draws.counts[best] else None
 
 
 def _moved(picture: PolicyPicture) -> str:

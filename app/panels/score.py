@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +12,13 @@ from app.panels.base import Panel
 from app.panels.calm import CalmBox
 from app.panels.combo import fill
 from app.panels.placed_strip import PlacedStrip
-from app.plotting.numbers import shown
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
 from app.workspace import answers
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.config import Settings
+from grpo_core.claims.claim import told
+from grpo_core.claims.typed import RARE, Joined, Typed
 from grpo_core.errors import GrpoError
 from grpo_core.lm.vocabulary import encode
 from grpo_core.questions import Answer, Question, placed
@@ -132,7 +131,13 @@ class ScorePanel(Panel):
         submission = self.submission
         prompt = question_text(submission.step, submission.question.group, view.run.origin)
         words = answers.words_for(prompt, submission.question.completion, view.run.origin)
-        text = _summary(self._answer, words, submission.step.settings, rewards, advantages, view.run.origin)
+        typed = Joined(
+            logp=self._answer.logp, reward=self._answer.reward, parts=self._answer.parts,
+            names=view.run.origin.reward_names, weights=submission.step.settings.language.part_weights,
+            rewards=rewards, advantages=advantages,
+        )  # fmt: skip
+        verdict = f"{words[:1].upper()}{words[1:]}." if words else ""
+        text = " ".join(part for part in (verdict, told(claims_on(typed))) if part)
         self.status.setText(f"{text} {self._origin_of_stale(step, view.run.origin)}" if stale else text)
         self.status.setEnabled(not stale)
 
@@ -245,45 +250,18 @@ class ScorePanel(Panel):
             self.workspace.select(row=int((step.group == index).argmax()))
 
 
-def _summary(
-    answer: Answer, words: str, settings: Settings, rewards: np.ndarray, advantages: np.ndarray, origin: Origin
-) -> str:
-    """What became of the completion, in a few sentences."""
-    total, advantage = float(answer.logp.sum()), float(advantages[-1])
-    if advantage > 0:
-        push = tr("Your completion would get advantage +{advantage}: it would be pushed up.")
-    elif advantage < 0:
-        push = tr("Your completion would get advantage {advantage}: it would be pushed down.")
-    else:
-        push = tr("Your completion would get advantage {advantage}: it would be neither pushed up nor down.")
-    sentences = [
-        f"{words[:1].upper()}{words[1:]}." if words else "",
-        tr("Reward {reward} ({answer}).").format(reward=shown(answer.reward), answer=_parts(answer, settings, origin)),
-        tr("The model writes it {total} (log π {total2}).").format(total=_odds(total), total2=shown(total)),
-        push.format(advantage=shown(advantage)),
-        tr("All rewards of the group would be equal.") if np.ptp(rewards[np.isfinite(rewards)]) == 0 else "",
-    ]
-    return " ".join(sentence for sentence in sentences if sentence)
-
-
-def _parts(answer: Answer, settings: Settings, origin: Origin) -> str:
-    """The parts of the reward that pay anything, such as “1 × right answer”, with their weights where not 1."""
-    parts = []
-    for name, value, weight in zip(origin.reward_names, answer.parts, settings.language.part_weights, strict=True):
-        if weight:
-            parts.append(f"{value:g} × {name}" + (f" × {weight:g}" if weight != 1 else ""))
-    return ", ".join(parts) or tr("no part of it pays")
-
-
-def _odds(total: float) -> str:
-    """How often a completion of log-probability ``total`` is sampled."""
-    if total < -23:
-        return tr("less than 1 time in ten billion")
-    times = math.exp(-total)
+def claims_on(typed: Joined) -> tuple[Typed, ...]:
+    """What became of a completion, in a few claims."""
+    advantage, total = float(typed.advantages[-1]), float(typed.logp.sum())
+    every = zip(typed.names, typed.parts, typed.weights, strict=True)
+    parts = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)
+    push = "up" if advantage > 0 else "down" if advantage < 0 else "neither"
+    equal = np.ptp(typed.rewards[np.isfinite(typed.rewards)]) == 0
     return (
-        tr("1 time in {times:,.0f}").format(times=times)
-        if times >= 10
-        else tr("1 time in {times:.2g}").format(times=times)
+        Typed.of("paid", reward=float(typed.reward), parts=parts),
+        Typed.of("rare" if total < RARE else "odds", total=total),
+        Typed.of(push, advantage=advantage),
+        *([Typed.of("all_equal")] if equal else []),
     )
 
 

@@ -29,11 +29,13 @@ class Drawn:
         step: the update.
         rows: the completion of each draw, (n,).
         tokens: its token, (n,); None where whole completions are meant.
+        pays: what each action pays there, (A,); None where actions have no reward of their own.
     """
 
     step: Step
     rows: np.ndarray
     tokens: np.ndarray | None = None
+    pays: np.ndarray | None = None
 
     @property
     def advantages(self) -> np.ndarray:
@@ -81,12 +83,34 @@ class Scored(Claim[Drawn]):
     def words(self) -> str:
         if self.mean is None:
             return tr("Score: no draw was scored.")
-        mean = _apart(self.mean)[0]
+        mean = apart(self.mean)[0]
         if self.scored < self.of:
             return tr("Score: {scored} of {count} draws get a reward; the mean is {mean}.").format(
                 scored=self.scored, count=self.of, mean=mean
             )
         return tr("Score: every draw gets its reward; their mean is {mean}.").format(mean=mean)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undrawn(Claim[Drawn]):
+    """The one action that pays most, ``best``, called ``name``, is in no draw."""
+
+    best: int
+    name: str
+
+    def check(self, data: Drawn) -> bool:
+        if data.pays is None or data.tokens is None or not 0 <= self.best < len(data.pays):
+            return False
+        others = np.delete(data.pays, self.best)
+        drawn = data.step.tokens[data.rows, data.tokens].tolist()
+        return bool((others < data.pays[self.best]).all()) and self.best not in drawn
+
+    def words(self) -> str:
+        return tr("Action {best} pays most, but nobody drew it.").format(best=self.name)
+
+    def in_fewer_words(self) -> str:
+        """The same where there is little room."""
+        return tr("Nobody drew {best}, which pays most.").format(best=self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,9 +129,9 @@ class Ranged(Claim[Drawn]):
 
     def words(self) -> str:
         if self.total is None:
-            low, high = _apart(self.low, self.high)
+            low, high = apart(self.low, self.high)
             return tr("Normalize: rewards become advantages, from {low} to {high}.").format(low=low, high=high)
-        low, high, total = _apart(self.low, self.high, self.total)
+        low, high, total = apart(self.low, self.high, self.total)
         return tr("Normalize: rewards become advantages, from {low} to {high}; their sum is {total}.").format(
             low=low, high=high, total=total
         )
@@ -124,7 +148,7 @@ class AllAlike(Claim[Drawn]):
         return len(found) > 0 and self.value != 0 and all(agrees(self.value, float(one)) for one in found)
 
     def words(self) -> str:
-        return tr("Normalize: every advantage here is {low}.").format(low=_apart(self.value)[0])
+        return tr("Normalize: every advantage here is {low}.").format(low=apart(self.value)[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +167,7 @@ class Silent(Claim[Drawn]):
         return tr("Normalize: every advantage here is 0, so the rewards push nothing here.")
 
 
-def _apart(*values: float) -> tuple[str, ...]:
+def apart(*values: float) -> tuple[str, ...]:
     """Numbers as in :func:`written`, or with an exponent where nine decimals do not tell them apart or from 0."""
     same = [next(first for first in values if math.isclose(first, value, rel_tol=ALIKE)) for value in values]
     texts = written(*same)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from grpo_core import recompute
 from grpo_core.claims.claim import Claim, agrees
+from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -19,39 +20,67 @@ lowest, relative to these."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Seen:
-    """One update as a diagnosis reads it.
+    """One update as a diagnosis reads it, B completions as they were recorded.
 
     Attributes:
         label: the trainer's number.
-        rewards, group: (B,) of the completions that count and were scored, and of which prompt each is.
+        settings: what the run was trained under.
+        rewards, group: (B,), and of which prompt each completion is.
+        counted: (B,) boolean; None where every row counts.
         advantage: (B,) as recorded, NaN where none was assigned; None where none is recorded.
+        parts: (B, K) of the reward before the weights; None where not recorded.
+        names, weights: of the parts.
+        truncated: (B,) boolean, whether a limit ended the completion; None where not recorded.
         entropy: mean in nats a token; None where it is not known.
         step: the tokens; None where the source holds texts alone.
         length: mean number of tokens of the completions; None where it is not known.
         cut: completions that a limit cut off, and completions; None where it is not known.
         from_sampler: trainer's less sampler's log-probability of each token that both scored; None where not recorded.
+        reported: what the trainer said: its name and the numbers.
     """
 
     label: int
+    settings: Settings
     rewards: np.ndarray
     group: np.ndarray
+    counted: np.ndarray | None = None
     advantage: np.ndarray | None = None
+    parts: np.ndarray | None = None
+    names: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+    truncated: np.ndarray | None = None
     entropy: float | None = None
     step: Step | None = None
     length: float | None = None
     cut: tuple[float, int] | None = None
     from_sampler: np.ndarray | None = None
+    reported: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def compared(self) -> np.ndarray:
+        """The completions that count and were scored, boolean (B,)."""
+        scored = np.isfinite(self.rewards)
+        return np.asarray(scored if self.counted is None else scored & self.counted)
 
     @property
     def groups(self) -> list[np.ndarray]:
-        """The completions of each prompt that has two or more."""
-        every = [np.flatnonzero(self.group == g) for g in np.unique(self.group)]
+        """Those of each prompt that has two or more."""
+        every = [np.flatnonzero(self.compared & (self.group == g)) for g in np.unique(self.group)]
         return [members for members in every if len(members) > 1]
 
     def is_equal(self, members: np.ndarray) -> bool:
         """Whether their rewards are all equal."""
         paid = self.rewards[members]
         return bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
+
+    def idle(self) -> list[np.ndarray]:
+        """The groups of equal rewards that are not known to push."""
+        silent = [
+            members
+            for members in self.groups
+            if self.advantage is None or not np.nan_to_num(self.advantage[members]).any()
+        ]
+        return [members for members in silent if self.is_equal(members)]
 
 
 Run = Sequence[Seen]
@@ -75,21 +104,14 @@ class EqualGroups(Claim[Run]):
 
     def check(self, data: Run) -> bool:
         later = [update for update in data if update.label >= self.since]
-        every = np.concatenate([update.rewards for update in data if update.groups])
-        low, high = float(every.min()), float(every.max())
+        low, high = extremes(data)
         if not (agrees(self.low, low) and agrees(self.high, high)) or not any(u.label == self.since for u in data):
             return False
         dead, known = 0, True
-        for update in later:
-            for members in update.groups:
-                gained = None if update.advantage is None else update.advantage[members]
-                pushes = gained is not None and bool(np.nan_to_num(gained).any())
-                if pushes or not update.is_equal(members):
-                    continue
-                if _kind(float(update.rewards[members[0]]), low, high) != self.kind:
-                    continue
-                dead += 1
-                known &= gained is not None and not np.isnan(gained).any()
+        for update, members in idle_groups(data, self.since, self.kind):
+            gained = update.advantage
+            dead += 1
+            known &= gained is not None and not np.isnan(gained[members]).any()
         return (dead, sum(len(u.groups) for u in later), known) == (self.dead, self.groups, self.known) and dead > 0
 
     def words(self) -> str:
@@ -105,6 +127,21 @@ class EqualGroups(Claim[Run]):
             return tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(**facts)
         equal = tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(**facts)
         return " ".join((equal, tr("Compared within such a group alone, they give no advantage.")))
+
+
+def extremes(data: Run) -> tuple[float, float]:
+    """The run's lowest and highest reward, of the updates in which any are compared."""
+    every = np.concatenate([update.rewards[update.compared] for update in data if update.groups])
+    return float(every.min()), float(every.max())
+
+
+def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.ndarray]]:
+    """The groups from update ``since`` on that hold equal rewards of a kind and are not known to push."""
+    low, high = extremes(data)
+    for update in data:
+        for members in update.idle() if update.label >= since else []:
+            if _kind(float(update.rewards[members[0]]), low, high) == kind:
+                yield update, members
 
 
 def _kind(reward: float, low: float, high: float) -> str:

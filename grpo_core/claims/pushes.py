@@ -13,6 +13,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.claims.claim import Claim
+from grpo_core.config import Settings
 from grpo_core.kl import EXACT
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -23,23 +24,32 @@ SAME, RESIDUE = 1e-8, 1e-11
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pair:
-    """Two records of one batch, and the pass of each that is compared, from 0."""
+    """Two records of one batch.
+
+    Attributes:
+        ran, other: the update as it ran, and under other settings; of a language model its first pass alone.
+        passes: the pass of each that is compared, from 0.
+        wanted: the settings asked for, of which not all may act on the batch; None where all do.
+        once: whether neither has more than one pass.
+    """
 
     ran: Step
     other: Step
     passes: tuple[int, int]
+    wanted: Settings | None = None
+    once: bool = False
 
     @property
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:
         """d loss / d log π of both, (B, T) each."""
-        return _on_tokens(self.ran, self.passes[0]), _on_tokens(self.other, self.passes[1])
+        return on_tokens(self.ran, self.passes[0]), on_tokens(self.other, self.passes[1])
 
     @property
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
         """d loss / d logits of both, (C, A) each, where a loss depends on whole distributions; else :attr:`tokens`."""
-        if not (_spreads(self.ran) or _spreads(self.other)):
+        if not (spreads(self.ran) or spreads(self.other)):
             return self.tokens
-        return _on_logits(self.ran, self.passes[0]), _on_logits(self.other, self.passes[1])
+        return on_logits(self.ran, self.passes[0]), on_logits(self.other, self.passes[1])
 
     @property
     def losses(self) -> tuple[float, float]:
@@ -76,7 +86,7 @@ class SamePush(Claim[Pair]):
         (a, b), tokens = data.losses, data.tokens
         if not tokens[1].any() or not _times(*tokens, 1.0, _size(data)):
             return False
-        loss = abs(a - b) <= SAME * max(abs(a), abs(b)) + RESIDUE
+        loss = abs(a - b) <= max(SAME * max(abs(a), abs(b)), RESIDUE)
         return self.whole == _times(*data.logits, 1.0, _size(data)) and (not self.whole or self.loss == loss)
 
     def words(self) -> str:
@@ -112,22 +122,22 @@ def _times(ran: np.ndarray, other: np.ndarray, ratio: float, residue: float) -> 
     return bool(np.allclose(other, ratio * ran, rtol=SAME, atol=residue))
 
 
-def _spreads(step: Step) -> bool:
+def spreads(step: Step) -> bool:
     """Whether the loss depends on more of the policy than log π of the sampled tokens."""
     o = step.settings.objective
     return bool(o.entropy_bonus) or (o.kl == EXACT and not o.kl_in_reward and bool(o.beta))
 
 
-def _on_tokens(step: Step, passed: int) -> np.ndarray:
+def on_tokens(step: Step, passed: int) -> np.ndarray:
     push, pull = recompute.token_gradient(step, passed)
     return push if pull is None else push + pull
 
 
-def _on_logits(step: Step, passed: int) -> np.ndarray:
+def on_logits(step: Step, passed: int) -> np.ndarray:
     """d loss / d logits (C, A), token by token."""
     logp, o = step.distribution(passed), step.settings.objective
     assert logp is not None and step.context is not None
-    terms, tokens = recompute.terms(step, passed), _on_tokens(step, passed)
+    terms, tokens = recompute.terms(step, passed), on_tokens(step, passed)
     policy, result = np.exp(logp), np.zeros(logp.shape)
     for i, t in np.argwhere(step.mask):
         c, w = int(step.context[i, t]), float(terms.weight[i, t])

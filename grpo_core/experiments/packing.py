@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from grpo_core.claims.faults import Fault
+from grpo_core.claims.findings import Clipped, EntropyFar, EqualGroups, EqualShares
+from grpo_core.claims.measures import CutOff, CutOffMore, Drifts, FirstPassApart, SamplerApart
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.experiments import chain
 from grpo_core.experiments.digest import Course, Digest
@@ -35,7 +38,14 @@ KINDS: dict[str, Any] = {
     "not looked at": NotLookedAt,
     "repeats": Repeats,
     "verdict": Verdict,
-}
+    **{
+        f"claim: {kind.__name__}": kind
+        for kind in (
+            Clipped, CutOff, CutOffMore, Drifts, EntropyFar, EqualGroups, EqualShares, Fault, FirstPassApart,
+            SamplerApart,
+        )
+    },
+}  # fmt: skip
 """Dataclasses that cross field by field, by the name under which they do."""
 _NAMES = {kind: name for name, kind in KINDS.items()}
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from grpo_core.claims.claim import Claim
+from grpo_core.claims.findings import Run
 from grpo_core.config import Settings
 from grpo_core.health.finding import Evidence, Finding, Severity
 from grpo_core.health.update import Update
@@ -39,7 +41,7 @@ class Verdict:
     ``change`` is empty where the check's own advice fits every run.
     """
 
-    what: str
+    what: Sequence[Claim[Run]]
     began: int
     evidence: Sequence[Evidence]
     severity: Severity = "serious"
@@ -72,7 +74,7 @@ class Check:
         if verdict is None:
             return None
         return Finding(
-            check=name, title=self.title, severity=verdict.severity, what=verdict.what, began=verdict.began,
+            check=name, title=self.title, severity=verdict.severity, what=tuple(verdict.what), began=verdict.began,
             evidence=tuple(verdict.evidence), change=verdict.change or self.change, source=self.source,
         )  # fmt: skip
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from grpo_core.claims.claim import Claim, told
+from grpo_core.claims.findings import Run
+
 Severity = Literal["serious", "warning"]
 
 
@@ -35,7 +38,7 @@ class Finding:
         check: name of the check, a key of ``CHECKS``.
         title: the check's title.
         severity: "serious" where training cannot work like this, else "warning".
-        what: what was seen, in sentences with numbers.
+        what: the claims that are what was seen, one or more; nothing else says it.
         began: the trainer's number of the update in which it began.
         evidence: where it can be seen.
         change: what to change.
@@ -45,11 +48,19 @@ class Finding:
     check: str
     title: str
     severity: Severity
-    what: str
+    what: tuple[Claim[Run], ...]
     began: int
     evidence: tuple[Evidence, ...]
     change: str
     source: str
+
+    def __post_init__(self) -> None:
+        assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"
+
+    @property
+    def sentence(self) -> str:
+        """The claims, in sentences with numbers."""
+        return told(self.what)
 
 
 @dataclass(frozen=True, kw_only=True)

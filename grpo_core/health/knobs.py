@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grpo_core.claims.faults import Fault
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict
 from grpo_core.health.finding import Evidence
@@ -45,11 +46,9 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
     first = measures[0]
     if first.value >= 1:
         return None
-    what = tr(
-        "The weight of a token is its ratio, cut to {cap:g}: also a ratio of 1 is cut, so that a token on which the "
-        "policy has not moved has {cap:g} times its gradient. In the paper the cap is 1 + ε."
-    ).format(cap=first.value)
-    return Verdict(what=what, began=first.label, evidence=first.evidence, severity="warning")
+    return Verdict(
+        what=[Fault.of("cap", cap=first.value)], began=first.label, evidence=first.evidence, severity="warning"
+    )
 
 
 def no_ratio_of_completions(update: Update) -> str:
@@ -72,12 +71,12 @@ def reach(update: Update) -> Measure | None:
     return Measure(label=update.label, value=measure.value, more={"away": max(away)}, evidence=measure.evidence)
 
 
-def _rounded_up(value: float) -> str:
+def _rounded_up(value: float) -> float:
     """A number above 0 with two digits, never below it."""
     if value <= 0:
-        return "0"
+        return 0.0
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return f"{math.ceil(value / unit) * unit:.3g}"
+    return math.ceil(value / unit) * unit
 
 
 def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -86,8 +85,5 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     if len(measures) < REACHED_UPDATES or min(low, high) < OF_TOKENS or any(m.value > 0 for m in measures):
         return None
     farthest = max(measures, key=lambda m: m.more["away"])
-    what = tr(
-        "No token was ever clipped: the ratio of a completion, a geometric mean over its tokens, was at most {away} "
-        "from 1, and the clip range is {low:g} below and {high:g} above."
-    ).format(away=_rounded_up(farthest.more["away"]), low=low, high=high)
-    return Verdict(what=what, began=measures[0].label, evidence=farthest.evidence, severity="warning")
+    what = Fault.of("never_reached", away=_rounded_up(farthest.more["away"]), low=low, high=high)
+    return Verdict(what=[what], began=measures[0].label, evidence=farthest.evidence, severity="warning")

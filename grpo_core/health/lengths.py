@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grpo_core.claims.faults import Fault
 from grpo_core.claims.measures import CutOff, CutOffMore, Drifts
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
@@ -57,9 +58,9 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         return None
     halfway = before.mean() + change / 2
     began = next(m.label for m in measures if (m.value - halfway) * change > 0)
-    what = Drifts(before=float(before.mean()), after=float(after.mean())).words()
+    what = Drifts(before=float(before.mean()), after=float(after.mean()))
     return Verdict(
-        what=what, began=began, evidence=worst([measures[0], measures[-1]]), severity="warning",
+        what=[what], began=began, evidence=worst([measures[0], measures[-1]]), severity="warning",
         change=_advice(settings, grows=change > 0),
     )  # fmt: skip
 
@@ -128,10 +129,9 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     """A limit that cuts off nearly everything, or more and more."""
     count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
     limit = settings.recorded.max_tokens
-    where = "" if limit is None else " " + tr("The limit is {limit} tokens.").format(limit=limit)
+    where = [] if limit is None else [Fault.of("limit", limit=limit)]
     if rows >= CUT_ROWS and _lower_end(count / rows, rows) >= CUT:
-        what = CutOff(share=count / rows).words()
-        return Verdict(what=what + where, began=measures[0].label, evidence=worst(measures))
+        return Verdict(what=[CutOff(share=count / rows), *where], began=measures[0].label, evidence=worst(measures))
     third = len(measures) // 3
     if third < 2 or 3 * third * rows < 3 * CUT_ROWS * len(measures):
         return None
@@ -139,8 +139,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     since = lasting(measures, lambda m: m.value >= (FEW_CUT + MANY_CUT) / 2, 2)
     if not since or before > FEW_CUT or after < MANY_CUT:
         return None
-    what = CutOffMore(before=before, after=after).words()
-    return Verdict(what=what + where, began=since[0].label, evidence=worst(since))
+    return Verdict(what=[CutOffMore(before=before, after=after), *where], began=since[0].label, evidence=worst(since))
 
 
 def _lower_end(share: float, count: int) -> float:

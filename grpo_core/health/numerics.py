@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from grpo_core.claims.faults import PLACES, Fault
 from grpo_core.claims.measures import FirstPassApart, SamplerApart
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
@@ -27,12 +29,16 @@ def nothing_missing(update: Update) -> str:
 
 def non_finite(update: Update) -> Measure:
     """How many numbers are not finite, the first of them as evidence."""
-    places = list(_not_finite(update))
-    return Measure(label=update.label, value=float(len(places)), evidence=tuple(places[:3]))
+    found = list(_not_finite(update))
+    more = {"first": found[0][1:]} if found else {}
+    return Measure(
+        label=update.label, value=float(len(found)), more=more, evidence=tuple(seen for seen, _, _ in found[:3])
+    )
 
 
-def _not_finite(update: Update) -> Iterator[Evidence]:
-    """Numbers that are not finite, in the order of cause: rewards, advantages, log-probabilities, loss.
+def _not_finite(update: Update) -> Iterator[tuple[Evidence, str, dict[str, Any]]]:
+    """Numbers that are not finite, in the order of cause, each with its place, a key of ``PLACES``, and what is said of
+    it: rewards, advantages, log-probabilities, loss.
 
     A reward of NaN is a completion that nobody scored, and a sampler's NaN a token that it could not score: no fault.
     """
@@ -41,34 +47,40 @@ def _not_finite(update: Update) -> Iterator[Evidence]:
         parts = table.rewards[:, None] if table.reward_parts is None else table.reward_parts
         names = table.reward_names or (tr("reward"),) * parts.shape[1]
         for row, k in np.argwhere(np.isinf(parts))[:3]:
-            what = tr("the reward “{name}” is {value}").format(name=names[k], value=parts[row, k])
-            yield Evidence(step=update.label, row=int(row) + 1, quote=update.quote(int(row)), what=what)
+            yield _bad(update, "reward", parts[row, k], int(row), name=names[k])
         if table.advantage is not None:
             scored = ~np.isnan(table.rewards)
             unknown = np.isnan(table.advantage) & scored if step is not None else np.isinf(table.advantage)
             for row in np.flatnonzero(unknown)[:3]:
-                what = tr("the advantage is {value}").format(value=table.advantage[row])
-                yield Evidence(step=update.label, row=int(row) + 1, quote=update.quote(int(row)), what=what)
+                yield _bad(update, "advantage", table.advantage[row], int(row))
     if step is not None:
         for n in range(step.passes):
-            yield from _bad_tokens(update, step.logp[n], update.used(n), tr("log π before pass {n}").format(n=n + 1))
-        yield from _bad_tokens(update, step.old_logp, update.used(0), tr("the old log π"))
+            yield from _bad_tokens(update, "logp", step.logp[n], update.used(n), number=n + 1)
+        yield from _bad_tokens(update, "old_logp", step.old_logp, update.used(0))
         if step.ref_logp is not None:
-            yield from _bad_tokens(update, step.ref_logp, step.mask, tr("log π_ref"))
+            yield from _bad_tokens(update, "ref_logp", step.ref_logp, step.mask)
     for name in ("loss", "grad_norm"):
         for value in update.reported(name):
             if not np.isfinite(value):
-                yield Evidence(
-                    step=update.label, what=tr("the trainer reports {name} = {value}").format(name=name, value=value)
-                )
+                yield _bad(update, "report", value, name=name)
 
 
-def _bad_tokens(update: Update, values: np.ndarray, used: np.ndarray, name: str) -> Iterator[Evidence]:
+def _bad_tokens(
+    update: Update, place: str, values: np.ndarray, used: np.ndarray, **facts: Any
+) -> Iterator[tuple[Evidence, str, dict[str, Any]]]:
     for row, token in np.argwhere(~np.isfinite(values) & used)[:1]:
-        what = tr("{name} is {value}").format(name=name, value=values[row, token])
-        yield Evidence(
-            step=update.label, row=int(row) + 1, token=int(token) + 1, quote=update.quote(int(row)), what=what
-        )
+        yield _bad(update, place, values[row, token], int(row), int(token), **facts)
+
+
+def _bad(
+    update: Update, place: str, value: float, row: int | None = None, token: int | None = None, **facts: Any
+) -> tuple[Evidence, str, dict[str, Any]]:
+    facts["value"] = float(value)
+    seen = Evidence(
+        step=update.label, what=PLACES[place].format(**facts), row=None if row is None else row + 1,
+        token=None if token is None else token + 1, quote="" if row is None else update.quote(row),
+    )  # fmt: skip
+    return seen, place, facts
 
 
 def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -76,11 +88,10 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
     those = [m for m in measures if m.value]
     if not those:
         return None
-    first = those[0]
-    what = tr("{count} of {all} updates hold numbers that are not finite; the first, at step {label}: {what}.").format(
-        count=len(those), all=len(measures), label=first.label, what=first.evidence[0].what
-    )
-    return Verdict(what=what, began=first.label, evidence=list(first.evidence))
+    place, facts = those[0].more["first"]
+    label = those[0].label
+    what = Fault.of(f"not_finite:{place}", count=len(those), all=len(measures), label=label, **facts)
+    return Verdict(what=[what], began=label, evidence=list(those[0].evidence))
 
 
 def no_old(update: Update) -> str:
@@ -113,8 +124,8 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
         return None
     what = FirstPassApart(
         since=since[0].label, gap=float(np.mean([m.value for m in since])), limit=since[0].more["limit"]
-    ).words()
-    return Verdict(what=what, began=since[0].label, evidence=worst(since))
+    )
+    return Verdict(what=[what], began=since[0].label, evidence=worst(since))
 
 
 def no_sampler(update: Update) -> str:
@@ -157,11 +168,11 @@ def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     what = SamplerApart(
         since=since[0].label, gap=float(np.mean([m.value for m in since])),
         far=float(np.mean([m.more["far"] for m in since])),
-    ).words()  # fmt: skip
+    )  # fmt: skip
     evidence = worst(since) or [
         Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
     ]
-    return Verdict(what=what, began=since[0].label, evidence=evidence)
+    return Verdict(what=[what], began=since[0].label, evidence=evidence)
 
 
 def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:

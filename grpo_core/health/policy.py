@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grpo_core.claims.findings import Clipped, EntropyFar, EqualShares
+from grpo_core.claims.claim import Claim
+from grpo_core.claims.faults import Fault
+from grpo_core.claims.findings import Clipped, EntropyFar, EqualShares, Run
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
@@ -69,11 +71,12 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     what = EntropyFar(
         start=start, part=COLLAPSED, count=sum(m.value <= COLLAPSED * start for m in since), of=len(since),
         since=since[0].label, end=least.value, where=least.label,
-    ).words()  # fmt: skip
+    )  # fmt: skip
+    claims: list[Claim[Run]] = [what]
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
-        what += " " + EqualShares(since=since[0].label, before=before, after=after).words()
-    return Verdict(what=what, began=since[0].label, evidence=worst([measures[0], *since]))
+        claims.append(EqualShares(since=since[0].label, before=before, after=after))
+    return Verdict(what=claims, began=since[0].label, evidence=worst([measures[0], *since]))
 
 
 def _equal(measures: Sequence[Measure]) -> float | None:
@@ -92,8 +95,8 @@ def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     what = EntropyFar(
         start=start, part=BLOWN_UP, count=sum(_blown_up(m.value, start) for m in since), of=len(since),
         since=since[0].label, end=most.value, where=most.label,
-    ).words()  # fmt: skip
-    return Verdict(what=what, began=since[0].label, evidence=worst([measures[0], *since]), severity="warning")
+    )  # fmt: skip
+    return Verdict(what=[what], began=since[0].label, evidence=worst([measures[0], *since]), severity="warning")
 
 
 def _blown_up(value: float, start: float) -> bool:
@@ -163,10 +166,10 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     if not since:
         return None
     pulled = max((m.more["pulled"] or 0.0 for m in since), default=0.0)
-    what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled).words()
+    what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled)
     once = all(m.more["passes"] == 1 for m in since)
     return Verdict(
-        what=what, began=since[0].label, evidence=worst(since),
+        what=[what], began=since[0].label, evidence=worst(since),
         change=tr(
             "The ratios differ from 1 although each completion was used once: look at the age of the policy that "
             "sampled; or widen the clip range ε."
@@ -219,23 +222,16 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
     if len(those) < 2:
         return None
     most = max(those, key=lambda m: m.value)
-    what = tr(
-        "In {count} updates tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step "
-        "{label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π)."
-    ).format(
-        count=len(those),
-        limit=FAR_TOKEN,
-        label=most.label,
-        few=most.more["tokens"],
-        all=most.more["of"],
-        share=most.value,
-    )
+    what = Fault.of(
+        "far_tokens", count=len(those), limit=FAR_TOKEN, part=CARRIED, label=most.label, few=most.more["tokens"],
+        all=most.more["of"], share=most.value,
+    )  # fmt: skip
     o = settings.objective
     spiky = (
         o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential and not o.kl_importance and o.beta and not o.kl_in_reward
     )
     return Verdict(
-        what=what, began=those[0].label, evidence=worst(those),
+        what=[what], began=those[0].label, evidence=worst(those),
         change="" if spiky else tr(
             "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and "
             "limit log-ratios."

@@ -23,7 +23,7 @@ def as_text(source: Source, result: Diagnosis) -> str:
         )
         change = tr("What to change: {change}").format(change=finding.change)
         described = tr("Described in: {source}").format(source=finding.source)
-        lines += ["", title, f"  {finding.what}"]
+        lines += ["", title, f"  {finding.sentence}"]
         lines += [f"  - {place(one)}" for one in finding.evidence]
         lines += [f"  {change}", f"  {described}"]
     if result.looked_at:
@@ -64,9 +64,17 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
     """The diagnosis as plain values."""
     return {
         "run": source.title, "source": source.settings.recorded.source, "updates": result.updates,
-        "serious": result.serious, "findings": [dataclasses.asdict(finding) for finding in result.findings],
+        "serious": result.serious, "findings": [_plain(finding) for finding in result.findings],
         "not_looked_at": [dataclasses.asdict(one) for one in result.not_looked_at],
         "nothing_found": list(result.looked_at), "unreadable": list(result.unreadable), "notes": list(source.notes),
+    }  # fmt: skip
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    return {
+        "check": finding.check, "title": finding.title, "severity": finding.severity, "what": finding.sentence,
+        "began": finding.began, "evidence": [dataclasses.asdict(one) for one in finding.evidence],
+        "change": finding.change, "source": finding.source,
     }  # fmt: skip
 
 
@@ -110,7 +118,7 @@ def _section(finding: Finding) -> Iterator[str]:
     change = tr("What to change: {change}").format(change=finding.change)
     described = tr("Described in: {source}").format(source=finding.source)
     yield f'<section class="{finding.severity}"><h2>{escape(finding.title)} <small>{escape(severity)}</small></h2>'
-    yield f"<p>{escape(finding.what)}</p><ul>"
+    yield f"<p>{escape(finding.sentence)}</p><ul>"
     for one in finding.evidence:
         quote = f"<br><q>{escape(one.quote)}</q>" if one.quote else ""
         yield f"<li>{escape(place(dataclasses.replace(one, quote='')))}{quote}</li>"

@@ -8,6 +8,7 @@ import numpy as np
 
 from grpo_core.advantages import equal_rewards
 from grpo_core.baselines import BASELINES
+from grpo_core.claims.faults import Fault
 from grpo_core.claims.findings import EqualGroups
 from grpo_core.config import Settings
 from grpo_core.deviations import DEVIATIONS
@@ -125,10 +126,10 @@ def _judge_dead(measures: Sequence[Measure], kind: str) -> Verdict | None:
     what = EqualGroups(
         since=since[0].label, dead=len(dead), groups=groups, kind=kind, low=low, high=high,
         known=all(known for _, known in dead),
-    ).words()  # fmt: skip
-    if kind == "wrong" and all(cut for cut, _ in dead):
-        what += " " + tr("Every completion in them was cut off by a limit.")
-    return Verdict(what=what, began=those[0].label, evidence=worst(those))
+    )  # fmt: skip
+    cut_off = kind == "wrong" and all(cut for cut, _ in dead)
+    claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
+    return Verdict(what=claims, began=those[0].label, evidence=worst(those))
 
 
 def _kind(reward: float, low: float, high: float) -> str:
@@ -166,25 +167,25 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
         return None
     low, high = np.min([m.more["low"] for m in measures], axis=0), np.max([m.more["high"] for m in measures], axis=0)
     spread = np.sqrt(np.diag(sum(m.more["covariance"] for m in measures)) / sum(m.value for m in measures))
-    sentences = []
+    flat: list[Fault] = []
     for name, weight, lowest, highest, within in zip(
         measures[0].more["names"], measures[0].more["weights"], low, high, spread, strict=True
     ):
         if weight == 0 or within > 1e-9 * max(1.0, abs(lowest), abs(highest)):
             continue
         if highest - lowest <= 1e-9 * max(1.0, abs(highest)):
-            sentence = tr("“{name}” gave {value:.4g} to every completion that all reward functions scored.")
-            sentences.append(sentence.format(name=name, value=lowest / weight))
+            flat.append(Fault.of("constant", name=name, value=float(lowest / weight)))
         else:
-            sentence = tr("“{name}” differs between prompts and never within one.")
-            sentences.append(sentence.format(name=name))
-    if not sentences or len(sentences) == len(low):  # where nothing varies, the groups are dead: that is said there
+            flat.append(Fault.of("between", name=name))
+    if not flat or len(flat) == len(low):  # where nothing varies, the groups are dead: that is said there
         return None
-    if BASELINES[settings.objective.baseline].within_group and settings.recorded.trainer_settings:
-        sentences.append(tr("Compared within the group, what does not vary there adds nothing to an advantage."))
+    o = settings.objective
+    whole = DEVIATIONS[o.std].of_batch and any(claim.kind == "between" for claim in flat)  # it widens what divides
+    if BASELINES[o.baseline].within_group and settings.recorded.trainer_settings and not whole:
+        flat.append(Fault.of("adds_nothing", names=tuple(dict(claim.values)["name"] for claim in flat)))
     first = measures[0].label
     seen = Evidence(step=first, what=tr("{count} completions").format(count=int(sum(m.value for m in measures))))
-    return Verdict(what=" ".join(sentences), began=first, evidence=[seen], severity="warning")
+    return Verdict(what=flat, began=first, evidence=[seen], severity="warning")
 
 
 def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -204,17 +205,17 @@ def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Ver
         return None
     correlation, i, j = min(opposed)
     left = covariance[i, i] + covariance[j, j] + 2 * covariance[i, j]
-    what = tr(
-        "Within groups “{one}” and “{other}” go against each other (correlation {correlation:.2f}); of their variance "
-        "{share:.0%} is left in the sum."
-    ).format(one=names[i], other=names[j], correlation=correlation, share=left / (covariance[i, i] + covariance[j, j]))
+    what = Fault.of(
+        "fight", one=names[i], other=names[j], correlation=correlation,
+        share=float(left / (covariance[i, i] + covariance[j, j])),
+    )  # fmt: skip
     seen = [
         Evidence(
             step=m.label, what=tr("correlation {value:.2f}").format(value=_opposition(m.more["covariance"], i, j)[0])
         )
         for m in measures[:5]
     ]
-    return Verdict(what=what, began=measures[0].label, evidence=seen)
+    return Verdict(what=[what], began=measures[0].label, evidence=seen)
 
 
 def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
@@ -256,15 +257,13 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
     if not those:
         return None
     most = max(those, key=lambda m: m.value)
-    what = tr(
-        "The largest advantage is {largest:.4g} in size (step {label}), {times:,.0f} times the usual {usual:.3g}: "
-        "{share:.0%} of the sum of |A| of its update."
-    ).format(
-        largest=most.value, label=most.label, times=most.value / usual, usual=usual, share=most.more["share"]
+    what = Fault.of(
+        "outlier", largest=most.value, label=most.label, times=most.value / usual, usual=usual,
+        share=most.more["share"],
     )  # fmt: skip
     divided = DEVIATIONS[settings.objective.std].divides and settings.recorded.trainer_settings
     return Verdict(
-        what=what, began=those[0].label, evidence=worst(sorted(those, key=lambda m: -m.value)),
+        what=[what], began=those[0].label, evidence=worst(sorted(those, key=lambda m: -m.value)),
         change=tr("Limit the reward; see where an advantage of that size comes from.") if divided else "",
     )  # fmt: skip
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from grpo_core.advantages import EQUAL
 from grpo_core.baselines import BASELINES
+from grpo_core.claims.cards import Card
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.kl import EXACT
+from grpo_core.kl import EXACT, entropy
 from grpo_core.reasons.reason import LONGEST_CHIP, Check, Reason
 from grpo_core.text import tr
 from grpo_core.typeset import plain
@@ -32,29 +34,38 @@ def group_reason(n: Numbers, passed: int, group: int) -> Reason | None:
 
 def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
     rows = np.flatnonzero(n.step.group == group)
-    pulled = _still_acting(n, passed, rows)
-    advantages = n.advantage[rows]
-    if np.any(advantages):
-        sentence = f"{_alike(scored)} {_although_equal(n)}"
+    pushes = bool(np.any(n.advantage[rows]))
+    if pushes:
+        claims = [_alike(group, scored), _although_equal(n, group)]
     else:
-        effect = tr("Every advantage is 0, so its rewards push nothing.")
-        more = [tr("{what} still pulls on its tokens.").format(what=what) for what in pulled]
-        sentence = " ".join([_why(n, scored), effect, *more, _remedy(n, scored)])
+        pulled = [Card.of(f"{what}_pulls", group=group, passed=passed) for what in _still_acting(n, passed, rows)]
+        still = Card.of("no_advantage", group=group)
+        claims = [*_why(n, group, scored), still, *pulled, _remedy(n, group, scored)]
     return Reason(
-        key=f"group:{group}", chip=_what(scored), sentence=sentence,
-        kind="note" if np.any(advantages) else "zero",
+        key=f"group:{group}", chip=_what(scored), claims=tuple(claims), kind="note" if pushes else "zero",
         quantities=(Quantity("dead_group", group=group), *(Quantity("advantage", row=int(i)) for i in rows[:3])),
     )  # fmt: skip
 
 
 def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
-    """What acts on the tokens of these completions without an advantage: the KL, an entropy bonus."""
-    kl = bool(np.any(n.pull(passed)[rows]))
+    """Names of what acts on the tokens of these completions without an advantage: "kl", "entropy"."""
+    used = n.used(passed)[rows]
+    kl = bool(np.any(n.pull(passed)[rows][used]))
     if n.kl_in_loss and n.objective.kl == EXACT:  # it acts through the whole distribution
         exact = n.terms(passed).kl
-        kl |= exact is not None and bool((np.abs(exact[rows]) > n.precision * 1e-3).any())
-    used = bool(n.used(passed)[rows].any())
-    return [tr("The KL term")] * kl + [tr("The entropy bonus")] * (n.has_entropy_bonus and used)
+        kl |= exact is not None and bool((np.abs(exact[rows][used]) > n.precision * 1e-3).any())
+    entropy = n.has_entropy_bonus and bool(used.any()) and _bends(n, passed, rows)
+    return ["kl"] * kl + ["entropy"] * entropy
+
+
+def _bends(n: Numbers, passed: int, rows: np.ndarray) -> bool:
+    """Whether the entropy has a slope at these completions' places, as it has not where all is equally likely."""
+    logp = n.step.distribution(passed)
+    if logp is None or n.step.context is None:
+        return True
+    here = logp[np.unique(n.step.context[rows][n.used(passed)[rows]])]
+    slope = np.exp(here) * (here + entropy(here)[..., None])
+    return bool(np.abs(slope).max(initial=0.0) > n.precision * 1e-3)
 
 
 def _what(scored: np.ndarray) -> str:
@@ -68,58 +79,67 @@ def _what(scored: np.ndarray) -> str:
 
 def _within(n: Numbers) -> bool:
     """Whether a group is compared with itself alone."""
-    return BASELINES[n.objective.baseline].within_group or n.step.advantage is not None
+    return BASELINES[n.objective.baseline].within_group and n.step.advantage is None
 
 
-def _why(n: Numbers, scored: np.ndarray) -> str:
+def _why(n: Numbers, group: int, scored: np.ndarray) -> list[Card]:
     if len(scored) == 0:
-        return tr("No completion of this group was scored.")
-    if not _within(n):
-        return f"{_alike(scored)} {BASELINES[n.objective.baseline].equal_rest}"
-    if len(scored) == 1:
-        return tr("A group of one is compared with itself alone.")
-    return tr("All {count} rewards of this group are {scored}: nothing stands out from the mean.").format(
-        count=len(scored), scored=plain(float(scored[0]))
-    )
-
-
-def _alike(scored: np.ndarray) -> str:
-    """What a group's rewards are, where they are equal and it pushes nevertheless."""
-    if len(scored) == 0:
-        return tr("No completion of this group was scored.")
-    if len(scored) == 1:
-        return tr("The one scored completion of this group was paid {reward}.").format(reward=plain(float(scored[0])))
-    return tr("All {count} rewards of this group are {scored}.").format(
-        count=len(scored), scored=plain(float(scored[0]))
-    )
-
-
-def _although_equal(n: Numbers) -> str:
-    """Why equal rewards have advantages that are not 0."""
+        return [Card.of("unscored", group=group)]
     if n.step.advantage is not None:
-        return tr("The advantages are those that the source of the record gave; they are not 0.")
-    if n.penalised and BASELINES[n.objective.baseline].within_group and not n.by_step:
-        return tr(
-            "The advantages are not 0: what is compared is the reward less β times the completion's KL from the "
-            "reference, and that differs from completion to completion."
-        )
-    return BASELINES[n.objective.baseline].equal_push
+        return [_alike(group, scored)]
+    if not _within(n):
+        return [_alike(group, scored), Card.of(f"rest:{n.objective.baseline}", group=group)]
+    if len(scored) == 1:
+        return [Card.of("lone", group=group)]
+    return [Card.of("no_mark", group=group, count=len(scored), reward=float(scored[0]))]
 
 
-def _remedy(n: Numbers, scored: np.ndarray) -> str:
-    if len(scored) == 1 and _within(n):
-        return tr("A group size of 2 or more, or a baseline that is not the group's, gives it a signal.")
+def _alike(group: int, scored: np.ndarray) -> Card:
+    """What a group's rewards are, where they are equal."""
     if len(scored) == 0:
-        return tr("Two scored completions would give it a signal.")
-    if scored.max() <= 0:
-        return tr("An easier prompt or a larger group makes a success more likely.")
-    return tr("A harder prompt or a larger group makes a difference more likely.")
+        return Card.of("unscored", group=group)
+    if len(scored) == 1:
+        return Card.of("one_paid", group=group, reward=float(scored[0]))
+    return Card.of("all_paid", group=group, count=len(scored), reward=float(scored[0]))
+
+
+def _although_equal(n: Numbers, group: int | None) -> Card:
+    """The reason why equal rewards, of a group or of all dead ones, have advantages that are not 0."""
+    if n.step.advantage is not None:
+        return Card.of("given", group=group)
+    baseline = BASELINES[n.objective.baseline]
+    if not baseline.from_critic and not _push_by_themselves(n, group):
+        penalised = n.penalised and not n.by_step
+        kind = "penalised" if baseline.within_group else "penalised_too" if penalised else "by_rounding"
+        return Card.of(kind, group=group)
+    return Card.of(f"push:{n.objective.baseline}", group=group)
+
+
+def _push_by_themselves(n: Numbers, group: int | None) -> bool:
+    """Whether the rewards of a group, or of a dead one, differ from what other groups or nothing at all give."""
+    baseline = BASELINES[n.objective.baseline]
+    if baseline.within_group:
+        return False
+    every = n.compared_rewards
+    rewards = every[n.dead if group is None else [group]]
+    rewards = rewards[~np.isnan(rewards)]
+    middle = float(np.nanmean(every)) if baseline.mean == "batch" else 0.0
+    return bool((np.abs(rewards - middle) > EQUAL * np.maximum(1.0, np.abs(rewards))).any())
+
+
+def _remedy(n: Numbers, group: int, scored: np.ndarray) -> Card:
+    if len(scored) == 0:
+        return Card.of("needs_scores", group=group)
+    if len(scored) == 1 and _within(n):
+        return Card.of("needs_others", group=group)
+    return Card.of("needs_success" if scored.max() <= 0 else "needs_difference", group=group)
 
 
 def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
     """Rewards that differ, but by less than δ, or by so little that dividing by their std blows them up."""
     o, rows = n.objective, np.flatnonzero(n.step.group == group)
-    if n.step.advantage is not None or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides or n.penalised:
+    elsewhere = n.step.advantage is not None or BASELINES[o.baseline].from_critic or n.penalised
+    if elsewhere or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides:
         return None
     spread = float(scored.max() - scored.min())
     std = float(np.std(scored, ddof=DEVIATIONS[o.std].ddof))
@@ -131,11 +151,7 @@ def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
             chip=tr("tiny spread blown up"),
             kind="unhealthy",
             quantities=at,
-            sentence=tr(
-                "The rewards differ by only {spread}, yet dividing by their standard deviation makes "
-                "advantages of up to {largest} of it. A larger δ, or no division, keeps rounding from becoming a "
-                "push."
-            ).format(spread=plain(spread), largest=plain(largest)),
+            claims=(Card.of("blown_up", group=group, spread=spread, largest=largest),),
         )
     if std < o.std_epsilon:
         return Reason(
@@ -143,10 +159,7 @@ def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
             chip=tr("std below δ"),
             kind="note",
             quantities=at,
-            sentence=tr(
-                "The standard deviation {std} is below δ = {std_epsilon}, which damps the "
-                "advantages to at most {largest}. A smaller δ lets small differences count."
-            ).format(std=plain(std), std_epsilon=plain(o.std_epsilon), largest=plain(largest)),
+            claims=(Card.of("damped", group=group, std=std, delta=o.std_epsilon, largest=largest),),
         )
     return None
 
@@ -164,29 +177,26 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
     counted = {sort: sorts.count(sort) for sort in dict.fromkeys(sorts)}
     chip = next(iter(counted)) if count == total and len(counted) == 1 else _counted(counted, count, total)
     if alone and _within(n):
-        which = tr("Groups of one completion have nothing to be compared with.")
+        which = Card.of("all_lone")
     elif not BASELINES[n.objective.baseline].subtracts and n.step.advantage is None and not n.advantage.any():
-        which = tr("No completion was paid anything.")
+        which = Card.of("unpaid")
     elif total > 1:
-        which = tr("{count} of {total} groups hold equal rewards.").format(count=count, total=total)
+        empty = any(len(scored) == 0 for scored in rewards)
+        which = Card.of("dead_or_empty" if empty else "dead", count=count, total=total)
     else:
-        which = tr("All rewards are equal.")
+        which = Card.of("all_equal" if len(rewards[0]) else "none_scored")
     if np.any(n.advantage[np.isin(n.step.group, dead)]):
-        return Reason(
-            key="dead_groups", chip=chip, kind="note", quantities=at, sentence=f"{which} {_although_equal(n)}"
-        )  # fmt: skip
-    sentences = [
-        which,
-        tr("So every advantage there is 0 and nothing is learned from rewards in this update.")
-        if count == total
-        else tr("So every advantage there is 0 and they add nothing to the push."),
-    ]
-    acting = _still_acting(n, passed, np.flatnonzero(np.isin(n.step.group, dead)))
-    sentences += [tr("{what} still pulls on them.").format(what=what) for what in acting]
+        claims = (which, _although_equal(n, None))
+        return Reason(key="dead_groups", chip=chip, kind="note", quantities=at, claims=claims)
+    pulled = _still_acting(n, passed, np.flatnonzero(np.isin(n.step.group, dead)))
     wrong = count == total and all(len(scored) > 1 and scored[0] == 0 for scored in rewards)
-    sentences.append(_remedy(n, rewards[0]))
-    kind = "unhealthy" if wrong or alone else "note"
-    return Reason(key="dead_groups", chip=chip, sentence=" ".join(sentences), kind=kind, quantities=at)
+    return Reason(
+        key="dead_groups", chip=chip, kind="unhealthy" if wrong or alone else "note", quantities=at,
+        claims=(
+            which, Card.of("nothing_learned" if count == total else "adds_nothing_there"),
+            *(Card.of(f"{what}_pulls_them", passed=passed) for what in pulled), _remedy(n, int(dead[0]), rewards[0]),
+        ),
+    )  # fmt: skip
 
 
 def _counted(counted: dict[str, int], count: int, total: int) -> str:
@@ -205,30 +215,19 @@ def reward_std(n: Numbers) -> Reason | None:
     if not n.without_signal:
         return Reason(
             key="reward_std", chip=tr("equal, yet they push"), kind="note", quantities=at,
-            sentence=tr("Within each group the rewards are equal. {why}").format(why=_although_equal(n)),
+            claims=(Card.of("equal_within"), _although_equal(n, None)),
         )  # fmt: skip
     if scored.max() - scored.min() > BARE_SPREAD * max(1.0, float(np.abs(scored).max())):
+        ends = {"min": float(scored.min()), "max": float(scored.max())}
         return Reason(
-            key="reward_std",
-            chip=tr("differs only by prompt"),
-            kind="zero",
-            quantities=at,
-            sentence=tr(
-                "Rewards run from {min} to {max}, but only "
-                "between prompts: within each group they are equal, and only differences within a group give a signal."
-            ).format(min=plain(float(scored.min())), max=plain(float(scored.max()))),
-        )
+            key="reward_std", chip=tr("differs only by prompt"), kind="zero", quantities=at,
+            claims=(Card.of("between_prompts", **ends),),
+        )  # fmt: skip
+    every = len(scored) == len(n.step.rewards)
     return Reason(
-        key="reward_std",
-        chip=tr("all rewards equal"),
-        kind="zero",
-        quantities=at,
-        sentence=(
-            tr("Every completion was paid {scored}, so there is no spread to learn from.")
-            if len(scored) == len(n.step.rewards)
-            else tr("Every completion that was scored was paid {scored}, so there is no spread to learn from.")
-        ).format(scored=plain(float(scored[0]))),
-    )
+        key="reward_std", chip=tr("all rewards equal"), kind="zero", quantities=at,
+        claims=(Card.of("no_spread" if every else "no_spread_scored", reward=float(scored[0])),),
+    )  # fmt: skip
 
 
 CHECKS: dict[str, Check] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from grpo_core.claims.cards import Card
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.lm.vocabulary import STOP
@@ -26,12 +27,7 @@ def truncated(n: Numbers) -> Reason | None:
         chip=tr("{count} of {total} cut off").format(count=count, total=total),
         kind="unhealthy" if 2 * count > total else "note",
         quantities=tuple(Quantity("tokens", row=int(row)) for row in cut[:8]),
-        sentence=tr(
-            "{count} of {total} completions were cut off at {limit} tokens, before their end sign, and are "
-            "scored as they stand. Cut off is not clipped: their tokens are pushed like all others. A "
-            "longer limit gives "
-            "them room to end."
-        ).format(count=count, total=total, limit=limit),
+        claims=(Card.of("cut_off", count=count, total=total, limit=limit, stop=STOP),),
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from grpo_core.baselines import BASELINES
+from grpo_core.claims.cards import Card
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.clip import NEXT_TO_ONE, NoRange, NothingToStop, WouldAct
 from grpo_core.explain.numbers import Numbers
@@ -16,7 +18,6 @@ from grpo_core.reasons.reason import Check, Reason, cell
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES, Clip, Ratio
 from grpo_core.text import tr
-from grpo_core.typeset import plain
 
 MOST = 0.5
 """Above this share of clipped tokens most of the batch no longer pushes."""
@@ -48,66 +49,58 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
         cap = algorithm.clip.band(n.objective)[1]
         return Reason(
             key=key, chip=tr("most weights capped"), kind="unhealthy", quantities=at,
-            sentence=tr("The weight of {share:.0f} % of the tokens is cut to the cap {cap} in pass {passed}; their "
-            "push stays, at that size. A higher cap leaves more of them their ratio.").format(
-                share=100 * share, cap=plain(cap), passed=passed + 1),
+            claims=(Card.of("capped", share=100 * share, cap=float(cap), number=passed + 1),),
         )  # fmt: skip
     if share > MOST:
-        stopped = tr(
-            "The push of {share:.0f} % of the tokens is stopped in pass {passed}: their ratios have left the clip "
-            "range the way the push goes. {cure}"
-        )
-        cure = (
-            tr("A smaller learning rate, fewer passes or a wider range changes that.")
-            if passed and n.ratios_are_one(0)  # then only the passes before have moved them
-            else tr("A wider range changes that.")
-        )
+        only_passes = passed and n.ratios_are_one(0)  # then only the passes before have moved them
+        stopped = "stopped" if _their_own_way(n, passed, algorithm.clip) else "stopped_either"
         return Reason(
-            key=key,
-            chip=tr("most tokens clipped"),
-            kind="unhealthy",
-            quantities=at,
-            sentence=stopped.format(share=100 * share, passed=passed + 1, cure=cure),
-        )
+            key=key, chip=tr("most tokens clipped"), kind="unhealthy", quantities=at,
+            claims=(
+                Card.of(stopped, share=100 * share, number=passed + 1),
+                Card.of("slower_fewer_wider" if only_passes else "wider", number=passed + 1),
+            ),
+        )  # fmt: skip
     if share or not used.any():
         return None
+    claims: tuple[Claim[Step], ...]
     if algorithm.clip is None:
-        chip, sentence = tr("no clip in this loss"), algorithm.unclipped
+        chip, claims = tr("no clip in this loss"), (Card.of(f"unclipped:{n.objective.surrogate}"),)
     else:
-        chip, sentence = _not_now(n, passed, algorithm.clip, algorithm.ratio is Ratio.OWN)
+        chip, claims = _not_now(n, passed, algorithm.clip, algorithm.ratio is Ratio.OWN)
     ratios = tuple(cell("ratio", n.step, int(i), int(t), passed) for i, t in np.argwhere(used)[:3])
-    return Reason(key=key, chip=chip, sentence=sentence, kind="zero", quantities=ratios)
+    return Reason(key=key, chip=chip, claims=claims, kind="zero", quantities=ratios)
 
 
-def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str, str]:
+def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
+    """Whether every clipped ratio has left the range the way its push goes. A dual clip stops one that leads back."""
+    if clip is None or n.objective.dual_clip is None:
+        return True
+    (low, high), ratio, way = clip.band(n.objective), n.terms(passed).ratio, np.sign(n.token_advantage)
+    own = ((way > 0) & (ratio >= high)) | ((way < 0) & (ratio <= low))
+    return bool(own[n.terms(passed).clipped & n.used(passed)].all())
+
+
+def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str, tuple[Claim[Step], ...]]:
     """Why no token is clipped in this pass; ``of_tokens``: it is the tokens' own ratios that are clipped."""
     ratios, (low, high) = _clipped_ratios(n, passed, of_tokens)[n.used(passed)], clip.band(n.objective)
-    band, reach = f"{plain(low)} to {plain(high)}", f"{plain(float(ratios.min()))} to {plain(float(ratios.max()))}"
-    if n.ratios_are_one(passed):
+    reach: dict[str, Any] = {"number": passed + 1, "first": float(ratios.min()), "last": float(ratios.max())}
+    if n.ratios_are_one(passed) and _unmoved(n, passed):
         if passed:
-            return (
-                tr("ratios are still 1"),
-                tr("The passes so far have not moved the tokens' probabilities, so no ratio left 1."),
-            )
-        why = tr("In the first pass the policy is the one that sampled, every ratio is 1, and no clip can act.")
-        more = [] if n.step.passes > 1 or n.without_signal else [tr("With two or more inner passes μ it can.")]
-        return tr("first pass: r = 1"), " ".join([why, *more])
+            return tr("ratios are still 1"), (Card.of("unmoved", number=passed + 1),)
+        more = [] if n.step.passes > 1 or n.without_signal else [Card.of("later_it_can")]
+        return tr("first pass: r = 1"), (Card.of("cannot_act"), *more)
     if ratios.min() >= low and ratios.max() <= high:
-        inside = tr("In pass {passed} the ratios run from {reach}, inside {band}.").format(
-            passed=passed + 1, reach=reach, band=band
-        )
-        return tr("all inside the band"), f"{inside} {bound_that_would_act(n, passed).words()}"
+        inside = Card.of("inside", **reach, low=float(low), high=float(high))
+        return tr("all inside the band"), (inside, bound_that_would_act(n, passed))
     if n.without_signal:
-        return tr("no signal"), tr(
-            "Ratios run from {reach}, but every advantage is 0: there is no push to stop."
-        ).format(reach=reach)
-    return tr("outside, not stopped"), (
-        tr(
-            "Ratios run from {reach} and leave {band}, but only where the push leads back or there is none; "
-            "such tokens "
-            "are not clipped."
-        ).format(reach=reach, band=band)
-    )
+        return tr("no signal"), (Card.of("outside_silent", **reach),)
+    return tr("outside, not stopped"), (Card.of("outside_back", **reach, low=float(low), high=float(high)),)
+
+
+def _unmoved(n: Numbers, passed: int) -> bool:
+    """Whether every token is as likely as it was when it was sampled. Moves may cancel in a completion's ratio."""
+    return bool((np.abs(n.step.logp[passed] - n.step.old_logp)[n.used(passed)] <= n.precision).all())
 
 
 def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
@@ -167,43 +160,27 @@ def ratio(n: Numbers, passed: int) -> Reason | None:
             chip=tr("r ≠ 1 at the first pass"),
             kind="unhealthy",
             quantities=at,
-            sentence=tr(
-                "Before the first pass the policy is the one that sampled, so every ratio should be 1; the "
-                "furthest is {ratio}. Sampler and trainer disagree, as with low "
-                "precision, dropout, another kernel or another temperature."
-            ).format(ratio=plain(float(n.terms(0).ratio[row, token]))),
+            claims=(Card.of("off_one", ratio=float(n.terms(0).ratio[row, token])),),
         )
     return Reason(
         key="ratio", chip=tr("first pass: r = 1"), kind="note", quantities=at,
-        sentence=_one_at_first(n),
+        claims=(_one_at_first(n),),
     )  # fmt: skip
 
 
-def _one_at_first(n: Numbers) -> str:
+def _one_at_first(n: Numbers) -> Card:
     """That every ratio is 1 before the first pass, and what becomes of them."""
     if n.step.passes == 1:
-        return tr(
-            "Before the first pass the policy is the one that sampled, so every ratio is 1. With one pass a batch "
-            "none ever moves."
-        )
+        return Card.of("one_pass")
     moved = next((p for p in range(1, n.step.passes) if n.used(p).any() and not n.ratios_are_one(p)), None)
-    if moved is None:
-        return tr(
-            "Before the first pass the policy is the one that sampled, so every ratio is 1. No later pass of this "
-            "update has another."
-        )
-    return tr(
-        "Before the first pass the policy is the one that sampled, so every ratio is 1. They have moved before pass "
-        "{number}."
-    ).format(number=moved + 1)
+    return Card.of("never_moved") if moved is None else Card.of("moved_before", number=moved + 1)
 
 
-def _keeps_nearer(n: Numbers) -> str:
+def _keeps_nearer(n: Numbers) -> Card:
     """What keeps the policy nearer to the reference; a larger β only where the KL in force pulls there."""
     alone = n.objective.kl in ESTIMATORS and ESTIMATORS[n.objective.kl].pulls_nowhere
-    if not n.objective.kl_in_reward and alone and not n.objective.kl_importance:
-        return tr("A smaller learning rate keeps it nearer; a larger β does not, for k1 as a loss pulls nowhere.")
-    return tr("A larger β or a smaller learning rate keeps it nearer.")
+    nowhere = not n.objective.kl_in_reward and alone and not n.objective.kl_importance
+    return Card.of("nearer_slower" if nowhere else "nearer")
 
 
 def kl(n: Numbers) -> Reason | None:
@@ -212,8 +189,7 @@ def kl(n: Numbers) -> Reason | None:
     if np.isnan(value) and n.terms(0).kl is None:
         return Reason(
             key="kl", chip=tr("no reference policy"), kind="note", quantities=at,
-            sentence=tr("The update holds no reference policy, so there is no KL to show. Trainers leave it out when β "
-            "is 0."),
+            claims=(Card.of("no_reference"),),
         )  # fmt: skip
     if value > FAR:
         return Reason(
@@ -221,34 +197,30 @@ def kl(n: Numbers) -> Reason | None:
             chip=tr("far from the reference"),
             kind="unhealthy",
             quantities=at,
-            sentence=tr("The policy is {value} nats per token away from the reference. {cure}").format(
-                value=plain(value), cure=_keeps_nearer(n)
-            ),
+            claims=(Card.of("far", value=value), _keeps_nearer(n)),
         )
     if abs(value) <= n.precision * 1e-3:
         return Reason(
             key="kl", chip=tr("policy = reference"), kind="zero", quantities=at,
-            sentence=tr("After this update the policy still equals the reference, so the KL is 0. It grows as soon as "
-            "an update moves the policy."),
+            claims=(Card.of("is_reference"),),
         )  # fmt: skip
     if n.objective.beta == 0:
         return Reason(
             key="kl", chip=tr("β is 0"), kind="note", quantities=at,
-            sentence=tr("β is 0: the KL is shown, but it is not in the loss and does not pull the policy back. {cure}")
-            .format(cure=_would_pull_back(n)),
+            claims=(Card.of("beta_is_0"), _would_pull_back(n)),
         )  # fmt: skip
     return None
 
 
-def _would_pull_back(n: Numbers) -> str:
+def _would_pull_back(n: Numbers) -> Card:
     """Whether a β above 0 would pull the policy back, with the estimate that is set."""
     o = n.objective.replace(beta=1.0)
     alone = o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere
     if not o.kl_in_reward and alone and not o.kl_importance:
-        return tr("Nor would a β above 0 with k1 as a loss, which pulls nowhere on average.")
+        return Card.of("k1_would_not")
     if o.kl_in_reward and BASELINES[o.baseline].from_critic:
-        return tr("Nor would a β above 0 in the reward: a critic's advantage leaves it out.")
-    return tr("A β above 0 would.")
+        return Card.of("critic_would_not")
+    return Card.of("beta_would")
 
 
 def kl_term(n: Numbers, passed: int) -> Reason | None:
@@ -260,42 +232,34 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
     row, token = (int(x) for x in np.unravel_index(np.abs(estimates).argmax(), estimates.shape))
     at = (cell("kl", n.step, row, token, passed),)
     if np.abs(estimates).max() > SPIKE:
-        share = float(np.abs(estimates[row, token]) / np.abs(estimates).sum())
+        value, size = float(estimates[row, token]), float(np.abs(estimates).sum())
         cure = _keeps_nearer(n)
         if o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential:
-            cure = tr(
-                "{kl} grows exponentially where the policy gives up a token of the reference; k2 does not."
-            ).format(kl=o.kl)
-        largest = tr("A single token's estimate is {estimates} nats, {share:.0f} % of the sum.").format(
-            estimates=plain(float(estimates[row, token])), share=100 * share
-        )
+            cure = Card.of("exponential", kl=o.kl)
+        spike = Card.of("spike_infinite", passed=passed)
+        if math.isfinite(size):
+            spike = Card.of("spike", passed=passed, value=value, share=100 * abs(value) / size)
         return Reason(
-            key="kl_term",
-            chip=tr("a token's KL spikes"),
-            kind="unhealthy",
-            quantities=at,
-            sentence=f"{largest} {cure}",
+            key="kl_term", chip=tr("a token's KL spikes"), kind="unhealthy", quantities=at, claims=(spike, cure)
         )
     if n.pulls_nowhere and np.any(n.pull(passed)):
         return Reason(
             key="kl_term", chip=tr("k1 as a loss: noise"), kind="note", quantities=at,
-            sentence=tr("As a loss, k1 pulls every sampled token down by the same β W, whatever the reference says: on "
-            "average that is 0. k2, or k3 times the ratio, pulls towards the reference."),
+            claims=(Card.of("k1_noise", passed=passed),),
         )  # fmt: skip
     if o.beta == 0:
         return Reason(
             key="kl_term", chip=tr("β is 0"), kind="note", quantities=at,
-            sentence=tr("β is 0: the KL of each token is shown, but it is not in the loss."),
+            claims=(Card.of("tokens_beta_is_0", passed=passed),),
         )  # fmt: skip
-    if np.abs(estimates).max() <= n.precision * 1e-3:
-        why = tr("Policy and reference give the sampled tokens the same probability, so the KL is 0.")
-        start = [tr("This is the first update: training starts at the reference.")] if n.step.step == 1 else []
+    if np.abs(estimates).max() <= n.precision * 1e-3 and n.at_reference(passed):
+        start = [Card.of("first_update", passed=passed)] if n.step.step == 1 else []
         return Reason(
             key="kl_term",
             chip=tr("policy = reference"),
             kind="zero",
             quantities=at,
-            sentence=" ".join([why, *start]),
+            claims=(Card.of("same_there", passed=passed), *start),
         )
     return None
 
@@ -310,10 +274,7 @@ def entropy(n: Numbers) -> Reason | None:
         chip=tr("nearly deterministic"),
         kind="unhealthy",
         quantities=(Quantity("entropy"),),
-        sentence=tr(
-            "The entropy is {value} nats a token, averaged over the visited places: there the policy is nearly certain "
-            "of what it draws. An entropy bonus or a higher temperature works against that."
-        ).format(value=plain(value)),
+        claims=(Card.of("certain", value=value),),
     )
 
 

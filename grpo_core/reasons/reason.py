@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from grpo_core.claims.claim import Claim, told
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Step
@@ -21,16 +22,24 @@ class Reason:
         key: the metric it belongs to, "group:<p>" for a group, or "ratio", "clipped", "gradient", "kl_term" for what
             the pass shown says.
         chip: a few words for beside the number, at most 26 characters.
-        sentence: in plain words, why, and what would change it.
+        claims: why, and what would change it; one or more, and nothing else says it.
         kind: "zero" for a zero that has a reason, "unhealthy" for what may go wrong, "note" otherwise.
         quantities: the numbers it points at.
     """
 
     key: str
     chip: str
-    sentence: str
+    claims: tuple[Claim[Step], ...]
     kind: str
     quantities: tuple[Quantity, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert self.claims and all(isinstance(claim, Claim) for claim in self.claims), "a reason is made of claims"
+
+    @property
+    def sentence(self) -> str:
+        """The claims in plain words."""
+        return told(self.claims)
 
 
 def cell(name: str, step: Step, row: int, token: int, passed: int = 0) -> Quantity:

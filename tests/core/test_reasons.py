@@ -371,3 +371,91 @@ def test_with_an_entropy_bonus_equal_rewards_are_not_said_to_push_nothing_at_all
     assert "gradient" not in found and recompute.token_gradient(step, 0)[0].any() is np.False_
     assert "The entropy bonus still pulls" in found["group:0"].sentence
     assert "The entropy bonus still pulls" in found["dead_groups"].sentence
+
+
+def given_no_advantage(step: Step) -> Step:
+    """The same update from a source that gave every completion an advantage of 0."""
+    return dataclasses.replace(step, advantage=np.zeros(len(step.rewards)))
+
+
+def in_two_batches(step: Step) -> Step:
+    """The same update whose pass was divided in two micro-batches of other sizes."""
+    part = np.array([[0, 1, 1, 1]] * step.passes)
+    return dataclasses.replace(step, part=part)
+
+
+def penalised(rewards: list[float], **objective: Any) -> Step:
+    """An update with the KL in the reward, and a reference from which completions lie at different distances."""
+    step = first_pass(rewards, kl_in="reward", kl="k1", beta=0.5, **objective)
+    return dataclasses.replace(step, ref_logp=step.old_logp + np.linspace(0, 1, len(rewards))[:, None])
+
+
+NOT_SAID: dict[str, tuple[str, str, Callable[[], Step], int]] = {
+    # name: key, what was said and is not true, a step of which it was said, pass
+    "an entropy bonus pulls on nothing where all is equally likely": (
+        "dead_groups", "entropy bonus still pulls",
+        lambda: trained_with(objective__entropy_bonus=0.1, task__landscape="custom", task__custom=(0.5,) * 10), 0,
+    ),
+    "rewards equal to the batch's mean are no reason to push": (
+        "group:0", "compare with the mean of the whole batch", lambda: penalised([0.5] * 4, baseline="batch_mean"), 0,
+    ),
+    "a reward of 0 is no reason to push": (
+        "group:0", "a reward that is not 0 pushes", lambda: penalised([0.0] * 4, baseline="none"), 0,
+    ),
+    "advantages that a source gave were not compared here": (
+        "group:0", "stands out", lambda: given_no_advantage(first_pass([1.0] * 4)), 0,
+    ),
+    "no reward is not an equal reward": (
+        "dead_groups", "rewards are equal", lambda: first_pass([np.nan] * 4), 0,
+    ),
+    "groups without a reward are not counted among those of equal ones": (
+        "dead_groups", "2 of 2 groups hold equal rewards.", lambda: first_pass([np.nan, np.nan, 1.0, 1.0], groups=2), 0,
+    ),
+    "a micro-batch weighs otherwise than by length": (
+        "loss", "as much as it has tokens",
+        lambda: in_two_batches(first_pass(HALF, lengths=[3, 1, 2, 1], reduction="token", std="none")), 0,
+    ),
+    "a dual clip stops a push that leads back": (
+        "clip_fraction", "the way the push goes",
+        lambda: moved(first_pass([1.0, 0.0, 0.0, 0.0], dual_clip=2.0), [0.0, 1.5, 1.5, 1.5]), 1,
+    ),
+    "a critic's advantages are damped by no δ": (
+        "group:0", "below δ",
+        lambda: trained_with(
+            learner__critic=True, objective__baseline="given", task__landscape="custom", task__custom=(0.5, 0.50001) * 5
+        ), 0,
+    ),
+    "a critic's large gradient becomes no smaller with a larger δ": (
+        "grad_norm", "larger δ",
+        lambda: trained_with(learner__mu=1, learner__critic=True, objective__baseline="given", task__levels=(1e3,)), 0,
+    ),
+    "an estimate times a ratio of 0 is 0 far from the reference too": (
+        "kl_term", "same probability",
+        lambda: far_reference(moved(first_pass(HALF, kl_importance=True, kl="k1", beta=0.04), [-80.0] * 4), 1.0), 1,
+    ),
+    "a KL without end has no share in a sum": (
+        "kl_term", "nan", lambda: far_reference(first_pass(HALF), 1e4), 0,
+    ),
+    "a gradient that is no number is not nothing": (
+        "gradient", "nothing is left", lambda: far_reference(first_pass(HALF, beta=0.04), 1e4), 0,
+    ),
+    "moves of tokens that cancel in the completion's ratio are moves": (
+        "clipped", "have not moved",
+        lambda: swayed(first_pass(HALF, lengths=[2] * 4, level="sequence")), 1,
+    ),
+}  # fmt: skip
+
+
+def swayed(step: Step) -> Step:
+    """The same update, the tokens of whose completions have moved against each other in the second pass."""
+    logp = step.logp.copy()
+    logp[1] = step.old_logp + np.array([0.125, -0.125])
+    return dataclasses.replace(step, old_logp=step.old_logp, logp=logp)
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("name", NOT_SAID)
+def test_what_was_said_and_is_not_true_is_not_said(name: str) -> None:
+    key, said, step, passed = NOT_SAID[name]
+    reason = reasons(step(), passed).get(key)
+    assert reason is None or said not in reason.sentence, reason

@@ -68,7 +68,7 @@ def problems(examined: Result) -> list[str]:
 
 def _of_finding(finding: Finding) -> Entry:
     text = tr("{what}\n\nWhat to change: {change}\n\nDescribed in: {source}").format(
-        what=finding.what, change=finding.change, source=finding.source
+        what=finding.sentence, change=finding.change, source=finding.source
     )
     cells: list[object] = [SEVERITIES[finding.severity], finding.began, finding.title]
     return Entry(cells=cells, text=text, evidence=finding.evidence)

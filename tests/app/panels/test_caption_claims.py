@@ -11,15 +11,21 @@ import numpy as np
 import pytest
 
 from app.panels.policy_data import picture
-from app.panels.policy_words import moves, paid, sampled
+from app.panels.policy_words import moves, paid, sampled, undrawn
+from app.panels.score import claims_on
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from grpo_core import learners
-from grpo_core.claims.captions import AllAlike, Drawn, Moved, Ranged, Sampled, Scored, Silent
+from grpo_core.advantages import advantages
+from grpo_core.claims.captions import AllAlike, Drawn, Moved, Ranged, Sampled, Scored, Silent, Undrawn
 from grpo_core.claims.claim import Claim
+from grpo_core.claims.typed import TYPED, Joined, Typed
+from grpo_core.config import Objective
+from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
 from tests.core.explain_cases import random_settings
 
 Said = tuple[Any, Claim[Any]]
+KINDS = kinds_in("captions")
 
 
 def said(numbers: np.random.Generator) -> Iterator[Said]:
@@ -34,7 +40,11 @@ def said(numbers: np.random.Generator) -> Iterator[Said]:
         shown = picture(StepView(origin, step, Stage.UPDATE, 0), int(context), origin.action_rewards)
         assert shown is not None and shown.draws is not None
         rows, tokens = np.nonzero((step.context == context) & step.mask)
-        drawn = Drawn(step=step, rows=rows, tokens=tokens)
+        pays = None if origin.action_rewards is None else origin.action_rewards[context]
+        drawn = Drawn(step=step, rows=rows, tokens=tokens, pays=pays)
+        missed = undrawn(shown, shown.draws)
+        if missed is not None:
+            yield drawn, missed
         if shown.draws.normalized is not None:
             yield drawn, shown.draws.normalized
         yield drawn, sampled(shown, shown.draws)
@@ -65,6 +75,9 @@ def mutants(claim: Claim[Any]) -> Iterator[Claim[Any]]:
             yield dataclasses.replace(claim, **other)
         if isinstance(claim, Scored):
             yield dataclasses.replace(claim, mean=-claim.mean if claim.mean else 1e-3)
+    elif isinstance(claim, Undrawn):
+        yield dataclasses.replace(claim, best=claim.best + 1)
+        yield dataclasses.replace(claim, best=claim.best - 1)
     elif isinstance(claim, Moved):
         if (claim.up, claim.down) != ((), ()):
             yield dataclasses.replace(claim, up=claim.down, down=claim.up)
@@ -75,12 +88,50 @@ def mutants(claim: Claim[Any]) -> Iterator[Claim[Any]]:
 
 @pytest.mark.parametrize("count", [10, pytest.param(300, marks=pytest.mark.long)])
 def test_every_caption_is_borne_out_and_every_other_one_refused(count: int) -> None:
-    numbers, seen = np.random.default_rng(11), Counter[type]()
-    while min((seen[kind] for kind in (Ranged, AllAlike, Silent, Sampled, Scored, Moved)), default=0) < count:
+    numbers, seen, refused = np.random.default_rng(11), Counter[str](), 0
+    for _ in range(60 * count):
         for data, claim in said(numbers):
-            seen[type(claim)] += 1
+            seen[kind_of(claim)] += 1
             assert claim.check(data), claim
             assert claim.words()
-            if seen[type(claim)] <= count:
-                assert not any(other.check(data) for other in mutants(claim)), claim
-    print(f"{sum(seen.values()):,} captions borne out: { {kind.__name__: n for kind, n in seen.items()} }")
+            if seen[kind_of(claim)] <= count:
+                changed = list(mutants(claim))
+                assert not any(other.check(data) for other in changed), claim
+                refused += len(changed)
+        if all(seen[kind] >= count for kind in KINDS):
+            break
+    assert_enough(seen, KINDS, count, refused)
+
+
+def typed(numbers: np.random.Generator) -> Joined:
+    """A typed completion that joins a group of four, whose rewards may all be equal."""
+    count, parts = int(numbers.integers(1, 12)), numbers.choice([0.0, 1.0], 3)
+    reward = float(parts[0])
+    others = (
+        numbers.choice([0.0, 1.0, np.nan], 4, p=[0.45, 0.45, 0.1]) if numbers.random() < 0.6 else np.full(4, reward)
+    )
+    rewards = np.array([*others, reward])
+    return Joined(
+        logp=-numbers.exponential(float(numbers.choice([0.1, 4.0])), count), reward=reward, parts=parts,
+        names=("right", "form", "short"), weights=(1.0, *numbers.choice([0.0, 0.5], 2).tolist()), rewards=rewards,
+        advantages=advantages(Objective(), rewards[None])[0],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(300, marks=pytest.mark.long)])
+def test_every_claim_on_a_typed_completion_is_borne_out_and_every_other_one_refused(count: int) -> None:
+    numbers, seen, refused = np.random.default_rng(12), Counter[str](), 0
+    for _ in range(60 * count):
+        data = typed(numbers)
+        for claim in claims_on(data):
+            seen[kind_of(claim)] += 1
+            assert claim.check(data), claim
+            assert "{" not in claim.words() and "nan" not in claim.words()
+            for other in others(claim, numbers) if seen[kind_of(claim)] <= count else ():
+                assert not other.check(data), (claim, other)
+                refused += 1
+            opposite = {"up": "down", "down": "up", "neither": "up", "odds": "rare", "rare": "odds"}.get(claim.kind)
+            assert opposite is None or not Typed.of(opposite, **dict(claim.values)).check(data)
+        if all(seen[kind] >= count for kind in TYPED):
+            break
+    assert_enough(seen, tuple(TYPED), count, refused)

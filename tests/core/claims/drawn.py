@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from grpo_core.bandit.tasks import task
-from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.claim import Claim, Tabled, agrees
 from grpo_core.claims.comparison import Climbs, Failed, Lead, Level, Since, Sooner, Trained
 from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated
 from grpo_core.claims.sweep import Between, Highest, Lowest, Moves, Smoothest, StillClimbing, Swept
@@ -146,3 +148,59 @@ def _others(names: tuple[str, ...], data: Trained) -> Iterator[str]:
         same = course.shape == first.shape and np.allclose(course, first, rtol=0, atol=1e-7, equal_nan=True)
         if name not in names and not same:
             yield name
+
+
+def kind_of(claim: Claim[Any]) -> str:
+    """The name of a claim's kind: its class, or its row where that is one of a table."""
+    return claim.kind if isinstance(claim, Tabled) else type(claim).__name__
+
+
+def kinds_in(*rooms: str) -> tuple[str, ...]:
+    """The kinds of claims that are classes of their own in these files of ``grpo_core/claims``."""
+    modules = [vars(importlib.import_module(f"grpo_core.claims.{room}")) for room in rooms]
+    values = [value for module in modules for value in module.values() if isinstance(value, type)]
+    return tuple(sorted({v.__name__ for v in values if issubclass(v, Claim) and v not in (Claim, Tabled)}))
+
+
+def assert_enough(seen: Counter[str], kinds: Sequence[str], count: int, refused: int) -> None:
+    """Every kind was drawn often enough, and nothing else was drawn; says how often."""
+    few = {kind: seen[kind] for kind in kinds if seen[kind] < count}
+    assert few == {} and set(seen) <= set(kinds), (few, set(seen) - set(kinds))
+    print(f"\n{sum(seen.values()):,} claims borne out, {refused:,} others refused: {dict(seen)}")
+
+
+WORDS = {"kind": ("right", "wrong", "same"), "sort": ("right", "wrong", "same"), "name": ("a", "b", "c")}
+"""Values of what is a word in a claim."""
+
+
+def others(claim: Claim[Any], chance: np.random.Generator, skipped: Collection[str] = ()) -> Iterator[Claim[Any]]:
+    """Claims that say something else: of each value another one and its negative, and for each word another one."""
+    if isinstance(claim, Tabled):
+        for name, value in claim.values:
+            for other in () if name in skipped else _else(name, value, chance):
+                pairs = tuple((key, other if key == name else old) for key, old in claim.values)
+                yield dataclasses.replace(claim, values=pairs)
+        return
+    for field in dataclasses.fields(claim):  # type: ignore[arg-type]
+        for other in () if field.name in skipped else _else(field.name, getattr(claim, field.name), chance):
+            yield dataclasses.replace(claim, **{field.name: other})  # type: ignore[type-var]
+
+
+def _else(name: str, value: Any, chance: np.random.Generator) -> Iterator[Any]:
+    match value:
+        case bool():
+            yield not value
+        case int():
+            yield value + (100 if name in ("since", "where", "label") else int(chance.choice([-1, 1])))
+        case float() if not math.isfinite(value):
+            yield 0.5
+        case float() if name == "limit":
+            yield value + 100
+        case float():
+            yield value + float(chance.choice([-1, 1])) * max(1e-3, abs(value) * float(chance.uniform(0.15, 0.5)))
+            if not agrees(value, -value):
+                yield -value
+        case str():
+            yield from (word for word in WORDS.get(name, ()) if word != value)
+        case _:
+            return

@@ -5,20 +5,25 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
+from typing import Any
 
+import numpy as np
 import pytest
 
+from grpo_core.claims.cards import CARDS, Card
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.clip import NoRange, NothingToStop, WouldAct
 from grpo_core.claims.pushes import NoPush, Pair, SamePush, TimesPush
+from grpo_core.claims.what_if import WHAT_IFS, Same
 from grpo_core.errors import GrpoError
-from grpo_core.explain import Numbers
-from grpo_core.reasons import reasons
-from grpo_core.reasons.policy import bound_that_would_act
+from grpo_core.reasons import Reason, reasons
 from grpo_core.record import Step
 from grpo_core.what_if import what_if
-from grpo_core.what_if.sentences import pushes_compared
-from tests.core.test_drawn_sentences import pairs, updates
+from grpo_core.what_if.sentences import claimed, noted
+from tests.core.claims.drawn import assert_enough, kind_of, others
+from tests.core.claims.drawn_updates import drawn_pairs, drawn_updates
+from tests.core.test_drawn_sentences import pairs
 
 
 def mutants(claim: Claim[Step]) -> Iterator[Claim[Step]]:
@@ -40,25 +45,59 @@ def mutants(claim: Claim[Step]) -> Iterator[Claim[Step]]:
         yield NothingToStop() if isinstance(claim, NoRange) else NoRange(passed=0)
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
-def test_every_claim_on_a_clip_is_borne_out_and_every_other_one_refused(count: int) -> None:
-    seen, drawn = Counter[type](), 0
-    while seen[WouldAct] < count or seen[NothingToStop] < count:
-        drawn += 1
-        for step in updates(60, 100 + drawn):
-            passed = step.passes - 1
-            said = reasons(step, passed).get("clip_fraction")
-            if said is None or said.chip != "all inside the band":
-                continue
-            claim = bound_that_would_act(Numbers(step), passed)
-            seen[type(claim)] += 1
-            assert said.sentence.endswith(claim.words())
-            assert claim.check(step), (claim, step.settings.objective)
-            for other in mutants(claim):
-                assert other == claim or not other.check(step), (claim, other, step.settings.objective)
+ON_CARDS = ("WouldAct", "NoRange", "NothingToStop", *CARDS)
+OF_WHAT = {"group", "passed", "stop", "number"}
+"""What a claim of a card is about: of another group or pass the same may be true."""
 
 
-def other_pushes(claim: Claim[Pair]) -> Iterator[Claim[Pair]]:
+@pytest.mark.parametrize("count", [1, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+@np.errstate(all="ignore")
+def test_every_claim_of_a_card_is_borne_out_and_every_other_one_refused(count: int) -> None:
+    chance, seen, refused = np.random.default_rng(31), Counter[str](), 0
+    for number in range(40 * count + 60):
+        for step, passed in ((s, p) for s in drawn_updates(chance, number) for p in {0, s.passes - 1}):
+            said = reasons(step, passed).values()
+            for claim in (claim for reason in said for claim in reason.claims):
+                seen[kind_of(claim)] += 1
+                assert claim.words() and "{" not in claim.words() and "nan" not in claim.words()
+                assert claim.check(step), (claim, step.settings.objective)
+                if seen[kind_of(claim)] > count:
+                    continue
+                for other in others(claim, chance, OF_WHAT) if isinstance(claim, Card) else mutants(claim):
+                    assert other == claim or not other.check(step), (claim, other, step.settings.objective)
+                    refused += 1
+        if all(seen[kind] >= count for kind in ON_CARDS):
+            break
+    assert_enough(seen, ON_CARDS, count, refused)
+
+
+@np.errstate(all="ignore")
+def test_claims_that_name_no_number_are_refused_where_another_kind_is_made() -> None:
+    """Of an update whose advantages are all 0 nothing is said of pushes, and the other way round."""
+    chance, kinds = np.random.default_rng(5), {"no_advantage": "given", "kl_outside": "only_kl"}
+    kinds |= {"is_reference": "far", "one_pass": "never_moved", "beta_would": "k1_would_not", "only_kl": "only_k1"}
+    kinds |= {"longer_won": "shorter_won", "kl_pulls_them": "kl_outside", "no_spread": "no_spread_scored"}
+    kinds |= {"dead": "dead_or_empty", "needs_success": "needs_difference", "nearer": "nearer_slower"}
+    kinds |= {"slower": "adam_divides", "cannot_act": "off_one", "left:silent": "left:balanced"}
+    refused = Counter[str]()
+    for number in range(40):
+        for step in drawn_updates(chance, number):
+            for claim in (claim for reason in reasons(step, 0).values() for claim in reason.claims):
+                if isinstance(claim, Card) and claim.kind in kinds:
+                    facts = {"value": 1.5, "ratio": 1.5, **dict(claim.values)}
+                    assert not Card.of(kinds[claim.kind], **facts).check(step), claim
+                    refused[claim.kind] += 1
+    assert set(refused) == set(kinds), set(kinds) - set(refused)
+
+
+def test_a_reason_without_a_claim_cannot_be_built() -> None:
+    wrong: tuple[Any, ...] = ((), ("Every advantage is 0.",))
+    for claims in wrong:
+        with pytest.raises(AssertionError, match="made of claims"):
+            Reason(key="loss", chip="", claims=claims, kind="note")
+
+
+def other_pushes(claim: Claim[Any]) -> Iterator[Claim[Pair]]:
     """Claims on pushes that say something else."""
     kinds = (NoPush(at_all=True), NoPush(at_all=False), SamePush(whole=False), TimesPush(ratio=2.0))
     yield from (one for one in (*kinds, SamePush(whole=True), SamePush(whole=True, loss=True)) if one != claim)
@@ -66,21 +105,54 @@ def other_pushes(claim: Claim[Pair]) -> Iterator[Claim[Pair]]:
         yield from (TimesPush(ratio=ratio) for ratio in (1.01 * claim.ratio, -claim.ratio, 1 / claim.ratio))
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
-def test_every_claim_on_pushes_is_borne_out_and_every_other_one_refused(count: int) -> None:
-    seen, drawn = Counter[type](), 0
-    while min(seen[kind] for kind in (NoPush, SamePush, TimesPush)) < count:
-        drawn += 1
-        for step, wanted in pairs(60, 200 + drawn):
+IN_WHAT_IFS = ("NoPush", "SamePush", "TimesPush", *WHAT_IFS)
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+@np.errstate(all="ignore")
+def test_every_claim_of_a_what_if_is_borne_out_and_every_other_one_refused(count: int) -> None:
+    chance, seen, refused = np.random.default_rng(41), Counter[str](), 0
+    for number in range(60 * count + 60):
+        for step, wanted in chain(drawn_pairs(chance, number), pairs(2, 200 + number)):
             try:
                 w = what_if(step, wanted)
-                claim = pushes_compared(w, 0)
+                said = {passed: (*claimed(w, passed), *noted(w)) for passed in {0, step.passes - 1}}
             except GrpoError:
                 continue
-            if claim is None:
-                continue
-            data = Pair(ran=w.ran.step, other=w.other.step, passes=(0, 0))
-            seen[type(claim)] += 1
-            assert claim.check(data), (claim, step.settings.objective, w.differences)
-            for other in other_pushes(claim):
-                assert not other.check(data), (claim, other)
+            for passed, claims in said.items():
+                data = Pair(
+                    ran=w.ran.step, other=w.other.step, passes=(w.passes(passed)[0][1], w.passes(passed)[1][1]),
+                    wanted=wanted, once=all(side.passes == 1 for side in w.sides),
+                )  # fmt: skip
+                for claim in claims:
+                    seen[kind_of(claim)] += 1
+                    assert claim.words() and "{" not in claim.words()
+                    assert claim.check(data), (claim, step.settings.objective, w.differences)
+                    if seen[kind_of(claim)] > count:
+                        continue
+                    for other in mutants_of_same(claim, chance) if isinstance(claim, Same) else other_pushes(claim):
+                        assert not other.check(data), (claim, other)
+                        refused += 1
+        if all(seen[kind] >= count for kind in IN_WHAT_IFS):
+            break
+    assert_enough(seen, IN_WHAT_IFS, count, refused)
+
+
+OPPOSITES = {
+    "no_advantage_in_either": "no_advantage_given", "same_formula": "same_signs", "same_signs": "same_advantages",
+    "one_clipped": "none_clipped", "none_clipped": "one_clipped", "would_resample": "none_dead",
+    "ratios:one:act": "ratios:one:differ", "ratios:first:differ": "ratios:first:act",
+    "ratios:this:act": "ratios:first:act", "same_end": "first_pass_alone", "first_pass_alone": "same_end",
+    "at_reference": "no_beta", "no_beta": "at_reference",
+}  # fmt: skip
+"""Kinds that cannot both hold."""
+
+
+def mutants_of_same(claim: Same, chance: np.random.Generator) -> Iterator[Claim[Pair]]:
+    """Claims that say something else: another number, or another kind."""
+    yield from others(claim, chance, {"text"})
+    for name in ("baselines", "scales", "reductions", "path"):
+        if name in dict(claim.values):
+            yield Same.of(claim.kind, **{**dict(claim.values), name: "nothing of the kind"})
+    if claim.kind in OPPOSITES:
+        yield Same.of(OPPOSITES[claim.kind])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grpo_core.claims.faults import Fault
 from grpo_core.cli import main
 from grpo_core.config import Objective
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding, diagnose
@@ -116,13 +117,13 @@ def test_a_healthy_source_of_texts_gives_no_finding_and_says_what_was_not_looked
 
 def test_a_fault_of_the_rewards_is_seen_in_texts_alone() -> None:
     rewards = [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
-    findings = {finding.check: finding.what for finding in diagnose(made([completions(rewards)] * 4)).findings}
+    findings = {finding.check: finding.sentence for finding in diagnose(made([completions(rewards)] * 4)).findings}
     assert set(findings) == {"dead_groups_right", "dead_groups_wrong"} and "8 groups" in findings["dead_groups_right"]
 
 
 def test_groups_that_died_because_all_was_cut_off_say_so() -> None:
     dead = completions([0.0] * 8, truncated=np.ones(8, bool))
-    findings = {finding.check: finding.what for finding in diagnose(made([dead] * 4)).findings}
+    findings = {finding.check: finding.sentence for finding in diagnose(made([dead] * 4)).findings}
     assert "cut off by a limit" in findings["dead_groups_wrong"] and "truncation" in findings
 
 
@@ -142,7 +143,7 @@ def in_parts(first: float, second: float, weights: tuple[float, float] = (1.0, 0
 def test_a_reward_that_rises_while_a_watched_one_falls_is_named_from_where_it_does() -> None:
     run = made([in_parts(0.1 * i, 0.9 if i < 6 else 0.2 + 0.001 * i) for i in range(15)])
     finding = next(f for f in diagnose(run).findings if f.check == "reward_exploited")
-    assert finding.began == 7 and "“length”" in finding.what and "“right” fell" in finding.what
+    assert finding.began == 7 and "“length”" in finding.sentence and "“right” fell" in finding.sentence
 
 
 @pytest.mark.parametrize(
@@ -246,7 +247,7 @@ def test_what_counts_as_rounding_follows_the_precision_of_the_run(bits: int, nam
 def test_the_page_escapes_what_came_from_outside_and_loads_nothing() -> None:
     nasty = '<img src="http://x/y.png" onerror=alert(1)>&"'
     finding = Finding(
-        check="truncation", title="t", severity="serious", what=nasty, began=1,
+        check="truncation", title="t", severity="serious", began=1, what=(Fault.of("between", name=nasty),),
         evidence=(Evidence(step=1, what=nasty, quote=nasty),), change=nasty, source=nasty,
     )  # fmt: skip
     source = made([])
@@ -254,6 +255,17 @@ def test_the_page_escapes_what_came_from_outside_and_loads_nothing() -> None:
     page = as_html(source, Diagnosis(updates=1, findings=(finding,), unreadable=(nasty,)))
     assert "<img" not in page and "&lt;img" in page
     assert "src=" not in page.replace("src=&quot;", "") and "<script" not in page and "default-src 'none'" in page
+
+
+@pytest.mark.parametrize(("std", "said"), [("sample", True), ("batch", False)])
+def test_a_part_that_differs_between_prompts_is_not_said_to_add_nothing_where_the_batch_divides(
+    std: str, said: bool
+) -> None:
+    parts = np.stack([np.repeat([0.0, 3.0], 4), np.tile([0.0, 1.0], 4)], axis=1)
+    table = completions(parts.sum(axis=1).tolist(), reward_parts=parts, reward_names=("level", "right"))
+    settings = Trace(DATA / "grpo").settings.replace({"objective.std": std})
+    (finding,) = diagnose(Tables([table] * 4, settings)).findings
+    assert finding.check == "reward_part_constant" and ("adds nothing" in finding.sentence) == said
 
 
 def test_json_and_text_say_the_same_findings() -> None:

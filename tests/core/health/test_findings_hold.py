@@ -52,7 +52,7 @@ def of_steps(settings: Settings, count: int, change: Callable[[Step], Step], **s
 
 def said(result: Diagnosis, check: str) -> str:
     """The sentences of a finding, empty where there is none."""
-    return next((finding.what for finding in result.findings if finding.check == check), "")
+    return next((finding.sentence for finding in result.findings if finding.check == check), "")
 
 
 def not_looked_at(result: Diagnosis, check: str) -> str:
@@ -254,7 +254,7 @@ def test_the_advice_against_far_advantages_is_not_to_divide_what_is_divided() ->
         result = diagnose(Tables(tables, recorded(std=std)))
         (finding,) = [finding for finding in result.findings if finding.check == "advantage_outliers"]
         assert ("divide" in finding.change) is not divides
-        assert "decide" not in finding.what and f"{1e3 / 1003 / 2:.0%} of the sum" in finding.what
+        assert "decide" not in finding.sentence and f"{1e3 / 1003 / 2:.0%} of the sum" in finding.sentence
 
 
 def test_no_title_claims_a_cause() -> None:

@@ -1,0 +1,132 @@
+"""Arrays that several checks read from an update: rewards of a group, advantages, ratios, gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.baselines import BASELINES
+from grpo_core.claims.pushes import on_logits, on_tokens, spreads
+from grpo_core.record import Step
+from grpo_core.surrogates import SURROGATES, Ratio
+
+ALIKE = 1e-12
+"""Largest difference of equal rewards, relative to the largest above 1."""
+
+
+def precision(step: Step) -> float:
+    """Relative agreement that the dtypes of a record allow."""
+    arrays = (step.logp, step.old_logp, step.rewards, step.dist_logp)
+    return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
+
+
+def paid(step: Step, group: int) -> np.ndarray:
+    """Rewards of a group that were scored, or those of its steps, (n,)."""
+    rows = step.group == group
+    values = step.rewards[rows]
+    if step.settings.objective.credits_steps:
+        assert step.step_rewards is not None
+        values = step.step_rewards[rows][step.mask[rows]]
+    return np.asarray(values[~np.isnan(values)])
+
+
+def equal(values: np.ndarray) -> bool:
+    """Whether rewards are all equal, as none at all are."""
+    return not len(values) or bool(np.ptp(values) <= ALIKE * max(1.0, float(np.abs(values).max())))
+
+
+def groups(step: Step) -> list[int]:
+    """The number of each group."""
+    return [int(g) for g in np.unique(step.group)]
+
+
+def dead(step: Step) -> list[int]:
+    """The groups whose rewards are all equal."""
+    return [g for g in groups(step) if equal(paid(step, g))]
+
+
+def rows(step: Step, group: int | None) -> np.ndarray:
+    """The completions of a group, or of all dead ones, boolean (B,)."""
+    return np.isin(step.group, dead(step) if group is None else [group])
+
+
+def gained(step: Step) -> np.ndarray:
+    """The advantage of each token, (B, T), 0 in padding."""
+    every = recompute.advantage(step)
+    return np.where(step.mask, every if every.ndim > 1 else every[:, None], 0.0)
+
+
+def silent(step: Step) -> bool:
+    """Whether every advantage is 0."""
+    return not gained(step).any()
+
+
+def within(step: Step) -> bool:
+    """Whether a group is compared with itself alone, by this program."""
+    return BASELINES[step.settings.objective.baseline].within_group and step.advantage is None
+
+
+def ratios(step: Step, passed: int) -> np.ndarray:
+    """The ratios that the surrogate reads, of the tokens that a pass uses, (n,)."""
+    o, used = step.settings.objective, recompute.used(step, passed)
+    if SURROGATES[o.surrogate].ratio is not Ratio.OWN:
+        return np.asarray(recompute.terms(step, passed).ratio[used])
+    limit = np.inf if o.log_ratio_limit is None else o.log_ratio_limit
+    return np.asarray(np.exp(np.clip((step.logp[passed] - step.old_logp)[used], -limit, limit)))
+
+
+def at_one(step: Step, passed: int) -> bool:
+    """Whether every ratio of the loss is 1."""
+    ratio = recompute.terms(step, passed).ratio[recompute.used(step, passed)]
+    return bool((np.abs(ratio - 1) <= precision(step)).all())
+
+
+def band(step: Step) -> tuple[float, float]:
+    """The ratios between which the clip never acts."""
+    clip = SURROGATES[step.settings.objective.surrogate].clip
+    assert clip is not None
+    return clip.band(step.settings.objective)
+
+
+def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
+    """d loss / d logits where a table of them is trained or the loss depends on whole distributions, else d loss /
+    d log π. None where it depends on what is not recorded."""
+    known = step.distribution(passed) is not None and step.context is not None
+    o = step.settings.objective
+    if spreads(step) and (not known or (o.kl == "exact" and o.beta and step.ref_dist_logp is None)):
+        return None
+    if step.entropy_coefficient is not None and np.any(step.entropy_coefficient):
+        return None
+    return on_logits(step, passed) if known and ("logits" in step.resume or spreads(step)) else on_tokens(step, passed)
+
+
+def is_still(step: Step, passed: int) -> bool:
+    """Whether nothing is known to have a gradient in a pass."""
+    whole = whole_gradient(step, passed)
+    return whole is not None and float(np.abs(whole).max(initial=0.0)) <= precision(step) * 1e-3
+
+
+def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
+    """Whether a KL in the loss has a gradient on the completions ``here``, boolean (B,)."""
+    o = step.settings.objective
+    used = recompute.used(step, passed) & here[:, None]
+    pull = recompute.token_gradient(step, passed)[1]
+    if pull is not None and bool((pull[used] != 0).any()):  # one that is not finite is one
+        return True
+    if o.kl != "exact" or o.kl_in_reward or not o.beta:
+        return False
+    exact = recompute.exact_kl(step, passed)
+    return exact is not None and bool((np.abs(exact[used]) > precision(step) * 1e-3).any())
+
+
+def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
+    """Whether an entropy bonus has a gradient on the completions ``here``, as it has not at equal probabilities."""
+    adapted = step.entropy_coefficient is not None and bool(np.any(step.entropy_coefficient))
+    used, logp = recompute.used(step, passed) & here[:, None], step.distribution(passed)
+    if not (step.settings.objective.entropy_bonus or adapted) or not used.any():
+        return False
+    if logp is None or step.context is None:
+        return True
+    at = logp[step.context[used]]
+    slope = np.exp(at) * (at - (np.exp(at) * at).sum(axis=-1, keepdims=True))
+    return bool(np.abs(slope).max() > precision(step) * 1e-3)

@@ -1,0 +1,18 @@
+"""Claims of the cards that take one text each, in one table. The data are the update."""
+
+from __future__ import annotations
+
+from grpo_core.claims.claim import Kind, Tabled
+from grpo_core.claims.groups import GROUPS
+from grpo_core.claims.losses import LOSSES
+from grpo_core.claims.policies import POLICIES
+from grpo_core.record import Step
+
+CARDS: dict[str, Kind[Step]] = GROUPS | LOSSES | POLICIES
+"""Every kind by its name."""
+
+
+class Card(Tabled[Step]):
+    """A claim on a number of a card."""
+
+    KINDS = CARDS

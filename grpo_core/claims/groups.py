@@ -1,0 +1,293 @@
+"""Claims of the cards on rewards and groups. The data are the update; ``group`` None means all groups that are dead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grpo_core.baselines import BASELINES
+from grpo_core.claims.arrays import (
+    dead,
+    entropy_pulls,
+    equal,
+    gained,
+    groups,
+    kl_pulls,
+    paid,
+    rows,
+    silent,
+    within,
+)
+from grpo_core.claims.claim import Kind, agrees
+from grpo_core.deviations import DEVIATIONS
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+
+def _all_paid(step: Step, v: Any) -> bool:
+    values = paid(step, v.group)
+    return len(values) == v.count > 1 and equal(values) and agrees(v.reward, float(values[0]))
+
+
+def _pushes(step: Step, v: Any) -> bool:
+    """Whether an advantage of the group, or of any dead one, is not 0."""
+    return bool(gained(step)[rows(step, v.group)].any())
+
+
+def _compared(step: Step, v: Any) -> list[np.ndarray]:
+    return [paid(step, g) for g in (dead(step) if v.group is None else [v.group])]
+
+
+def _penalty_differs(step: Step, v: Any) -> bool:
+    """Whether β times the completions' own log-ratio to the reference differs within a group of equal rewards."""
+    o = step.settings.objective
+    if not o.kl_in_reward or not o.beta or step.ref_logp is None or step.advantage is not None:
+        return False
+    k1 = np.where(step.mask, step.old_logp - step.ref_logp, 0.0).sum(axis=-1)
+    scored = ~np.isnan(step.rewards)
+    those = [k1[(step.group == g) & scored] for g in (dead(step) if v.group is None else [v.group])]
+    return _pushes(step, v) and any(len(own) > 1 and np.ptp(own) > 0 for own in those)
+
+
+def _penalised(step: Step, v: Any) -> bool:
+    """Whether β times a log-ratio to the reference is taken from a reward of the group, or of a dead one."""
+    o = step.settings.objective
+    if not o.kl_in_reward or not o.beta or step.ref_logp is None or step.advantage is not None:
+        return False
+    here = slice(None) if o.baseline == "batch_mean" else rows(step, v.group)  # the mean holds the others' too
+    return _pushes(step, v) and bool((step.old_logp - step.ref_logp)[here][step.mask[here]].any())
+
+
+def _by_rounding(step: Step, v: Any) -> bool:
+    """Whether a mean of rewards that differs from them by rounding alone makes the advantages."""
+    every = np.concatenate([paid(step, g) for g in groups(step)])
+    alike = all(equal(np.append(own, every.mean())) for own in _compared(step, v))
+    return step.settings.objective.baseline == "batch_mean" and alike and _pushes(step, v) and step.advantage is None
+
+
+def _of_other_rewards(step: Step, v: Any, baseline: str) -> bool:
+    """Whether the baseline leaves something of equal rewards."""
+    if step.settings.objective.baseline != baseline or step.advantage is not None or not _pushes(step, v):
+        return False
+    values = [own for own in _compared(step, v) if len(own)]
+    every = np.concatenate([paid(step, g) for g in groups(step)])
+    if baseline == "none":
+        return any(own.any() for own in values)
+    return baseline != "batch_mean" or any(not equal(np.append(own, every.mean())) for own in values)
+
+
+def _nothing_of_it(step: Step, v: Any, baseline: str) -> bool:
+    """Whether the baseline leaves nothing of equal rewards."""
+    o, values = step.settings.objective, paid(step, v.group)
+    if o.baseline != baseline or _pushes(step, v) or not len(values):
+        return False
+    every = np.concatenate([paid(step, g) for g in groups(step)])
+    at = {"batch_mean": every.mean(), "none": 0.0}
+    return baseline not in at or agrees(float(values[0]), float(at[baseline]))
+
+
+def _blown_up(step: Step, v: Any) -> bool:
+    values, o = paid(step, v.group), step.settings.objective
+    largest = float(np.abs(gained(step)[step.group == v.group]).max())
+    spread = float(values.max() - values.min())
+    one_by_one = DEVIATIONS[o.std].divides and not DEVIATIONS[o.std].of_batch
+    close = abs(v.spread - spread) <= 1e-9 * spread and abs(v.largest - largest) <= 1e-9 * largest
+    return one_by_one and close and 0 < spread <= 1e-6 * max(1.0, float(np.abs(values).max()))
+
+
+def _damped(step: Step, v: Any) -> bool:
+    values, o = paid(step, v.group), step.settings.objective
+    mean = float(values.sum()) / len(values)
+    free = len(values) - DEVIATIONS[o.std].ddof
+    std = float(np.sqrt(((values - mean) ** 2).sum() / free)) if free > 0 else 0.0
+    largest = float(np.abs(gained(step)[step.group == v.group]).max())
+    if BASELINES[o.baseline].from_critic or step.advantage is not None:
+        return False
+    same = abs(v.std - std) <= 1e-6 * std and agrees(v.delta, o.std_epsilon) and agrees(v.largest, largest)
+    return same and std < o.std_epsilon and DEVIATIONS[o.std].divides
+
+
+def _counted(step: Step, v: Any, *, unscored: bool) -> bool:
+    those = dead(step)
+    empty = any(not len(paid(step, g)) for g in those)
+    return (v.count, v.total) == (len(those), len(groups(step))) and empty == unscored and len(those) > 0
+
+
+def _every(step: Step) -> np.ndarray:
+    return np.asarray(step.rewards[~np.isnan(step.rewards)])
+
+
+def _between(step: Step, v: Any) -> bool:
+    every = _every(step)
+    ends = agrees(v.min, float(every.min())) and agrees(v.max, float(every.max())) and v.min < v.max
+    return ends and len(dead(step)) == len(groups(step)) and within(step)
+
+
+def _no_spread(step: Step, v: Any, *, whole: bool) -> bool:
+    every = _every(step)
+    alike = len(every) > 0 and float(np.ptp(every)) <= 1e-6 * max(1.0, float(np.abs(every).max()))
+    return alike and (len(every) == len(step.rewards)) == whole and agrees(v.reward, float(every[0]))
+
+
+def _cut_off(step: Step, v: Any) -> bool:
+    last = step.mask.sum(axis=-1) - 1
+    cut = sum(int(step.tokens[i, max(t, 0)]) != v.stop for i, t in enumerate(last))
+    return (v.count, v.total, v.limit) == (cut, len(last), step.settings.language.max_tokens)
+
+
+def _push(name: str) -> Kind[Step]:
+    return Kind(text=BASELINES[name].equal_push, holds=lambda step, v: _of_other_rewards(step, v, name))
+
+
+def _rest(name: str) -> Kind[Step]:
+    return Kind(text=BASELINES[name].equal_rest, holds=lambda step, v: _nothing_of_it(step, v, name))
+
+
+GROUPS: dict[str, Kind[Step]] = {
+    "unscored": Kind(
+        text=tr("No completion of this group was scored."), holds=lambda step, v: not len(paid(step, v.group))
+    ),
+    "one_paid": Kind(
+        text=tr("The one scored completion of this group was paid {reward}."),
+        holds=lambda step, v: len(own := paid(step, v.group)) == 1 and agrees(v.reward, float(own[0])),
+    ),
+    "all_paid": Kind(text=tr("All {count} rewards of this group are {reward}."), holds=_all_paid),
+    "no_mark": Kind(
+        text=tr("All {count} rewards of this group are {reward}: nothing stands out from the mean."),
+        holds=lambda step, v: _all_paid(step, v) and within(step),
+    ),
+    "lone": Kind(
+        text=tr("A group of one is compared with itself alone."),
+        holds=lambda step, v: len(paid(step, v.group)) == 1 and within(step),
+    ),
+    "given": Kind(
+        text=tr("The advantages are those that the source of the record gave; they are not 0."),
+        holds=lambda step, v: step.advantage is not None and _pushes(step, v),
+    ),
+    "penalised": Kind(
+        text=tr(
+            "The advantages are not 0: what is compared is the reward less β times the completion's KL from the "
+            "reference, and that differs from completion to completion."
+        ),
+        holds=_penalty_differs,
+    ),
+    **{f"push:{name}": _push(name) for name, b in BASELINES.items() if b.equal_push},
+    **{f"rest:{name}": _rest(name) for name, b in BASELINES.items() if b.equal_rest},
+    "penalised_too": Kind(
+        text=tr("The advantages are not 0: β times a completion's KL from the reference is taken from its reward."),
+        holds=_penalised,
+    ),
+    "by_rounding": Kind(
+        text=tr("The advantages are not 0 by rounding alone: the rewards are the mean of the whole batch."),
+        holds=_by_rounding,
+    ),
+    "no_advantage": Kind(
+        text=tr("Every advantage is 0, so its rewards push nothing."), holds=lambda step, v: not _pushes(step, v)
+    ),
+    "kl_pulls": Kind(
+        text=tr("The KL term still pulls on its tokens."),
+        holds=lambda step, v: kl_pulls(step, v.passed, rows(step, v.group)),
+    ),
+    "entropy_pulls": Kind(
+        text=tr("The entropy bonus still pulls on its tokens."),
+        holds=lambda step, v: entropy_pulls(step, v.passed, rows(step, v.group)),
+    ),
+    "kl_pulls_them": Kind(
+        text=tr("The KL term still pulls on them."),
+        holds=lambda step, v: kl_pulls(step, v.passed, rows(step, None)),
+    ),
+    "entropy_pulls_them": Kind(
+        text=tr("The entropy bonus still pulls on them."),
+        holds=lambda step, v: entropy_pulls(step, v.passed, rows(step, None)),
+    ),
+    "needs_others": Kind(
+        text=tr("A group size of 2 or more, or a baseline that is not the group's, gives it a signal."),
+        holds=lambda step, v: len(paid(step, v.group)) == 1 and within(step),
+    ),
+    "needs_scores": Kind(
+        text=tr("Two scored completions would give it a signal."),
+        holds=lambda step, v: not len(paid(step, v.group)),
+    ),
+    "needs_success": Kind(
+        text=tr("An easier prompt or a larger group makes a success more likely."),
+        holds=lambda step, v: len(own := paid(step, v.group)) > 0 and own.max() <= 0,
+    ),
+    "needs_difference": Kind(
+        text=tr("A harder prompt or a larger group makes a difference more likely."),
+        holds=lambda step, v: len(own := paid(step, v.group)) > 0 and own.max() > 0,
+    ),
+    "blown_up": Kind(
+        text=tr(
+            "The rewards differ by only {spread}, yet dividing by their standard deviation makes advantages of up to "
+            "{largest} of it. A larger δ, or no division, keeps rounding from becoming a push."
+        ),
+        holds=_blown_up,
+    ),
+    "damped": Kind(
+        text=tr(
+            "The standard deviation {std} is below δ = {delta}, which damps the advantages to at most {largest}. A "
+            "smaller δ lets small differences count."
+        ),
+        holds=_damped,
+    ),
+    "all_lone": Kind(
+        text=tr("Groups of one completion have nothing to be compared with."),
+        holds=lambda step, v: within(step) and {len(paid(step, g)) for g in dead(step)} == {1},
+    ),
+    "unpaid": Kind(
+        text=tr("No completion was paid anything."),
+        holds=lambda step, v: not any(paid(step, g).any() for g in groups(step)),
+    ),
+    "dead": Kind(
+        text=tr("{count} of {total} groups hold equal rewards."),
+        holds=lambda step, v: _counted(step, v, unscored=False),
+    ),
+    "dead_or_empty": Kind(
+        text=tr("{count} of {total} groups hold equal rewards, or none that is scored."),
+        holds=lambda step, v: _counted(step, v, unscored=True),
+    ),
+    "all_equal": Kind(
+        text=tr("All rewards are equal."),
+        holds=lambda step, v: [len(paid(step, g)) > 0 and equal(paid(step, g)) for g in groups(step)] == [True],
+    ),
+    "none_scored": Kind(
+        text=tr("No completion was scored."), holds=lambda step, v: not any(len(paid(step, g)) for g in groups(step))
+    ),
+    "nothing_learned": Kind(
+        text=tr("So every advantage there is 0 and nothing is learned from rewards in this update."),
+        holds=lambda step, v: len(dead(step)) == len(groups(step)) and silent(step),
+    ),
+    "adds_nothing_there": Kind(
+        text=tr("So every advantage there is 0 and they add nothing to the push."),
+        holds=lambda step, v: 0 < len(dead(step)) < len(groups(step)) and not gained(step)[rows(step, None)].any(),
+    ),
+    "equal_within": Kind(
+        text=tr("Within each group the rewards are equal."),
+        holds=lambda step, v: len(dead(step)) == len(groups(step)),
+    ),
+    "between_prompts": Kind(
+        text=tr(
+            "Rewards run from {min} to {max}, but only between prompts: within each group they are equal, and only "
+            "differences within a group give a signal."
+        ),
+        holds=_between,
+    ),
+    "no_spread": Kind(
+        text=tr("Every completion was paid {reward}, so there is no spread to learn from."),
+        holds=lambda step, v: _no_spread(step, v, whole=True),
+    ),
+    "no_spread_scored": Kind(
+        text=tr("Every completion that was scored was paid {reward}, so there is no spread to learn from."),
+        holds=lambda step, v: _no_spread(step, v, whole=False),
+    ),
+    "cut_off": Kind(
+        text=tr(
+            "{count} of {total} completions were cut off at {limit} tokens, before their end sign, and are scored as "
+            "they stand. Cut off is not clipped: their tokens are pushed like all others. A longer limit gives them "
+            "room to end."
+        ),
+        holds=_cut_off,
+    ),
+}
+"""Every kind by its name."""

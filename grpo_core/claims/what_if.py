@@ -1,0 +1,251 @@
+"""Claims of a what-if that take one text each: what is the same in two updates, and what a record cannot tell.
+
+The data are the two records, as for the claims on pushes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.baselines import BASELINES
+from grpo_core.claims.arrays import dead, groups
+from grpo_core.claims.claim import Kind, Tabled, agrees
+from grpo_core.claims.pushes import Pair
+from grpo_core.deviations import DEVIATIONS
+from grpo_core.record import Step
+from grpo_core.reductions import REDUCTIONS
+from grpo_core.text import tr
+
+SAME = 1e-12
+"""Relative difference of numbers that are the same."""
+CLIPPING = ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")
+ESTIMATING = ("kl", "kl_importance", "kl_in")
+
+
+def _both(data: Pair) -> tuple[tuple[Step, int], tuple[Step, int]]:
+    return (data.ran, data.passes[0]), (data.other, data.passes[1])
+
+
+def _advantages(data: Pair) -> tuple[np.ndarray, np.ndarray]:
+    return recompute.advantage(data.ran), recompute.advantage(data.other)
+
+
+def _given(data: Pair) -> bool:
+    return any(step.advantage is not None for step in (data.ran, data.other))
+
+
+def _no_advantage(data: Pair) -> bool:
+    return not any(own.any() for own in _advantages(data))
+
+
+def _same_advantages(data: Pair) -> bool:
+    ran, other = _advantages(data)
+    return ran.shape == other.shape and bool((np.abs(ran - other) <= SAME * np.abs(other)).all() and ran.any())
+
+
+def _same_formula(data: Pair, v: Any) -> bool:
+    goals = [step.settings.objective for step in (data.ran, data.other)]
+    compared = {BASELINES[o.baseline].phrase for o in goals} == {v.baselines}
+    divided = {DEVIATIONS[o.std].phrase for o in goals} == {v.scales}
+    return _same_advantages(data) and not _given(data) and compared and divided
+
+
+def _same_signs(data: Pair, v: Any) -> bool:
+    ran, other = _advantages(data)
+    same = ran.shape == other.shape and bool((np.sign(ran) == np.sign(other)).all())
+    return same and not _same_advantages(data) and bool(ran.any())
+
+
+def _differ(data: Pair, names: tuple[str, ...]) -> bool:
+    """Whether the settings that are wanted differ from those that ran in one of these of the objective."""
+    wanted = data.other.settings if data.wanted is None else data.wanted
+    return any(getattr(data.ran.settings.objective, n) != getattr(wanted.objective, n) for n in names)
+
+
+def _ratios_are_one(data: Pair, *, which: str, turned: bool) -> bool:
+    terms = [recompute.terms(*one) for one in _both(data)]
+    one = all(bool((t.ratio == 1).all()) and not t.clipped.any() for t in terms)
+    later, once = any(data.passes), data.once
+    place = "this" if later else "one" if once else "first"
+    return one and place == which and _differ(data, CLIPPING) == turned
+
+
+def _clipped_alike(data: Pair, count: int) -> bool:
+    ran, other = (recompute.terms(*one).clipped for one in _both(data))
+    return bool((ran == other).all()) and int(ran.sum()) == count
+
+
+def _same_weights(data: Pair) -> bool:
+    ran, other = (recompute.terms(*one).weight for one in _both(data))
+    return bool((np.abs(ran - other) <= SAME * np.abs(other)).all())
+
+
+def _reductions(data: Pair) -> list[str]:
+    return [step.settings.objective.reduction for step in (data.ran, data.other)]
+
+
+def _one_length(data: Pair) -> bool:
+    return len({int(length) for length in data.ran.mask.sum(axis=-1)}) <= 1
+
+
+def _is_reference(data: Pair, v: Any) -> bool:
+    """Whether the KL of both is 0 on the sampled tokens, and pulls on none of them."""
+    for step, passed in _both(data):
+        kl, pull = recompute.terms(step, passed).kl, recompute.token_gradient(step, passed)[1]
+        if (kl is not None and kl.any()) or (pull is not None and pull.any()) or step.ref_logp is None:
+            return False
+        if (np.abs(step.logp[passed] - step.ref_logp)[step.mask] > 1e-4).any():
+            return False
+    return any(step.settings.objective.beta for step in (data.ran, data.other))
+
+
+def _ended(step: Step) -> bool:
+    return len(step.logp) == step.passes + 1
+
+
+def _moves(data: Pair, v: Any) -> bool:
+    if not (_ended(data.ran) and _ended(data.other)) or data.other.settings.optimizer.kind != "adam":
+        return False
+    ran, other = ([float(x) for x in (step.logp[-1] - step.old_logp)[step.mask]] for step in (data.ran, data.other))
+    return agrees(v.ratio * sum(x * x for x in ran) ** 0.5, sum(x * x for x in other) ** 0.5)
+
+
+def _resample(data: Pair, v: Any) -> bool:
+    return (v.dead, v.groups) == (len(dead(data.ran)), len(groups(data.ran))) and v.dead > 0
+
+
+def _asked(data: Pair, path: str) -> tuple[Any, Any]:
+    """The value that ran and the one that is wanted."""
+    assert data.wanted is not None
+    return data.ran.settings.differences(data.wanted).get(path, (None, None))
+
+
+def _held(data: Pair, v: Any) -> bool:
+    """Whether another value is wanted of a setting, and the one that ran is in force."""
+    ran, wanted = _asked(data, v.path)
+    return ran != wanted and v.path not in data.ran.settings.differences(data.other.settings)
+
+
+def _unity(which: str, turned: bool, text: str) -> dict[str, Kind[Pair]]:
+    key = ":".join(("ratios", which, "differ" if turned else "act"))
+    return {key: Kind(text=text, holds=lambda data, v: _ratios_are_one(data, which=which, turned=turned))}
+
+
+WHAT_IFS: dict[str, Kind[Pair]] = {
+    "nothing_differs": Kind(
+        text=tr("Nothing differs: these are the settings that it ran under."),
+        holds=lambda data, v: not data.ran.settings.differences(data.other.settings),
+    ),
+    "no_advantage_given": Kind(
+        text=tr("Every advantage is 0 in both."), holds=lambda data, v: _no_advantage(data) and _given(data)
+    ),
+    "no_advantage_in_either": Kind(
+        text=tr("Every advantage is 0 in both: no completion stands out from what it is compared with."),
+        holds=lambda data, v: _no_advantage(data) and not _given(data),
+    ),
+    "same_formula": Kind(
+        text=tr("The advantages are the same: both compare with {baselines} and {scales}."), holds=_same_formula
+    ),
+    "same_advantages": Kind(text=tr("The advantages are the same."), holds=lambda data, v: _same_advantages(data)),
+    "same_signs": Kind(text=tr("The signs of the advantages are the same; their sizes differ."), holds=_same_signs),
+    **_unity("this", True, tr("Every ratio of this pass is still 1, so no clip can differ.")),
+    **_unity("this", False, tr("Every ratio of this pass is still 1, so no clip can act.")),
+    **_unity("one", True, tr("One pass: every ratio is 1, so no clip can differ.")),
+    **_unity("one", False, tr("One pass: every ratio is 1, so no clip can act.")),
+    **_unity("first", True, tr("First pass: every ratio is 1, so no clip can differ.")),
+    **_unity("first", False, tr("First pass: every ratio is 1, so no clip can act.")),
+    "none_clipped": Kind(text=tr("No token is clipped in either."), holds=lambda data, v: _clipped_alike(data, 0)),
+    "one_clipped": Kind(text=tr("The same token is clipped in both."), holds=lambda data, v: _clipped_alike(data, 1)),
+    "same_clipped": Kind(
+        text=tr("The same {count} tokens are clipped in both."),
+        holds=lambda data, v: v.count > 1 and _clipped_alike(data, v.count),
+    ),
+    "same_reduction": Kind(
+        text=tr("Every token weighs the same: both take {reductions}."),
+        holds=lambda data, v: (
+            _same_weights(data) and {REDUCTIONS[name].phrase for name in _reductions(data)} == {v.reductions}
+        ),
+    ),
+    "reductions_agree": Kind(
+        text=tr("Every token weighs the same: all completions have one length, so the two reductions agree."),
+        holds=lambda data, v: _same_weights(data) and _one_length(data) and len(set(_reductions(data))) == 2,
+    ),
+    "same_weights": Kind(text=tr("Every token weighs the same."), holds=lambda data, v: _same_weights(data)),
+    "no_beta": Kind(
+        text=tr("β is 0 in both, so how the KL is estimated makes no difference."),
+        holds=lambda data, v: (
+            not any(step.settings.objective.beta for step in (data.ran, data.other)) and _differ(data, ESTIMATING)
+        ),
+    ),
+    "at_reference": Kind(
+        text=tr("On these tokens the policy is still the reference: the KL is 0 and pulls on nothing."),
+        holds=_is_reference,
+    ),
+    "adam_moves": Kind(
+        text=tr("Under Adam the whole update moves the sampled tokens {ratio:.3g} times as far."), holds=_moves
+    ),
+    "same_end": Kind(
+        text=tr("After the update every sampled token is exactly as likely as it was after the one that ran."),
+        holds=lambda data, v: (
+            _ended(data.ran) and _ended(data.other) and data.ran.logp[-1].tolist() == data.other.logp[-1].tolist()
+        ),
+    ),
+    "drawn_again": Kind(
+        text=tr("Dead groups had been drawn again for this update; its samples are taken as they are."),
+        holds=lambda data, v: data.ran.settings.learner.resample_dead,
+    ),
+    "none_dead": Kind(
+        text=tr("Resampling would have drawn nothing again: no group is dead."),
+        holds=lambda data, v: not dead(data.ran),
+    ),
+    "would_resample": Kind(
+        text=tr(
+            "Resampling would have drawn {dead} of {groups} groups again, because their rewards are equal; a recorded "
+            "batch cannot show with what."
+        ),
+        holds=_resample,
+    ),
+    "beta_stays": Kind(
+        text=tr("β stays {ran:g}: the run recorded no log-probabilities of a reference."),
+        holds=lambda data, v: data.ran.ref_logp is None and v.ran == data.other.settings.objective.beta,
+    ),
+    "other_weights": Kind(
+        text=tr("{text} would have led to other weights; the passes here stand where the run stood."),
+        holds=lambda data, v: _held(data, v) and data.ran.settings.is_recorded,
+    ),
+    "draws": Kind(text=tr("{text} decides what is drawn; the samples here are those of the run."), holds=_held),
+    "no_critic": Kind(
+        text=tr("No critic learned in this update: an untrained one values every token at 0."),
+        holds=lambda data, v: (
+            BASELINES[data.other.settings.objective.baseline].from_critic and not data.ran.settings.learner.critic
+        ),
+    ),
+    "divided_otherwise": Kind(
+        text=tr(
+            "This update was divided as its trainer recorded it; under another reduction the used completions of a "
+            "pass are one batch."
+        ),
+        holds=lambda data, v: data.ran.denominator is not None and data.other.denominator is None,
+    ),
+    "where_it_stood": Kind(
+        text=tr(
+            "Each pass is asked where the run stood before it: that is the push of the other loss there. Where it "
+            "would have led is not known, because the model is not here."
+        ),
+        holds=lambda data, v: data.ran.settings.is_recorded,
+    ),
+    "first_pass_alone": Kind(
+        text=tr("The first pass is exact. Later passes and the policy after the update need the model."),
+        holds=lambda data, v: not _ended(data.other),
+    ),
+}
+"""Every kind by its name."""
+
+
+class Same(Tabled[Pair]):
+    """A claim of a what-if that takes one text."""
+
+    KINDS = WHAT_IFS

@@ -1,0 +1,276 @@
+"""Drawn updates of every kind, for the claims of cards."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.config import Settings
+from grpo_core.errors import NonFiniteError, SettingsError
+from grpo_core.record import Step
+from grpo_core.runs.importers.trace import Trace
+from tests.core.explain_cases import made_up, random_objective, random_settings, trained
+from tests.core.lm_steps import lm_settings, lm_step
+from tests.core.steps import random_step
+from tests.core.traces import DATA
+
+
+def drawn_updates(chance: np.random.Generator, number: int) -> Iterator[Step]:
+    """An update of every family: made up, trained, still, of equal rewards, far away, of a language model."""
+    yield made_up(chance, number)
+    settings = random_settings(chance)
+    yield from real_updates(chance, number, settings)
+    for _ in range(2):
+        yield balanced(chance, number)
+        yield odd_rewards(chance, number)
+        yield recorded_elsewhere(chance, number)
+    yield of_language(chance, number)
+
+
+def real_updates(chance: np.random.Generator, number: int, settings: Settings) -> Iterator[Step]:
+    """Updates that a bandit makes under these settings: as they are, of equal rewards, small and large ones."""
+    yield trained(settings, 1 + number % 3)
+    paid = 0.0 if settings.objective.baseline == "given" else float(chance.choice([0.0, 0.5]))
+    alike = {"task.custom": (paid,) * 10, "task.landscape": "custom"}
+    yield trained(settings.replace(alike), 1 + number % 2)
+    yield trained(settings.replace(still(chance)), 1 + number % 2)
+    with suppress(NonFiniteError):
+        yield trained(settings.replace(extreme(chance)), 1 + number % 3)
+
+
+def still(chance: np.random.Generator) -> dict[str, Any]:
+    """Changes under which a policy hardly moves."""
+    return {
+        "optimizer.learning_rate": float(chance.choice([0.0, 1e-3])), "optimizer.kind": "sgd",
+        "objective.baseline": str(chance.choice(["group_mean", "leave_one_out", "none"])),
+        "objective.surrogate": str(chance.choice(["clip", "gmpo", "cispo"])),
+        "objective.clip_low": 0.2, "objective.clip_high": 1.2,
+        "objective.dual_clip": None, "objective.entropy_bonus": 0.0,
+        "objective.beta": float(chance.choice([0.0, 0.04])),
+    }  # fmt: skip
+
+
+def extreme(chance: np.random.Generator) -> dict[str, Any]:
+    """Changes under which gradients are large, or a policy goes far."""
+    return {
+        "optimizer.learning_rate": float(chance.choice([1.0, 30.0])),
+        "optimizer.kind": str(chance.choice(["sgd", "adam"])),
+        "task.landscape": str(chance.choice(["single_peak", "linear"])),
+        "task.levels": (float(chance.choice([1.0, 1e3])),),
+        "objective.std": str(chance.choice(["none", "sample", "batch"])),
+        "objective.baseline": str(chance.choice(["none", "group_mean", "given"])),
+        "objective.beta": float(chance.choice([0.0, 0.0, 0.04])),
+        "objective.entropy_bonus": 0.0,
+    }  # fmt: skip
+
+
+def balanced(chance: np.random.Generator, number: int) -> Step:
+    """An update at ratio 1 whose advantages cancel, with completions of different lengths."""
+    beta = float(chance.choice([0.0, 0.04, 0.04]))
+    goal = random_objective(chance).replace(
+        baseline="group_mean", std="none", kl_in="loss", entropy_bonus=0.0, beta=beta, surrogate="clip",
+        dual_clip=None, level="token", reduction=str(chance.choice(["sequence", "token", "constant"])), max_tokens=7,
+        kl=str(chance.choice(["k1", "k2", "k3"])), clip_low=0.2, clip_high=0.3,
+    )  # fmt: skip
+    settings = Settings().replace({"objective": goal, "learner.critic": True})
+    step = random_step(
+        number, settings=settings, prompts=int(chance.integers(1, 3)), group_size=4, tokens=4,
+        passes=int(chance.integers(1, 3)), contexts=3, actions=5, seed=int(chance.integers(999)),
+    )  # fmt: skip
+    dead = chance.random() < 0.2
+    paid = np.zeros(len(step.group)) if dead else chance.choice([0.0, 1.0], len(step.group))
+    step = dataclasses.replace(step, rewards=paid, measurements={})
+    logp = step.logp.copy()
+    logp[:, ...] = np.where(chance.random() < 0.3, step.old_logp, logp)
+    if chance.random() < 0.5:
+        reference = step.old_logp + (0.0 if chance.random() < 0.5 else chance.normal(size=step.mask.shape))
+        step = dataclasses.replace(step, ref_logp=reference)
+    pushed = np.sign(paid - 0.5)[:, None] * np.abs(chance.normal(size=step.mask.shape))
+    if step.passes > 1 and chance.random() < 0.5:  # every push has carried its ratio out of the range
+        logp[1] = step.old_logp + float(chance.choice([0.5, -0.05])) * np.sign(pushed)
+    if chance.random() < 0.25:  # the completions with an advantage are left out of a pass
+        unused = np.where(recompute.advantage(dataclasses.replace(step, logp=logp)) != 0, -1, 0)
+        unused[0] = 0
+        return dataclasses.replace(step, logp=logp, part=np.array([unused] * step.passes))
+    if chance.random() < 0.2:
+        part = np.array([np.arange(len(paid)) % 2] * step.passes)
+        step = dataclasses.replace(step, part=part)
+    if chance.random() < 0.3:  # the weights of the tokens make them cancel, not the advantages
+        sign = np.where(np.arange(len(paid)) % 2, 1.0, -1.0)
+        step = dataclasses.replace(step, advantage=sign / step.mask.sum(axis=-1), old_logp=logp[0])
+    return dataclasses.replace(step, logp=logp)
+
+
+def odd_rewards(chance: np.random.Generator, number: int) -> Step:
+    """An update whose rewards hardly differ, are equal within groups, are negative or missing."""
+    size = int(chance.choice([1, 2, 4, 4]))
+    changes: dict[str, Any] = {"std": "sample", "std_epsilon": float(chance.choice([0.0, 1e-4])), "surrogate": "clip"}
+    kind = int(chance.integers(8))
+    if kind == 0:
+        changes |= {"baseline": "group_mean", "std_epsilon": 0.0, "kl_in": "loss"}
+    elif kind == 7:  # a mean of equal rewards that is another number by rounding
+        changes |= {"baseline": "batch_mean", "kl_in": "loss"}
+    elif chance.random() < 0.7:
+        inside = {"kl_in": str(chance.choice(["loss", "loss", "reward"])), "kl": "k1", "beta": 0.04}
+        changes |= {"baseline": str(chance.choice(["group_mean", "group_mean", "none", "batch_mean"])), **inside}
+    goal = random_objective(chance).replace(surrogate="clip", dual_clip=None)
+    settings = Settings().replace({"objective": goal.replace(**changes), "learner.critic": True})
+    step = random_step(
+        number, settings=settings, prompts={6: 1, 7: 3}.get(kind, int(chance.integers(1, 4))), group_size=size,
+        tokens=2, passes=2, contexts=2, actions=4, seed=int(chance.integers(999)),
+    )  # fmt: skip
+    count = len(step.group)
+    paid = [
+        0.5 + 1e-9 * chance.integers(0, 2, count),
+        0.5 + 1e-5 * chance.integers(0, 2, count),
+        step.group.astype(float) - chance.integers(0, 2),
+        np.zeros(count) - chance.choice([0.0, 0.0, 1.0]),
+        np.where(chance.random(count) < 0.7, np.nan, 1.0),
+        np.where(chance.random(count) < 0.2, np.nan, 1.0),
+        np.full(count, np.nan),
+        np.full(count, 0.1),
+    ][kind]
+    values = chance.normal(size=step.mask.shape)
+    return dataclasses.replace(step, rewards=paid, values=values)
+
+
+def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
+    """An update without a reference, with tokens far from it, with advantages of its own, or off-policy."""
+    step = made_up(chance, number)
+    match int(chance.integers(7)):
+        case 0:
+            return dataclasses.replace(step, ref_logp=None, ref_dist_logp=None, settings=step.settings.replace(
+                {"objective.beta": 0.0, "objective.kl": "k3", "objective.kl_in": "loss"}))  # fmt: skip
+        case 1:
+            goal = step.settings.objective.replace(kl_in="loss", beta=0.04, kl=str(chance.choice(["k1", "k3", "k3"])))
+            step = dataclasses.replace(
+                step, settings=step.settings.replace({"objective": goal}), ref_logp=step.old_logp
+            )
+            away = np.where(
+                chance.random(step.mask.shape) < 0.3,
+                chance.uniform(4, 9, step.mask.shape) * chance.choice([-40, 1, 200, 200]),
+                0.1,
+            )
+            assert step.ref_logp is not None
+            return dataclasses.replace(step, ref_logp=step.ref_logp + away)
+        case 2:
+            paid = np.full(len(step.group), float(chance.choice([0.0, 1.0])))
+            given = np.zeros(len(paid)) if chance.random() < 0.5 else chance.normal(size=len(paid))
+            return dataclasses.replace(step, rewards=paid, advantage=given)
+        case 3:
+            goal = step.settings.objective.replace(
+                baseline="group_mean", surrogate="clip", clip_low=0.01, clip_high=0.01, dual_clip=None, level="token"
+            )
+            paid = chance.choice([0.0, 1.0], len(step.group))
+            step = dataclasses.replace(
+                step, rewards=paid, settings=step.settings.replace({"objective": goal}), advantage=None
+            )
+            way = np.where(paid > 0, 1.0, -1.0)[:, None] * chance.choice([1.0, 1.0, 1.0, -1.0])
+            return dataclasses.replace(step, old_logp=step.logp[0] - 0.5 * way * np.ones(step.mask.shape))
+        case 4:
+            measured = {"kl": float(chance.uniform(4, 9)), "grad_norm": float(chance.uniform(5, 50)), "entropy": 0.01}
+            goal = step.settings.objective.replace(
+                kl=str(chance.choice(["k1", "k1", "k3"])),
+                kl_importance=False,
+                std=str(chance.choice(["none", "sample"])),
+            )
+            settings = step.settings.replace({"objective": goal, "optimizer.kind": str(chance.choice(["sgd", "adam"]))})
+            return dataclasses.replace(step, measurements=measured, settings=settings)
+        case 5:
+            return certain(chance, number)
+        case _:
+            away = np.sign(chance.normal(size=step.mask.shape))
+            away = away * chance.choice([0.05, 2.0])
+            return dataclasses.replace(
+                step, old_logp=step.logp[0] - away, logp=np.stack([step.logp[0]] * len(step.logp))
+            )
+
+
+def certain(chance: np.random.Generator, number: int) -> Step:
+    """An update of a policy that has one token to choose from, with equal rewards and k1 in the loss."""
+    goal = random_objective(chance).replace(
+        baseline="group_mean", kl="k1", kl_in="loss", kl_importance=False, beta=0.04, entropy_bonus=0.0
+    )
+    step = random_step(number, settings=Settings().replace({"objective": goal}), prompts=2, group_size=2, actions=1)
+    return dataclasses.replace(step, rewards=np.full(4, float(chance.choice([0.0, 1.0]))), measurements={})
+
+
+def of_language(chance: np.random.Generator, number: int) -> Step:
+    """An update of a language model, some of whose completions were cut off."""
+    settings = lm_settings(**{"learner.group_size": 4})
+    step = lm_step(1 + number % 3, prompts=1, group_size=4, settings=settings, seed=int(chance.integers(9)))
+    cut = chance.random(4) < 0.5
+    last = np.arange(step.mask.shape[1]) == step.mask.sum(axis=-1, keepdims=True) - 1
+    return dataclasses.replace(step, mask=step.mask & ~(last & cut[:, None]))
+
+
+def drawn_pairs(chance: np.random.Generator, number: int) -> Iterator[tuple[Step, Settings]]:
+    """Updates of every family, with settings that are asked for instead of those that they ran under."""
+    goal = random_objective(chance)
+    few = {
+        "objective": goal, "objective.beta": float(chance.choice([0.0, 0.1])), "objective.std": goal.std,
+        "objective.clip_high": goal.clip_high, "objective.kl": goal.kl, "objective.reduction": goal.reduction,
+        "optimizer.learning_rate": 0.05, "learner.group_size": 3, "learner.resample_dead": True, "seed": 5,
+    }  # fmt: skip
+    names = list(few)
+    settings = random_settings(chance)
+    for step in (*real_updates(chance, number, settings), of_language(chance, number)):
+        wanted = {name: few[name] for name in chance.choice(names, int(chance.integers(0, 3)), replace=False)}
+        with suppress(SettingsError):
+            yield step, step.settings.replace({"objective.max_tokens": 7, **wanted} if wanted else {})
+    resampling = settings_of_one(chance).replace({"learner.resample_dead": True})
+    yield trained(resampling), resampling.replace({"learner.resample_dead": False})
+    yield from from_elsewhere(chance, number, few)
+
+
+def settings_of_one(chance: np.random.Generator) -> Settings:
+    """Settings of a bandit that makes one pass or two over a group of four, from its reference on."""
+    goal = random_objective(chance).replace(kl="k3", kl_in="loss", beta=0.04, entropy_bonus=0.0, baseline="group_mean")
+    changes = {"learner.mu": int(chance.integers(1, 3)), "learner.group_size": 4, "objective": goal}
+    return Settings().replace(
+        {**changes, "optimizer.kind": str(chance.choice(["sgd", "adam"])), "seed": number_of(chance)}
+    )
+
+
+def number_of(chance: np.random.Generator) -> int:
+    """Any seed."""
+    return int(chance.integers(1000))
+
+
+def from_elsewhere(chance: np.random.Generator, number: int, few: dict[str, Any]) -> Iterator[tuple[Step, Settings]]:
+    """An update of another trainer and one of a bandit at its reference, with settings that are asked for."""
+    settings = Trace(DATA / "grpo").settings.replace({"objective.beta": 0.0, "objective.reduction": "token"})
+    shape = {"prompts": 2, "group_size": 4, "tokens": 3, "passes": 2, "actions": 5}
+    step = random_step(number, settings=settings, **shape, seed=number_of(chance), bare=True)
+    step = dataclasses.replace(step, denominator=np.full((2, 1), 6.0), ref_logp=None)
+    match int(chance.integers(4)):
+        case 0:
+            step = dataclasses.replace(step, advantage=np.zeros(8) if chance.random() < 0.5 else chance.normal(size=8))
+        case 1:
+            step = dataclasses.replace(step, logp=step.old_logp + 0.15 * chance.normal(size=step.logp.shape))
+        case 2:
+            one_far = np.where(np.arange(8) == 3, chance.choice([-1.0, 1.0]), 0.0)[:, None]
+            step = dataclasses.replace(step, logp=step.old_logp + one_far * np.ones(step.logp.shape))
+    path = str(chance.choice(["objective.beta", "objective.reduction", "learner.mu", "optimizer.learning_rate"]))
+    other: dict[str, Any] = {
+        "objective.beta": 0.1,
+        "objective.reduction": "sequence",
+        "learner.mu": 9,
+        "optimizer.learning_rate": 0.3,
+    }
+    yield step, settings.replace({path: other[path], "objective.clip_high": few["objective.clip_high"]})
+    summed = settings.replace({"objective.reduction": "sequence_sum"})
+    step = dataclasses.replace(step, settings=summed, denominator=None)
+    yield step, summed.replace({"objective.reduction": "constant", "objective.max_tokens": 1})
+    near = settings_of_one(chance)
+    paths = ("objective.std", "objective.clip_high", "objective.beta", "objective.reduction")
+    path = str(chance.choice(paths))
+    value: Any = "constant" if path == "objective.reduction" else few[path]
+    with suppress(SettingsError):
+        yield trained(near), near.replace({path: value, "objective.max_tokens": 1})
+        yield trained(near), near.replace({"objective.baseline": "given", "learner.critic": True})

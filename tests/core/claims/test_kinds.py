@@ -1,0 +1,63 @@
+"""Nothing computed is said without a claim, and there is no claim that the tests over drawn data do not draw."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grpo_core import claims
+from grpo_core.claims.claim import Claim, Tabled
+from tests.core.claims import drawn, test_finding_claims, test_update_claims
+from tests.core.claims.drawn import kinds_in
+
+ROOT = Path(__file__).parents[3] / "grpo_core"
+ROOMS = sorted(path.stem for path in Path(claims.__path__[0]).glob("*.py") if path.stem not in ("__init__", "claim"))
+CHOOSERS = [
+    *sorted((ROOT / "reasons").glob("*.py")), ROOT / "what_if" / "sentences.py", ROOT / "experiments" / "outcome.py",
+    *(ROOT / "health" / f"{name}.py" for name in ("exploited", "knobs", "lengths", "numerics", "policy", "rewards")),
+]  # fmt: skip
+"""Where it is chosen what is said of cards, what-ifs, races, sweeps, repeats and recorded runs."""
+
+
+def below(kind: type[Any]) -> Iterator[type[Any]]:
+    """All subclasses."""
+    subclasses: list[type[Any]] = kind.__subclasses__()
+    for one in subclasses:
+        yield one
+        yield from below(one)
+
+
+def test_every_kind_of_claim_is_drawn() -> None:
+    known = set(kinds_in(*ROOMS))
+    tables = {name for name in known if any(one.__name__ == name for one in Tabled.__subclasses__())}
+    rows = {row for table in Tabled.__subclasses__() for row in table.KINDS}
+    of_experiments = {kind.__name__ for kind in drawn.KINDS}
+    elsewhere = {
+        *kinds_in("captions"),
+        "up",
+        "down",
+        "neither",
+        "paid",
+        "odds",
+        "rare",
+        "all_equal",
+    }  # tests/app/panels
+    tested = {*test_finding_claims.KINDS, *test_update_claims.ON_CARDS, *test_update_claims.IN_WHAT_IFS}
+    assert (known - tables) | rows == of_experiments | elsewhere | tested - tables
+
+
+def test_every_claim_is_in_the_room_of_claims() -> None:
+    assert {kind.__module__.rpartition(".")[0] for kind in below(Claim)} == {"grpo_core.claims"}
+
+
+@pytest.mark.parametrize("path", CHOOSERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_sentence_with_a_number_is_written_where_it_is_chosen_what_is_said(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr":
+            text = ast.literal_eval(node.args[0])
+            assert not re.search(r"\{\w+.*\}.*\.$", text, re.DOTALL), f"{path}:{node.lineno} writes “{text}”"
