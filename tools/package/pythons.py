@@ -1,0 +1,48 @@
+"""The Pythons that can be had on this machine: those that are installed, by pyenv too."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+MINORS = ("3.11", "3.12", "3.13", "3.14")
+"""The versions of Python that wheel and source archive are made for."""
+_SAY = "import platform; print(platform.python_implementation(), platform.python_version())"
+
+
+@cache
+def installed() -> dict[str, Path]:
+    """The newest patch of each minor version of CPython that answers, such as {"3.11": /usr/bin/python3.11}."""
+    found: dict[str, tuple[tuple[int, ...], Path]] = {}
+    for path in _candidates():
+        patch = patch_of(path)
+        minor = ".".join(patch.split(".")[:2])
+        number = tuple(map(int, patch.split("."))) if patch else ()
+        if number and number > found.get(minor, ((), path))[0]:
+            found[minor] = (number, path)
+    return {minor: path for minor, (_, path) in sorted(found.items())}
+
+
+def patch_of(python: Path) -> str:
+    """Its version, such as "3.11.9"; empty where it does not answer, or is no release of CPython."""
+    try:
+        done = subprocess.run([python, "-c", _SAY], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    said = re.fullmatch(r"CPython (\d+\.\d+\.\d+)\s*", done.stdout)
+    return said[1] if said and not done.returncode else ""
+
+
+def _candidates() -> list[Path]:
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    names = [f"python{minor}" for minor in MINORS]
+    folders = [*map(Path, os.get_exec_path()), *sorted(versions.glob("*/bin"))]
+    return [
+        path
+        for folder in folders
+        for name in names
+        if "shims" not in folder.parts and (path := folder / name).is_file()
+    ]
