@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 INSTALLED = "grpo_lab/resources"
-"""Where the folder ``resources`` lies where a wheel is installed: in the window's package, which is ``app`` in the source."""
+"""Where a wheel puts the folder ``resources``: into the window's package, which is ``app`` in the source."""
 CHECKPOINT = "checkpoints/arithmetic.safetensors"
 """The language model's weights that every run starts from unless its settings say otherwise."""
 

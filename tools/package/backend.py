@@ -1,8 +1,9 @@
-"""How pip builds the project: by setuptools, except that an installed copy has one name of its own.
+"""The build backend that pip calls: setuptools, except that an installed copy has one name of its own.
 
-A wheel holds ``grpo_lab`` (the window, with the shipped files as ``grpo_lab/resources``) and ``grpo_core``; it is made of
-a renamed copy of the tree (:mod:`tools.package.names`) that is gone afterwards. An editable installation is the tree itself.
-A source archive is what git knows, so that nothing left in the tree gets in, and has the same bytes whenever it is made.
+A wheel holds ``grpo_lab`` (the window, with the shipped files as ``grpo_lab/resources``) and ``grpo_core``. It is made
+of a renamed copy of the tree (:mod:`tools.package.names`) that is gone afterwards. An editable installation is the tree
+itself. A source archive is what git knows, so that nothing left in the tree gets in. Both have the same bytes whenever
+they are made.
 """
 
 from __future__ import annotations
@@ -44,27 +45,27 @@ __all__ = [
 ROOT = Path(__file__).parents[2]
 PACKAGES = (HERE, "grpo_core")
 ABOUT = "PKG-INFO"
-"""Tells a source archive from a tree; the archive's metadata."""
+"""The metadata in a source archive, which tell it from a tree."""
 MADE = re.compile(r"(build|dist|pictures|\.git|\.venv[^/]*|[^/]+\.egg-info)/|(.*/)?(__pycache__|\.[a-z]+_cache)/")
 """What is made in a tree, where git does not tell it apart."""
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
-    """Write the wheel into a folder; returns its name. Metadata that were prepared are made once more."""
+    """Write the wheel into a folder and return its name. Metadata that were prepared are made once more."""
     target = str(Path(wheel_directory).resolve())
     with _renamed():
         return build_meta.build_wheel(target, config_settings)
 
 
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
-    """Write the wheel's metadata into a folder; returns their folder in it."""
+    """Write the wheel's metadata into a folder and return the name of theirs in it."""
     target = str(Path(metadata_directory).resolve())
     with _renamed(modules=("__init__.py",)):
         return build_meta.prepare_metadata_for_build_wheel(target, config_settings)
 
 
 def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
-    """Write the source archive into a folder; returns its name."""
+    """Write the source archive into a folder and return its name."""
     with tempfile.TemporaryDirectory(prefix="grpo-lab-sdist-") as made:
         prepared = Path(made, prepare_metadata_for_build_wheel(made))
         about = (prepared / "METADATA").read_bytes()
@@ -108,7 +109,7 @@ def write_renamed(target: Path, modules: Container[str] | None = None) -> None:
 
 
 def described(readme: str) -> str:
-    """The README as an index shows it, apart from the tree: without its pictures, and links into the tree as plain text."""
+    """The README as an index shows it: without pictures of the tree, and links into the tree as plain text."""
     without_pictures = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n?", "", readme, flags=re.MULTILINE)
     return re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)[^)]*\)", r"\1", without_pictures)
 
@@ -125,7 +126,7 @@ def known_files() -> list[Path]:
 
 
 def commit_moment() -> int:
-    """Seconds since 1970 that what is made carries as its time: of the commit, or those that a source archive carries."""
+    """Seconds since 1970 that all that is made carries: of the commit, or of the source archive."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given:
         return int(given)
@@ -137,7 +138,7 @@ def commit_moment() -> int:
 
 @contextlib.contextmanager
 def _renamed(modules: Container[str] | None = None) -> Iterator[None]:
-    """The renamed tree as the working folder, which setuptools builds; of the packages those modules alone, if given."""
+    """The renamed tree as the working folder, which setuptools builds. ``modules`` as for :func:`write_renamed`."""
     moment = commit_moment()
     before = os.environ.get("SOURCE_DATE_EPOCH")
     with tempfile.TemporaryDirectory(prefix="grpo-lab-wheel-") as made:

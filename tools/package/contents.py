@@ -74,8 +74,8 @@ _OF_TORCH = (
 )
 _NOT_OF_TORCH = ("setuptools", "tensorboard", "triton", "torch.utils.tensorboard", "torch.utils.benchmark")
 UNUSED_OF_PYARROW = ("arrow_substrait", "arrow_dataset", "arrow_acero")
-"""Libraries that others of pyarrow name on Linux, and that none of them takes anything from. Their names are taken out too
-(``run_paths.forget``); a trial has every function looked up at the start (LD_BIND_NOW), so that one that is missing shows."""
+"""Libraries that others of pyarrow name on Linux, and that none of them takes anything from. Their names are taken out
+too (``run_paths.forget``). A trial looks up every function at the start (LD_BIND_NOW), so that a missing one shows."""
 _OTHER_FAMILIES = re.compile(rf"transformers/models/(?!({'|'.join(FAMILIES)}|__init__|__pycache__)(/|\.))[^/]+/")
 _OUT = tuple(
     re.compile(pattern)

@@ -1,8 +1,8 @@
-"""A package for Debian and Ubuntu, of the archive that ``make package`` has made; and the trial of both in clean roots.
+"""A package for Debian and Ubuntu, made of the archive of ``make package``, and the trial of both in clean roots.
 
 python -m tools.package.deb         the .deb of the slim archive that is in dist/; lintian has to agree
-python -m tools.package.deb trial   in each clean Debian, by a user: the .deb installed, self-tested, started, removed; the
-                                    archive unpacked and self-tested
+python -m tools.package.deb trial   in each clean Debian, by a user: the .deb installed, self-tested, started, removed,
+                                    and the archive unpacked and self-tested
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
 
 
 def judged(package: Path) -> int:
-    """Have lintian read a package and print what it says; returns 1 if it objects to something.
+    """Have lintian read a package and print what it says. Returns 1 if it objects to something, else 0.
 
     Raises:
         SystemExit: it has not read it: it crashed, or one of its checks did.
@@ -84,9 +84,7 @@ def judged(package: Path) -> int:
     objections = re.findall(r"^[EW]: ", done.stdout, re.MULTILINE)
     crashed = done.returncode != 0 and not objections
     if crashed or re.search(r"internal error|cannot run|skipping check", done.stdout + done.stderr):
-        raise SystemExit(
-            f"{done.stderr}lintian crashed (exit status {done.returncode}): {package.name} has not been read."
-        )
+        raise SystemExit(f"{done.stderr}lintian crashed (exit status {done.returncode}), {package.name} was not read.")
     print(done.stderr, end="", file=sys.stderr)
     return int(bool(objections))
 
@@ -120,7 +118,7 @@ def lay_out(folder: Path, root: Path, made: Stamp) -> None:
 
 
 def trial(package: Path, archive: Path, release: str) -> None:
-    """Install the package in a Debian that has nothing else, use it, and take it away again; then try the archive there.
+    """Install the package in a Debian that has nothing else, use it, take it away, and try the archive there.
 
     Raises:
         SystemExit: something does not hold, or this user may not do it.
@@ -149,11 +147,10 @@ def trial(package: Path, archive: Path, release: str) -> None:
         _expect(f"nothing is left of it, and not {left}", not left)
         shutil.unpack_archive(archive, root / "opt", filter="tar")  # root's, as where an administrator has put it
         with _mounted("/proc", root / "proc"):
-            _inside(
-                root, "su", USER, "-c", f"/opt/{archive.name.removesuffix('.tar.xz')}/grpo-lab --self-test", quiet=False
-            )
+            program = f"/opt/{archive.name.removesuffix('.tar.xz')}/grpo-lab"
+            _inside(root, "su", USER, "-c", f"{program} --self-test", quiet=False)
     print(
-        f"{package.name} and {archive.name} hold in a clean {release}; the window was painted {seconds:.2f} s after the start.",
+        f"{package.name} and {archive.name} hold in a clean {release}. Its window was painted after {seconds:.2f} s.",
         flush=True,
     )
 

@@ -1,7 +1,7 @@
 """The Unicode tables that Qt's wheel for Linux brings (``libicudata``, 32 MB), without those that Qt never opens.
 
-Qt takes sorting and text encodings from them. Its words for dates, currencies, regions and languages are in Qt itself, and so
-are the rules by which lines and words are broken; the names of time zones are shown nowhere.
+Qt takes sorting and text encodings from them. Its words for dates, currencies, regions and languages are in Qt itself,
+and so are the rules by which lines and words are broken. The names of time zones are shown nowhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SOURCE = """.section .rodata
 
 
 def trim(library: Path) -> int:
-    """Rewrite the library without those tables; returns the bytes that are gone.
+    """Rewrite the library without those tables. Returns the number of bytes that are gone.
 
     Raises:
         SystemExit: it is not laid out as expected, or there is no compiler.
@@ -51,8 +51,8 @@ def trim(library: Path) -> int:
 def smaller(table: bytes) -> bytes:
     """ICU's common data (``ucmndata.h``) without the folders that are left out.
 
-    A header; the number of entries; for each the offsets of its name and of its data, from that number on; the names, in
-    order; the data, each at a multiple of 16.
+    Its parts: a header, the number of entries, the offsets of each one's name and data from that number on, the names
+    in order, the data at multiples of 16.
     """
     head = struct.unpack_from("<H", table)[0]
     body = table[head:]
@@ -77,7 +77,7 @@ def smaller(table: bytes) -> bytes:
 
 
 def _table(library: bytes, name: str) -> bytes:
-    """The table in the library, by its header: its size, two bytes of magic, and at 12 the name of its format."""
+    """The table in a library, found by its header: its size, two bytes of magic, the name of its format at 12."""
     at = library.find(b"CmnD") - 12
     if at < 0 or library[at + 2 : at + 4] != b"\xda\x27":
         raise SystemExit(f"{name} holds no table of ICU.")

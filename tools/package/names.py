@@ -1,4 +1,4 @@
-"""The window's package under the name that an installed copy gives it: ``app`` in the source tree, ``grpo_lab`` in a wheel.
+"""The window's package under its installed name: ``app`` in the source tree is ``grpo_lab`` in a wheel.
 
 ``app`` is a name that many people give to a file of their own, and Python takes the first that it finds.
 """

@@ -27,7 +27,7 @@ def installed() -> dict[str, Path]:
 
 
 def patch_of(python: Path) -> str:
-    """Its version, such as "3.11.9"; empty where it does not answer, or is no release of CPython."""
+    """The version of a Python, such as "3.11.9". Empty where it does not answer, or is no release of CPython."""
     try:
         done = subprocess.run([python, "-c", _SAY], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):

@@ -20,7 +20,7 @@ DATA = Path(__file__).parents[2] / "tests" / "data"
 RECORDED = ("sources/trl", "traces/two_processes", "sources/verl", "sources/verifiers/traces.jsonl")
 """Runs of other trainers that a package has to read."""
 PATIENCE = 300.0
-"""Seconds; the full package takes about twenty."""
+"""Seconds. The full package takes about twenty."""
 
 
 def run(package: Path) -> int:
@@ -55,7 +55,7 @@ def run(package: Path) -> int:
 
 
 def _reads_recorded_runs(program: str, environment: dict[str, str]) -> int:
-    """Have it read the recorded runs of the tests, Parquet among them; returns the exit status of the first that it cannot."""
+    """Have it read recorded runs, Parquet among them. Returns the exit status of the first that fails, else 0."""
     for run in RECORDED:
         done = subprocess.run(
             [program, "diagnose", str(DATA / run)], env=environment, cwd="/", timeout=PATIENCE, check=False,
