@@ -43,10 +43,10 @@ def renamed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build(tree: Path, target: Path, given: dict[str, str]) -> None:
     """Have a tree's own backend make both, as pip has it."""
-    code = "import sys; from tools.package import backend as b; b.build_sdist(sys.argv[1]); b.build_wheel(sys.argv[1])"
+    code = f"from tools.package import backend as b; b.build_sdist({str(target)!r}); b.build_wheel({str(target)!r})"
     environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
     subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, str(target)], cwd=tree, check=True, capture_output=True,
+        [sys.executable, "-W", "ignore", "-c", code], cwd=tree, check=True, capture_output=True,
         env=environment | {"PYTHONPATH": str(tree)} | given, timeout=200,
     )  # fmt: skip
 

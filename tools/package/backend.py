@@ -54,14 +54,14 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
     """Write the wheel into a folder and return its name. Metadata that were prepared are made once more."""
     target = str(Path(wheel_directory).resolve())
     with _renamed():
-        return build_meta.build_wheel(target, config_settings)
+        return str(build_meta.build_wheel(target, config_settings))
 
 
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
     """Write the wheel's metadata into a folder and return the name of theirs in it."""
     target = str(Path(metadata_directory).resolve())
     with _renamed(modules=("__init__.py",)):
-        return build_meta.prepare_metadata_for_build_wheel(target, config_settings)
+        return str(build_meta.prepare_metadata_for_build_wheel(target, config_settings))
 
 
 def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:

@@ -32,8 +32,8 @@ USER = "teacher"
 MAINTAINER = "GRPO Lab contributors <contributors@grpo-lab.org>"
 NEEDED = {"dpkg-deb": "dpkg", "readelf": "binutils", "lintian": "lintian"}
 NEEDED_TO_TRY = {"debootstrap": "debootstrap", "Xvfb": "xvfb", "openbox": "openbox"}
-RELEASES = ("bookworm", "trixie")
-"""The Debians that packages are made for, the oldest first."""
+RELEASES = {"bookworm": (2, 36), "trixie": (2, 41)}
+"""The Debians that packages are made for, the oldest first, and the version of their C library."""
 CONTROL = """Package: {name}
 Version: {version}
 Architecture: {machine}
@@ -57,8 +57,16 @@ def main(arguments: list[str]) -> int:
     target = DIST / f"{NAME}_{made.version}_{_machine()}.deb"
     if arguments == ["trial"]:
         require(NEEDED_TO_TRY, "Trying a .deb")
-        for release in RELEASES:
-            trial(target, archive_of(made), release)
+        if not target.is_file():
+            raise SystemExit(f"There is no {target.relative_to(ROOT)}; make it first.")
+        asked = ("dpkg-deb", "--field", str(target), "Depends")
+        wanted = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        (oldest,) = re.findall(r"libc6 \(>= ([0-9.]+)\)", wanted)
+        for release, libc in RELEASES.items():
+            if libc < tuple(map(int, oldest.split("."))):
+                print(f"left out: {release}, which is older than the system that made the package (glibc {oldest})")
+            else:
+                trial(target, archive_of(made), release)
         return 0
     require(NEEDED, "A .deb")
     with tempfile.TemporaryDirectory(prefix="grpo-lab-deb-") as place:
@@ -125,8 +133,6 @@ def trial(package: Path, archive: Path, release: str) -> None:
     """
     if os.geteuid() != 0:
         raise SystemExit("A clean root is made with debootstrap and chroot, which takes root: sudo make test-deb")
-    if not package.is_file():
-        raise SystemExit(f"There is no {package.relative_to(ROOT)}; make it first.")
     with tempfile.TemporaryDirectory(prefix="grpo-lab-root-", ignore_cleanup_errors=True) as made:
         root = Path(made)
         subprocess.run(["debootstrap", "--variant=minbase", release, made], check=True, stdout=subprocess.DEVNULL)

@@ -49,15 +49,17 @@ class Renaming:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Import) and any(one.asname is None and _is_own(one.name) for one in node.names):
                 raise ValueError(f"{name}, line {node.lineno}: write “from {HERE} import …”, which can be renamed.")
-            of_variable = isinstance(node, ast.Attribute) and ast.unparse(node.value) == HERE
-            if of_variable and node.attr in self._below:
+            if isinstance(node, ast.Attribute) and _is_name(node.value, HERE) and node.attr in self._below:
                 raise ValueError(f"{name}, line {node.lineno}: “{HERE}.{node.attr}” is a variable's, not a module.")
         renamed = self.text(text)
         named = re.search(rf"\b{HERE}\b", renamed) is not None
-        left = [node for node in ast.walk(ast.parse(renamed)) if _imports_own(node)] if named else []
-        if left:
-            raise ValueError(f"{name}: still imports {HERE} after the renaming, in line {left[0].lineno}.")
+        if named and any(_imports_own(node) for node in ast.walk(ast.parse(renamed))):
+            raise ValueError(f"{name}: still imports {HERE} after the renaming.")
         return renamed
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_own(module: str) -> bool:

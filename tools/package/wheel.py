@@ -6,12 +6,14 @@ python -m tools.package.wheel check   both, and they are tried in environments o
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from grpo_core import __version__
@@ -41,7 +43,8 @@ def main(arguments: list[str]) -> int:
 def make_source() -> Path:
     """Write the source archive; returns its path."""
     DIST.mkdir(exist_ok=True)
-    return DIST / backend.build_sdist(str(DIST))
+    with redirect_stdout(io.StringIO()):
+        return DIST / backend.build_sdist(str(DIST))
 
 
 def make_wheel(source: Path) -> Path:
