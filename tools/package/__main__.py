@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from tools.package import archive, contents, icu_data, licences, run_paths, sbom, trial
+from tools.package import archive, contents, icu_data, licences, pythons, run_paths, sbom, trial
 from tools.package.stamp import KINDS, Stamp, stamp
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +42,10 @@ def main(arguments: list[str]) -> int:
     count = finish(made, folder)
     print(f"{folder.relative_to(ROOT)}: {size(folder) / 1e6:,.0f} MB, licences of {count} parts", flush=True)
     if arguments[1:] == ["check"]:
-        return trial.run(folder)
+        newer = pythons.newer(platform.python_version())
+        if newer:
+            print(f"Python {platform.python_version()} is bundled, and {newer} is a newer patch: set PYTHON to it.")
+        return trial.run(folder) or int(newer is not None)
     return 0 if arguments[1:] == ["folder"] else pack(made)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -19,11 +20,23 @@ def installed() -> dict[str, Path]:
     found: dict[str, tuple[tuple[int, ...], Path]] = {}
     for path in _candidates():
         patch = patch_of(path)
-        minor = ".".join(patch.split(".")[:2])
-        number = tuple(map(int, patch.split("."))) if patch else ()
+        minor, number = ".".join(patch.split(".")[:2]), _number(patch)
         if number and number > found.get(minor, ((), path))[0]:
             found[minor] = (number, path)
     return {minor: path for minor, (_, path) in sorted(found.items())}
+
+
+def newer(than: str, here: Mapping[str, Path] | None = None) -> Path | None:
+    """A Python with a newer patch of the same minor version, such as 3.11.9 than "3.11.7". None where there is none.
+
+    Args:
+        than: a version.
+        here: as from :func:`installed`, which it is by default.
+    """
+    found = (installed() if here is None else here).get(".".join(than.split(".")[:2]))
+    if found is None or _number(patch_of(found)) <= _number(than):
+        return None
+    return found
 
 
 def patch_of(python: Path) -> str:
@@ -34,6 +47,10 @@ def patch_of(python: Path) -> str:
         return ""
     said = re.fullmatch(r"CPython (\d+\.\d+\.\d+)\s*", done.stdout)
     return said[1] if said and not done.returncode else ""
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def _candidates() -> list[Path]:
