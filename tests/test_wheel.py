@@ -182,7 +182,7 @@ def test_both_have_the_same_bytes_whenever_they_are_made(made: Path, tmp_path: P
 
 @pytest.mark.skipif(os.name == "nt", reason="shell scripts")
 def test_a_newer_patch_of_python_that_is_installed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`make test-package` fails where a package bundles an older one. Its bill of materials names the one that it has."""
+    """`make test-package` fails where a package bundles an older one. Its bill of materials names the one it has."""
     for folder, said in (("a", "CPython 3.11.9"), ("b", "CPython 3.11.12"), ("c", "PyPy 3.11.13"), ("d", "")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "python3.11").write_text(f"#!/bin/sh\necho {said}\n")
