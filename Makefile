@@ -69,10 +69,10 @@ package-windows: $(VENV)/.package system  ## the slim package and an installer f
 test-package-windows: $(VENV)/.package system  ## both made and tried: self-test, window, installing and uninstalling
 	$(BIN)/python -m tools.package.windows check
 
-package-deb: $(VENV)/.package system  ## a .deb of the slim package, and what lintian says of it
+package-deb: package  ## a .deb of the slim package, and what lintian says of it
 	$(BIN)/python -m tools.package.deb
 
-test-deb: package-deb  ## the .deb installed, started and removed in a clean Debian (as root)
+test-deb: package-deb  ## the .deb installed, started and removed in clean Debians, and the archive tried there (as root)
 	$(BIN)/python -m tools.package.deb trial
 
 wheel: $(VENV)/.package  ## a wheel and a source archive for pip, in dist/
@@ -117,7 +117,7 @@ $(VENV)/.model: $(VENV)/.hf packaging/model.txt
 
 $(VENV)/.package: $(VENV)/.app
 	@echo 'Installing what makes a package.'
-	@$(PIP) install -c constraints.txt -e '.[app,traces,package]'
+	@$(PIP) install -c constraints.txt -e '.[app,package]'
 	@touch $@
 
 $(VENV)/.package-full: $(VENV)/.model $(VENV)/.package

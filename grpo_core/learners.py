@@ -28,7 +28,7 @@ NO_TORCH = (
     if getattr(sys, "frozen", False)
     else tr(
         "This needs torch, which is not installed. Install it with “make run-lm” in the source folder, or with “pip "
-        "install torch==2.13.0 safetensors”. The bandit and the program's own language model work without it."
+        "install torch safetensors”. The bandit and the program's own language model work without it."
     )
 )
 """What is said where something is asked for that only torch can do: a model from a folder, or making a checkpoint.

@@ -7,8 +7,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-INSTALLED = "grpo_lab_resources"
-"""What the folder ``resources`` is called where a wheel is installed (``setup.py``), among other people's packages."""
+INSTALLED = "grpo_lab/resources"
+"""Where a wheel puts the folder ``resources``: into the window's package, which is ``app`` in the source."""
 CHECKPOINT = "checkpoints/arithmetic.safetensors"
 """The language model's weights that every run starts from unless its settings say otherwise."""
 
@@ -28,7 +28,7 @@ def resource(name: str) -> Path:
 
 def is_installed() -> bool:
     """Whether this copy was installed from a wheel."""
-    return Path(__file__).parent.with_name(INSTALLED).is_dir()
+    return (Path(__file__).parent.parent / INSTALLED).is_dir()
 
 
 @cache

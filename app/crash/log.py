@@ -53,7 +53,7 @@ class LogFiles:
     def open(self) -> str | None:
         """Start logging; a sentence when the folder cannot be written."""
         logging.getLogger().addHandler(self._handler)
-        logging.getLogger("app").setLevel(logging.INFO)
+        logging.getLogger(__name__.partition(".")[0]).setLevel(logging.INFO)
         self._qt_before = qInstallMessageHandler(note_qt_message)
         try:
             old = self.fault_path.stat().st_size if self.fault_path.exists() else 0

@@ -109,7 +109,7 @@ def main() -> None:
                 time.sleep(0.01)
             processor.append(time.process_time() - time.thread_time() - began)
         recorder.close()
-        size = next(Path(folder).rglob("*.parquet")).stat().st_size
+        size = next(Path(folder).rglob("step_*.npz")).stat().st_size
     if recorder.failure:
         sys.exit(recorder.failure)
     median = sorted(held)[len(held) // 2]

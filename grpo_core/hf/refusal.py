@@ -16,7 +16,7 @@ NO_TRANSFORMERS = (
     if getattr(sys, "frozen", False)
     else tr(
         "A model from a folder needs transformers and peft, which are not installed. Install them with “make run-hf” "
-        "in the source folder, or with “pip install transformers==5.23.0 peft gguf”; the shipped model works without "
+        "in the source folder, or with “pip install torch transformers peft gguf”; the shipped model works without "
         "them."
     )
 )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
 from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from grpo_core.runs.recorders import trl
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 HEALTHY = ("grpo", "entbonus", "two_processes", "short_generations")
@@ -22,6 +28,22 @@ FAULTY = {
 def copied(name: str, to: Path) -> Path:
     """A copy of a trace that a test may damage; its files are an hour old, so nobody is taken to write it still."""
     folder = Path(shutil.copytree(DATA / name, to / name))
+    earlier = time.time() - 3600
+    for file in folder.rglob("*"):
+        os.utime(file, (earlier, earlier))
+    return folder
+
+
+def as_arrays(folder: Path) -> Path:
+    """The trace as the recorder of today writes it, from one whose recorder wrote Parquet; the same folder."""
+    description = json.loads((folder / "trace.json").read_text("utf-8"))
+    (folder / "trace.json").write_text(json.dumps(description | {"version": trl.VERSION}), encoding="utf-8")
+    for index in folder.rglob("index.jsonl"):
+        index.write_text(index.read_text("utf-8").replace(".parquet", ".npz"), encoding="utf-8")
+    for file in folder.rglob("step_*.parquet"):
+        with file.with_suffix(".npz").open("wb") as target:
+            np.savez_compressed(target, **trl.arrays_of(pq.read_table(file).to_pydict()))
+        file.unlink()
     earlier = time.time() - 3600
     for file in folder.rglob("*"):
         os.utime(file, (earlier, earlier))

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from tools.package import archive, licences, run_paths, sbom, trial
+from tools.package import archive, contents, icu_data, licences, pythons, run_paths, sbom, trial
 from tools.package.stamp import KINDS, Stamp, stamp
 
 ROOT = Path(__file__).parents[2]
-STRIPPED = ("libpython*.so*", "python*/lib-dynload/*.so", "torch/lib/libtorch_*.so", "torch/lib/libc10.so")
+STRIPPED = (
+    "libpython*.so*", "python*/lib-dynload/*.so", "pyarrow/*.so*", "psutil/*.so", "torch/lib/libtorch_*.so",
+    "torch/lib/libc10.so",
+)  # fmt: skip
 STEPS = ("folder", "pack", "check", "trial")
 DIST, WORK = ROOT / "dist", ROOT / "build" / "package"
 
@@ -38,7 +42,10 @@ def main(arguments: list[str]) -> int:
     count = finish(made, folder)
     print(f"{folder.relative_to(ROOT)}: {size(folder) / 1e6:,.0f} MB, licences of {count} parts", flush=True)
     if arguments[1:] == ["check"]:
-        return trial.run(folder)
+        newer = pythons.newer(platform.python_version())
+        if newer:
+            print(f"Python {platform.python_version()} is bundled, and {newer} is a newer patch: set PYTHON to it.")
+        return trial.run(folder) or int(newer is not None)
     return 0 if arguments[1:] == ["folder"] else pack(made)
 
 
@@ -80,6 +87,9 @@ def finish(made: Stamp, folder: Path) -> int:
     desktop. Returns the number of licences."""
     strip(folder)
     if sys.platform == "linux":
+        for tables in (folder / "_internal").glob("PySide6/Qt/lib/libicudata.so.*"):
+            print(f"{tables.name}: {icu_data.trim(tables) / 1e6:,.0f} MB of tables that Qt never opens.", flush=True)
+        run_paths.forget(folder / "_internal" / "pyarrow", contents.UNUSED_OF_PYARROW)
         print(f"{run_paths.remove_absolute_run_paths(folder)} libraries named folders of this machine.", flush=True)
     bundle = DIST / "GRPO Lab.app"
     if sys.platform == "darwin" and bundle.exists():  # it holds all that is in the folder

@@ -38,9 +38,12 @@ _WITHOUT = {
     "nothing is printed: pictures are exported as PDF, which is in Qt's own library": ("PySide6.QtPrintSupport",),
     "nothing is fetched": ("PySide6.QtNetwork", "hf_xet"),
     "for tests of windows": ("PySide6.QtTest",),
-    "Parquet files are read from this computer, by no server and no query language": (
-        "pyarrow._azurefs", "pyarrow._flight", "pyarrow._gcsfs", "pyarrow._hdfs", "pyarrow._orc", "pyarrow._s3fs",
-        "pyarrow._substrait", "pyarrow.flight", "pyarrow.orc", "pyarrow.substrait",
+    "Parquet files are read from this computer, one by one, by no server and no query language": (
+        "pyarrow._acero", "pyarrow._azurefs", "pyarrow._csv", "pyarrow._dataset", "pyarrow._dataset_orc",
+        "pyarrow._dataset_parquet", "pyarrow._dataset_parquet_encryption", "pyarrow._feather", "pyarrow._flight",
+        "pyarrow._gcsfs", "pyarrow._hdfs", "pyarrow._json", "pyarrow._orc", "pyarrow._parquet_encryption",
+        "pyarrow._s3fs", "pyarrow._substrait", "pyarrow.acero", "pyarrow.csv", "pyarrow.dataset", "pyarrow.feather",
+        "pyarrow.flight", "pyarrow.json", "pyarrow.orc", "pyarrow.parquet.encryption", "pyarrow.substrait",
     ),
     "for terminals; readline is under the GPL, which this program is not": ("curses", "readline"),
     "would run what somebody has put into the system": ("sitecustomize", "usercustomize"),
@@ -70,6 +73,9 @@ _OF_TORCH = (
     "torchgen",
 )
 _NOT_OF_TORCH = ("setuptools", "tensorboard", "triton", "torch.utils.tensorboard", "torch.utils.benchmark")
+UNUSED_OF_PYARROW = ("arrow_substrait", "arrow_dataset", "arrow_acero")
+"""Libraries that others of pyarrow name on Linux, and that none of them takes anything from. Their names are taken out
+too (``run_paths.forget``). A trial looks up every function at the start (LD_BIND_NOW), so that a missing one shows."""
 _OTHER_FAMILIES = re.compile(rf"transformers/models/(?!({'|'.join(FAMILIES)}|__init__|__pycache__)(/|\.))[^/]+/")
 _OUT = tuple(
     re.compile(pattern)
@@ -78,14 +84,16 @@ _OUT = tuple(
         r"PySide6/(Qt/)?qml/",
         r"pyqtgraph/(icons|colors|examples)/",
         _OTHER_FAMILIES.pattern,
-        r"pyarrow/(lib)?arrow_(python_)?(flight|s3)\.",
-        r"pyarrow/arrow_substrait\.dll$",  # elsewhere than on Windows what pyarrow itself is made of leads to it
+        r"pyarrow/(lib)?arrow_(python_)?(flight|s3|parquet_encryption)\.",
+        rf"pyarrow/lib({'|'.join(UNUSED_OF_PYARROW)})\.so",
+        r"pyarrow/libarrow_python\.so($|\.\d+\.)",  # copies; what others need is libarrow_python.so.NUMBER
+        r"pyarrow/arrow_substrait\.dll$",
         r"pyarrow/(include/|src/|.*\.lib$)",
         r"torch/(test|include|share|utils/benchmark)(/|$)",
         r"torch/bin/(?!torch_shm_manager)",  # which is looked for when torch is imported
         r"torch/lib/.*\.(a|lib)$",
         r"torch/lib/lib(jitbackend_test|torchbind_test|aoti_custom_ops|backend_with_compiler)\.",
-        r".*\.(pyi|pxd|pyx|c|cpp|h|hpp|cu|cuh|cmake)$",
+        r".*\.(pyi|pxd|pyx|c|cpp|h|hpp|cu|cuh|cmake|pxi)$",
         r".*/(tests|testing/data)/.*",
         r"[^/]*\.dist-info/(?!METADATA$)",
         # what every desktop has, and what its graphics drivers expect in its own, newer version

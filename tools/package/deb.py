@@ -1,7 +1,8 @@
-"""A package for Debian and Ubuntu, of the folder that ``make package`` has made; and its trial in a clean root.
+"""A package for Debian and Ubuntu, made of the archive of ``make package``, and the trial of both in clean roots.
 
-python -m tools.package.deb         the folder is made, and the .deb of it, in dist/; lintian has to agree
-python -m tools.package.deb trial   the .deb that is there is installed, self-tested, started, removed in a clean Debian
+python -m tools.package.deb         the .deb of the slim archive that is in dist/; lintian has to agree
+python -m tools.package.deb trial   in each clean Debian, by a user: the .deb installed, self-tested, started, removed,
+                                    and the archive unpacked and self-tested
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tools.package.__main__ import DIST, ROOT, build, finish
+from tools.package.__main__ import DIST, ROOT, archive_of
 from tools.package.required import require
 from tools.package.screen import screen
 from tools.package.stamp import Stamp, stamp
@@ -26,11 +27,13 @@ from tools.package.started import painted
 SOURCES = ROOT / "packaging" / "deb"
 SHARE = ROOT / "packaging" / "linux" / "share"
 NAME = "grpo-lab"
+USER = "teacher"
+"""Who uses the program in a clean root."""
 MAINTAINER = "GRPO Lab contributors <contributors@grpo-lab.org>"
 NEEDED = {"dpkg-deb": "dpkg", "readelf": "binutils", "lintian": "lintian"}
 NEEDED_TO_TRY = {"debootstrap": "debootstrap", "Xvfb": "xvfb", "openbox": "openbox"}
-RELEASE = "bookworm"
-"""The oldest Debian that packages are made for."""
+RELEASES = {"bookworm": (2, 36), "trixie": (2, 41)}
+"""The Debians that packages are made for, the oldest first, and the version of their C library."""
 CONTROL = """Package: {name}
 Version: {version}
 Architecture: {machine}
@@ -54,19 +57,44 @@ def main(arguments: list[str]) -> int:
     target = DIST / f"{NAME}_{made.version}_{_machine()}.deb"
     if arguments == ["trial"]:
         require(NEEDED_TO_TRY, "Trying a .deb")
-        trial(target)
+        if not target.is_file():
+            raise SystemExit(f"There is no {target.relative_to(ROOT)}; make it first.")
+        asked = ("dpkg-deb", "--field", str(target), "Depends")
+        wanted = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        (oldest,) = re.findall(r"libc6 \(>= ([0-9.]+)\)", wanted)
+        for release, libc in RELEASES.items():
+            if libc < tuple(map(int, oldest.split("."))):
+                print(f"left out: {release}, which is older than the system that made the package (glibc {oldest})")
+            else:
+                trial(target, archive_of(made), release)
         return 0
     require(NEEDED, "A .deb")
-    folder = build(made)
-    finish(made, folder)
     with tempfile.TemporaryDirectory(prefix="grpo-lab-deb-") as place:
+        shutil.unpack_archive(archive_of(made), place, filter="tar")
         root = Path(place, NAME)
-        lay_out(folder, root, made)
+        lay_out(Path(place, made.folder), root, made)
         command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(target)]
         environment = os.environ | {"SOURCE_DATE_EPOCH": str(made.moment)}
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     print(f"{target.relative_to(ROOT)}: {target.stat().st_size / 1e6:,.1f} MB", flush=True)
-    return subprocess.run(["lintian", "--fail-on", "error,warning", str(target)], check=False).returncode
+    return judged(target)
+
+
+def judged(package: Path) -> int:
+    """Have lintian read a package and print what it says. Returns 1 if it objects to something, else 0.
+
+    Raises:
+        SystemExit: it has not read it: it crashed, or one of its checks did.
+    """
+    command = ["lintian", "--fail-on", "error,warning", str(package)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    print(done.stdout, end="", flush=True)
+    objections = re.findall(r"^[EW]: ", done.stdout, re.MULTILINE)
+    crashed = done.returncode != 0 and not objections
+    if crashed or re.search(r"internal error|cannot run|skipping check", done.stdout + done.stderr):
+        raise SystemExit(f"{done.stderr}lintian crashed (exit status {done.returncode}), {package.name} was not read.")
+    print(done.stderr, end="", file=sys.stderr)
+    return int(bool(objections))
 
 
 def lay_out(folder: Path, root: Path, made: Stamp) -> None:
@@ -97,48 +125,50 @@ def lay_out(folder: Path, root: Path, made: Stamp) -> None:
     _put(root / "DEBIAN" / "md5sums", sums)
 
 
-def trial(package: Path) -> None:
-    """Install the package in a Debian that has nothing else, use it, and take it away again.
+def trial(package: Path, archive: Path, release: str) -> None:
+    """Install the package in a Debian that has nothing else, use it, take it away, and try the archive there.
 
     Raises:
         SystemExit: something does not hold, or this user may not do it.
     """
     if os.geteuid() != 0:
         raise SystemExit("A clean root is made with debootstrap and chroot, which takes root: sudo make test-deb")
-    if not package.is_file():
-        raise SystemExit(f"There is no {package.relative_to(ROOT)}; make it first.")
     with tempfile.TemporaryDirectory(prefix="grpo-lab-root-", ignore_cleanup_errors=True) as made:
         root = Path(made)
-        subprocess.run(["debootstrap", "--variant=minbase", RELEASE, made], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["debootstrap", "--variant=minbase", release, made], check=True, stdout=subprocess.DEVNULL)
         root.chmod(0o755)
         shutil.copyfile(package, root / "package.deb")
         shutil.copyfile("/etc/resolv.conf", root / "etc" / "resolv.conf")
         before = _listed(root)
         _inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "shared-mime-info")
         _inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "/package.deb")
-        _inside(root, "useradd", "--create-home", "teacher")
+        _inside(root, "useradd", "--create-home", USER)
         with _mounted("/proc", root / "proc"):
-            _inside(root, "su", "teacher", "-c", "grpo-lab --self-test", quiet=False)
+            _inside(root, "su", USER, "-c", "grpo-lab --self-test", quiet=False)
             seconds = _started(root)
         types = (root / "usr" / "share" / "mime" / "globs2").read_text("utf-8")
         _expect("both kinds of file are known", "*.grpo\n" in types and "*.grposession\n" in types)
         _inside(root, "apt-get", "purge", "-y", "-qq", NAME)
         left = sorted(path for path in _listed(root) - before if NAME in path and not path.startswith("/home"))
         _expect(f"nothing is left of it, and not {left}", not left)
+        shutil.unpack_archive(archive, root / "opt", filter="tar")  # root's, as where an administrator has put it
+        with _mounted("/proc", root / "proc"):
+            program = f"/opt/{archive.name.removesuffix('.tar.xz')}/grpo-lab"
+            _inside(root, "su", USER, "-c", f"{program} --self-test", quiet=False)
     print(
-        f"{package.name} holds in a clean {RELEASE}; its window was painted {seconds:.2f} s after the start.",
+        f"{package.name} and {archive.name} hold in a clean {release}. Its window was painted after {seconds:.2f} s.",
         flush=True,
     )
 
 
 def _started(root: Path) -> float:
     """Start the program as a user on a screen; the seconds until its window was painted."""
-    home, sockets = root / "home" / "teacher" / "lab", root / "tmp" / ".X11-unix"
+    home, sockets = root / "home" / USER / "lab", root / "tmp" / ".X11-unix"
     sockets.mkdir(exist_ok=True)
-    command = "GRPO_LAB_HOME=/home/teacher/lab exec grpo-lab"
+    command = f"GRPO_LAB_HOME=/home/{USER}/lab exec grpo-lab"
     with screen() as display, _mounted("/tmp/.X11-unix", sockets):
         given = _environment() | {"DISPLAY": display}
-        with subprocess.Popen(["chroot", str(root), "su", "teacher", "-c", command], env=given) as process:
+        with subprocess.Popen(["chroot", str(root), "su", USER, "-c", command], env=given) as process:
             try:
                 return painted(home, lambda: process.poll() is None)
             finally:
@@ -220,7 +250,7 @@ def _inside(root: Path, *command: str, quiet: bool = True) -> None:
         ["chroot", str(root), *command], env=_environment(), capture_output=quiet, text=True, check=False
     )
     if done.returncode:
-        raise SystemExit(f"{done.stdout or ''}{done.stderr or ''}In a clean {RELEASE}, {' '.join(command)} failed.")
+        raise SystemExit(f"{done.stdout or ''}{done.stderr or ''}In the clean root, {' '.join(command)} failed.")
 
 
 def _expect(what: str, holds: bool) -> None:

@@ -1,4 +1,4 @@
-"""Folders in which a library looks for others (RPATH, RUNPATH), as Linux has them written into it."""
+"""The other libraries that a library names, and the folders in which it looks for them (RPATH, RUNPATH), on Linux."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 
@@ -34,6 +35,27 @@ def remove_absolute_run_paths(folder: Path) -> int:
         for change in (("--set-rpath", ""), ("--remove-rpath",)):  # the second alone leaves the text in the file
             subprocess.run([_patchelf(), *change, str(library)], check=True)
     return len(wrong)
+
+
+def forget(folder: Path, unused: Collection[str]) -> int:
+    """Take libraries that are not there out of what the others in ``folder`` name. Returns how many named one.
+
+    Args:
+        unused: names without “lib” and without what follows “.so”.
+
+    Raises:
+        SystemExit: patchelf is not installed.
+        CalledProcessError: it cannot change a library.
+    """
+    changed = 0
+    for library in libraries(folder):
+        command = [_patchelf(), "--print-needed", str(library)]
+        named = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        gone = [name for name in named if name.partition(".so")[0].removeprefix("lib") in unused]
+        for name in gone:
+            subprocess.run([_patchelf(), "--remove-needed", name, str(library)], check=True)
+        changed += bool(gone)
+    return changed
 
 
 def libraries(folder: Path) -> list[Path]:

@@ -16,8 +16,11 @@ from tools.package.run_paths import absolute_run_path
 NAME = "Für Übungen – πr² 空"
 PROGRAMS = {"win32": "grpo-lab-console.exe", "darwin": "GRPO Lab.app/Contents/MacOS/grpo-lab"}
 """What is started in a package for a system, where that is not ``grpo-lab``."""
+DATA = Path(__file__).parents[2] / "tests" / "data"
+RECORDED = ("sources/trl", "traces/two_processes", "sources/verl", "sources/verifiers/traces.jsonl")
+"""Runs of other trainers that a package has to read."""
 PATIENCE = 300.0
-"""Seconds; the full package takes about twenty."""
+"""Seconds. The full package takes about twenty."""
 
 
 def run(package: Path) -> int:
@@ -40,13 +43,29 @@ def run(package: Path) -> int:
         _write_protect(inside)
         command = [str(inside / PROGRAMS.get(sys.platform, "grpo-lab")), "--self-test"]
         bare = {"PATH": os.defpath, "HOME": "/dev/null/nowhere", "LC_ALL": "C", "TMPDIR": made}
+        bare["LD_BIND_NOW"] = "1"  # a function that no library of the package has shows at the start
         if sys.platform == "win32":  # without these no program of Windows starts
             bare = {"TEMP": made} | {name: os.environ[name] for name in ("SYSTEMROOT", "PATH")}
         print(f"{package.name}: in another folder, read-only, without home, display and locale", flush=True)
         try:
-            return subprocess.run(command, env=bare, cwd="/", timeout=PATIENCE, check=False).returncode
+            status = subprocess.run(command, env=bare, cwd="/", timeout=PATIENCE, check=False).returncode
+            return status or _reads_recorded_runs(command[0], bare)
         finally:
             _write_protect(inside, undo=True)
+
+
+def _reads_recorded_runs(program: str, environment: dict[str, str]) -> int:
+    """Have it read recorded runs, Parquet among them. Returns the exit status of the first that fails, else 0."""
+    for run in RECORDED:
+        done = subprocess.run(
+            [program, "diagnose", str(DATA / run)], env=environment, cwd="/", timeout=PATIENCE, check=False,
+            capture_output=True, text=True, errors="replace",
+        )  # fmt: skip
+        if done.returncode:
+            print(f"{done.stdout}{done.stderr}The package does not read {run}.", flush=True)
+            return done.returncode
+    print(f"ok      it reads {len(RECORDED)} recorded runs: {', '.join(RECORDED)}", flush=True)
+    return 0
 
 
 def _check_run_paths(folder: Path) -> None:

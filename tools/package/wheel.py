@@ -1,45 +1,50 @@
 """The wheel and the source archive, and whether a stranger can install them.
 
 python -m tools.package.wheel         both, in dist/
-python -m tools.package.wheel check   both, and the wheel is tried in environments of its own
+python -m tools.package.wheel check   both, and they are tried in environments of their own, in each Python that is here
 """
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from grpo_core import __version__
+from tools.package import backend, pythons
 
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
 PIP = ("-m", "pip", "--disable-pip-version-check", "-q")
-HEAVY = ("PySide6", "torch", "pyqtgraph")
+HEAVY = ("PySide6", "torch", "pyqtgraph", "pyarrow")
 """What an installation without extras must not bring."""
+IN_THE_WAY = "raise SystemExit('somebody else’s app was imported')\n"
+RECORDED = ROOT / "tests" / "data" / "traces" / "two_processes"
+"""A run that TRL has left, in Parquet files."""
 
 
 def main(arguments: list[str]) -> int:
-    """Make both, and with “check” try the wheel; returns the exit status."""
+    """Make both, and with “check” try them; returns the exit status."""
     source = make_source()
     wheel = make_wheel(source)
     for made in (source, wheel):
         print(f"{made.relative_to(ROOT)}: {made.stat().st_size / 1e6:,.1f} MB", flush=True)
     if arguments == ["check"]:
-        check(wheel)
+        check(wheel, source)
     return 0
 
 
 def make_source() -> Path:
     """Write the source archive; returns its path."""
-    target = DIST / f"grpo_lab-{__version__}.tar.gz"
-    target.unlink(missing_ok=True)
-    build = f"from setuptools import build_meta; build_meta.build_sdist({str(DIST)!r})"
-    _run(sys.executable, "-W", "ignore", "-c", build, quiet=True)
-    return target
+    DIST.mkdir(exist_ok=True)
+    with redirect_stdout(io.StringIO()):
+        return DIST / backend.build_sdist(str(DIST))
 
 
 def make_wheel(source: Path) -> Path:
@@ -50,39 +55,75 @@ def make_wheel(source: Path) -> Path:
     return target
 
 
-def check(wheel: Path) -> None:
-    """Install it with the window and without, each time into nothing, and use it as a stranger would.
+def check(wheel: Path, source: Path) -> None:
+    """Try them in each Python that is here, the wheel with the window and the source archive without.
 
     Raises:
         SystemExit: something does not hold.
     """
-    with tempfile.TemporaryDirectory(prefix="grpo-lab-wheel-") as made:
-        place = Path(made)
-        window = _installed(place / "window", f"{wheel}[app]")
-        _run(str(window), "--self-test", cwd=place)
-        _run(str(window), "train", "--steps", "5", "--out", "run.grpo", cwd=place)
-        core = _installed(place / "core", str(wheel))
-        _run(str(core), "inspect", "run.grpo", "--step", "5", cwd=place, quiet=True)
-        _run(str(core), "train", "--language", "--steps", "2", "--out", "language.grpo", cwd=place)
-        told = subprocess.run(
-            [str(core), "inspect", "language.grpo"], cwd=place, env=_bare(), capture_output=True, text=True, check=True
-        )  # fmt: skip
-        if "with NumPy" not in told.stdout:
-            raise SystemExit(f"The core alone does not say that NumPy computed the language model:\n{told.stdout}")
-        heavy = [name for name in HEAVY if list((place / "core").glob(f"lib/python*/site-packages/{name}"))]
-        if heavy:
-            raise SystemExit(f"The core alone brings {', '.join(heavy)}.")
-        refused = subprocess.run([str(core)], cwd=place, env=_bare(), capture_output=True, text=True, check=False)
-        if refused.returncode != 1 or "grpo-lab[app]" not in refused.stderr:
-            raise SystemExit(f"Without Qt the program does not say what to install, but “{refused.stderr.strip()}”.")
-    print(
-        "The wheel holds with the window; the core alone trains the language model, records and reads runs.", flush=True
-    )
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    if {name for name in tops if not name.endswith(".dist-info")} != {"grpo_lab", "grpo_core"}:
+        raise SystemExit(f"The wheel installs {', '.join(sorted(tops))}.")
+    here = pythons.installed() | {"{}.{}".format(*sys.version_info[:2]): Path(sys.executable)}
+    for minor in pythons.MINORS:
+        if minor not in here:
+            print(f"skipped: Python {minor} is not installed here", flush=True)
+            continue
+        with tempfile.TemporaryDirectory(prefix="grpo-lab-wheel-") as made:
+            _check_window(here[minor], wheel, Path(made))
+            _check_core(here[minor], source, Path(made))
+        print(f"ok  Python {pythons.patch_of(here[minor])}: wheel with the window, source archive without", flush=True)
 
 
-def _installed(environment: Path, wanted: str) -> Path:
+def _check_window(python: Path, wheel: Path, place: Path) -> None:
+    """Install the wheel with the window, and use it in a folder full of names that are like its own."""
+    window = _installed(python, place / "window", f"{wheel}[app]")
+    (packages,) = window.parents[1].glob("[Ll]ib/**/site-packages")
+    for folder in (place, packages):
+        (folder / "app.py").write_text(IN_THE_WAY, encoding="utf-8")
+    (place / "resources").mkdir()
+    (place / "train").mkdir()
+    _run(str(window), "--self-test", cwd=place)
+    _run(str(window), "train", "--steps", "5", "--out", "run.grpo", cwd=place)
+    _run(str(window), "diagnose", str(RECORDED), cwd=place, quiet=True)
+    _run(str(window.with_name("python")), "-m", "grpo_lab", "--version", cwd=place)
+
+
+def _check_core(python: Path, source: Path, place: Path) -> None:
+    """Install the source archive without extras: it is light, trains the language model, and says what it lacks."""
+    core = _installed(python, place / "core", str(source))
+    _run(str(core), "inspect", "run.grpo", "--step", "5", cwd=place, quiet=True)
+    _run(str(core), "train", "--language", "--steps", "2", "--out", "language.grpo", cwd=place)
+    told = _told(core, "inspect", "language.grpo", cwd=place, fails=False)
+    if "with NumPy" not in told:
+        raise SystemExit(f"The core alone does not say that NumPy computed the language model:\n{told}")
+    heavy = [name for name in HEAVY if list((place / "core").glob(f"lib/python*/site-packages/{name}"))]
+    if heavy:
+        raise SystemExit(f"The core alone brings {', '.join(heavy)}.")
+    for arguments, advice in (((), "grpo_lab-"), (("diagnose", str(RECORDED)), "pip install pyarrow")):
+        refused = _told(core, *arguments, cwd=place, fails=True)
+        if advice not in refused:
+            raise SystemExit(f"The core alone does not advise “{advice}”, but says “{refused.strip()}”.")
+
+
+def _told(program: Path, *arguments: str, cwd: Path, fails: bool) -> str:
+    """All that a command says.
+
+    Raises:
+        SystemExit: it fails, or does not where it should.
+    """
+    done = subprocess.run(
+        [str(program), *arguments], cwd=cwd, env=_bare(), capture_output=True, text=True, errors="replace", check=False
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    if bool(done.returncode) is not fails:
+        raise SystemExit(f"{said}{program.name} {' '.join(arguments)} ended with {done.returncode}.")
+    return said
+
+
+def _installed(python: Path, environment: Path, wanted: str) -> Path:
     """The program ``grpo-lab`` of a new environment in which that was installed."""
-    _run(sys.executable, "-m", "venv", str(environment))
+    _run(str(python), "-m", "venv", str(environment))
     folder = environment / ("Scripts" if os.name == "nt" else "bin")
     _run(str(folder / "python"), *PIP, "install", "-c", str(ROOT / "constraints.txt"), wanted, quiet=True)
     return folder / "grpo-lab"

@@ -185,4 +185,4 @@ def file_stamp(path: Path, *more: int) -> tuple[int, ...]:
     return (facts.st_size, facts.st_mtime_ns, facts.st_ino & (2**62 - 1), *more)
 
 
-NEEDS_PYARROW = tr("This run lies in Parquet files, which need pyarrow; install GRPO Lab with the extra “traces”.")
+NEEDS_PYARROW = tr("This run lies in Parquet files, which need pyarrow: pip install pyarrow.")

@@ -21,6 +21,7 @@ from grpo_core.config import Learner, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError, shortened
 from grpo_core.record import Step
+from grpo_core.runs.importers.arrays import Arrays, columns_of
 from grpo_core.runs.importers.jsonl import complete_lines
 from grpo_core.runs.importers.parquet import Columns
 from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp
@@ -140,7 +141,7 @@ class Trace:
                 )
             )
 
-    def _refuse_without_tokens(self, columns: list[Columns]) -> None:
+    def _refuse_without_tokens(self, columns: list[Columns | Arrays]) -> None:
         """
         Raises:
             NotRecordedError: a file lacks columns that the loss is made of, or their values; its texts and rewards can
@@ -157,11 +158,11 @@ class Trace:
                 ).format(names=", ".join(missing))
             )
 
-    def _columns(self, position: int, left_out: Container[str] = ()) -> list[Columns]:
+    def _columns(self, position: int, left_out: Container[str] = ()) -> list[Columns | Arrays]:
         """The columns of each process's file, the smallest rank first."""
-        return [Columns(piece.path).load(left_out) for _, piece in sorted(self.steps[position - 1].pieces.items())]
+        return [columns_of(piece.path).load(left_out) for _, piece in sorted(self.steps[position - 1].pieces.items())]
 
-    def _assembled(self, position: int, columns: list[Columns]) -> Step:
+    def _assembled(self, position: int, columns: list[Columns | Arrays]) -> Step:
         """The update without its texts."""
         files = self.steps[position - 1]
         pieces = [
@@ -188,14 +189,14 @@ class Trace:
             ) from None
 
     def texts(self, position: int) -> Texts:
-        return _texts([Columns(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())])
+        return _texts([columns_of(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())])
 
     def completions(self, position: int) -> Completions:
         with self._fitting(position):
-            columns = [Columns(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())]
+            columns = [columns_of(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())]
             return self._table(columns, _texts(columns))
 
-    def _table(self, columns: list[Columns], texts: Texts) -> Completions:
+    def _table(self, columns: list[Columns | Arrays], texts: Texts) -> Completions:
         """The completions of an update, with those texts."""
         task = self.settings.recorded
         rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64, optional=True)])
@@ -269,7 +270,7 @@ class Trace:
         return known[1]
 
 
-def _texts(columns: list[Columns]) -> Texts:
+def _texts(columns: list[Columns | Arrays]) -> Texts:
     """Prompts and completions of all processes."""
     prompts, completions = ([text for c in columns for text in c.values(name, optional=True)] for name in TEXTS)
     return Texts(prompts=tuple(prompts), completions=tuple(completions))

@@ -18,7 +18,7 @@ from grpo_core.runs.importers.jsonl import complete_lines
 from grpo_core.text import tr
 
 TRACE, INDEX, LOG = "trace.json", "index.jsonl", "log.jsonl"
-FORMAT, VERSION = "grpo-lab-trace", 1
+FORMAT, VERSION = "grpo-lab-trace", 2
 PATIENCE_SECONDS = 60.0
 """How long a step waits for the files of all processes."""
 MOST_PARTS = 100_000
@@ -32,7 +32,7 @@ class Piece:
     """What one process wrote of one step.
 
     Attributes:
-        path: the Parquet file.
+        path: the file, Parquet or arrays of NumPy.
         index: its line of the index.
     """
 

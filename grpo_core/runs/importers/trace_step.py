@@ -11,6 +11,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.record import Step
+from grpo_core.runs.importers.arrays import Arrays
 from grpo_core.runs.importers.parquet import Columns
 from grpo_core.runs.importers.trace_folder import Piece, StepFiles
 from grpo_core.runs.importers.trace_rewards import stacked, weighted
@@ -43,7 +44,7 @@ class ProcessColumns:
     entropy_mask: list[list[np.ndarray]]
 
 
-def read_columns(columns: Columns, piece: Piece, rank: int) -> ProcessColumns:
+def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessColumns:
     """The columns of the file that the process ``rank`` wrote; :class:`StepAssembly` puts them together."""
 
     def rows(name: str, kind: Any = np.float32) -> list[np.ndarray | None]:
@@ -64,7 +65,7 @@ def read_columns(columns: Columns, piece: Piece, rank: int) -> ProcessColumns:
     )  # fmt: skip
 
 
-def generations_of(columns: Columns) -> np.ndarray:
+def generations_of(columns: Columns | Arrays) -> np.ndarray:
     """The generation batch of each completion within its step, (B,): the first where the file does not say."""
     known = columns.has_values("generation")
     return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)

@@ -6,7 +6,7 @@ This file stands alone: copy it beside a training script, or import it from GRPO
     record(trainer, "runs/tonight")            # before trainer.train()
 
 What it does. It wraps bound methods of this one trainer (no subclass, nothing of the class changes), reads their
-results, and writes them from a thread: per step and process one Parquet file, under a temporary name and then
+results, and writes them from a thread: per step and process one file of NumPy arrays, under a temporary name and then
 renamed, and one line of JSON. No collective operation is added, so DeepSpeed, FSDP, several processes and vLLM go on
 as before. A row-number tensor travels with the batch through TRL's shuffling, so that each micro-batch is known to
 its completions.
@@ -20,7 +20,7 @@ Tried with TRL 1.16.0 (``TRIED``). Where the trainer's methods are not TRL's own
 arguments, it records texts and rewards only, and says so.
 
 Folder: ``trace.json`` (the trainer's settings), ``tokenizer/``, and for each process ``rank0/attempt0/`` with
-``step_00000001.parquet``, ``index.jsonl`` (a line a step) and, for process 0, ``log.jsonl`` (what the trainer logged).
+``step_00000001.npz``, ``index.jsonl`` (a line a step) and, for process 0, ``log.jsonl`` (what the trainer logged).
 Files are readable by their owner only. They hold prompts and completions unless ``text=False``.
 """
 
@@ -38,7 +38,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-FORMAT, VERSION = "grpo-lab-trace", 1
+FORMAT, VERSION = "grpo-lab-trace", 2
 TRIED = ("1.16.0",)
 QUEUE = 4
 """Steps that may wait for the disk."""
@@ -296,15 +296,15 @@ class Recorder:
 
     def write(self, step: dict[str, Any]) -> None:
         """Write one step to disk, in the thread."""
-        import pyarrow
-        import pyarrow.parquet
+        import numpy as np
 
         rows = completions_of(step["generations"])
         micro = add_passes(rows, step["passes"])
-        name = f"step_{step['number']:08d}.parquet"
+        name = f"step_{step['number']:08d}.npz"
         unfinished = self.home / f".{name}.part"
         keep_private(unfinished)
-        pyarrow.parquet.write_table(pyarrow.table(rows, schema=schema(rows)), unfinished, compression="zstd")
+        with unfinished.open("wb") as file:
+            np.savez_compressed(file, **arrays_of(rows))
         unfinished.replace(self.home / name)
         line = {key: step[key] for key in ("number", "global_step", "epoch", "time")}
         line |= {"file": name, "rows": len(rows["row"]), "passes": len(step["passes"]), "micro_batches": micro}
@@ -343,7 +343,7 @@ def applied_entropy_coefficient(trainer: Any) -> float:
 
 
 def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The columns of the Parquet file by name, one entry a completion, without padding; ``generations`` are batches."""
+    """The columns of a step's file by name, one entry a completion, without padding; ``generations`` are batches."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for batch in generations:
         arrays = {key: as_numpy(batch.get(key)) for key in (*GENERATED, "rewards")}
@@ -414,20 +414,39 @@ PASSES = ("pass", "part", "logp", "entropy", "off_policy_mask", "entropy_mask")
 """Columns with one entry for each optimizer step that used the completion."""
 
 
-def schema(columns: dict[str, list[Any]]) -> Any:
-    """Arrow types of the columns: float32 as the trainer computed, except rewards and advantages of other dtypes."""
-    import pyarrow as pa
+TYPES = {
+    "row": "int32", "generation": "int32", "group": "int32", "prompt": "uint8", "completion": "uint8",
+    "prompt_ids": "int32", "completion_ids": "int32", "mask": "bool", "rewards": "float64", "advantage": "float64",
+    "old_logp": "float32", "ref_logp": "float32", "sampling_logp": "float32", "sampling_ratio": "float32",
+    "pass": "int32", "part": "int32", "logp": "float32", "entropy": "float32", "off_policy_mask": "float32",
+    "entropy_mask": "float32",
+}  # fmt: skip
+"""Columns and their values: float32 as the trainer computed, except rewards and advantages of other dtypes."""
+NUMBERS = ("row", "generation", "group")
+"""Columns of one number a row; the others hold a list a row, or none, and text its bytes."""
+NESTED = ("logp", "entropy", "off_policy_mask", "entropy_mask")
+"""Columns of lists of lists."""
 
-    floats, ints = pa.list_(pa.float32()), pa.list_(pa.int32())
-    types = {
-        "row": pa.int32(), "generation": pa.int32(), "group": pa.int32(), "prompt": pa.string(),
-        "completion": pa.string(), "prompt_ids": ints, "completion_ids": ints, "mask": pa.list_(pa.bool_()),
-        "rewards": pa.list_(pa.float64()),
-        "advantage": pa.list_(pa.float64()), "old_logp": floats, "ref_logp": floats, "sampling_logp": floats,
-        "sampling_ratio": floats, "pass": ints, "part": ints, "logp": pa.list_(floats), "entropy": pa.list_(floats),
-        "off_policy_mask": pa.list_(floats), "entropy_mask": pa.list_(floats),
-    }  # fmt: skip
-    return pa.schema([(name, types[name]) for name in columns])
+
+def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
+    """The columns as flat arrays of NumPy: values, and for lists ``name.lengths`` and ``name.counts``.
+
+    A row without a list has the length -1. Of lists of lists the lengths are those of the inner lists, the counts how
+    many of them a row has.
+    """
+    import numpy as np
+
+    arrays: dict[str, Any] = {}
+    for name, rows in columns.items():
+        lists = [row.encode("utf-8", "replace") if isinstance(row, str) else row for row in rows]
+        if name in NESTED:
+            arrays[f"{name}.counts"] = np.array([-1 if row is None else len(row) for row in lists], "int32")
+            lists = [inner for row in lists for inner in row or ()]
+        if name not in NUMBERS:
+            arrays[f"{name}.lengths"] = np.array([-1 if row is None else len(row) for row in lists], "int32")
+            lists = [value for row in lists for value in row or ()]
+        arrays[name] = np.array(lists, TYPES[name])
+    return arrays
 
 
 def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] | None:

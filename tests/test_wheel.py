@@ -1,0 +1,198 @@
+"""What pip installs: one name of its own, every shipped file and nothing else, the same bytes whenever it is made.
+
+`make test-wheel` tries it in new environments.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.parser import HeaderParser
+from pathlib import Path
+
+import pytest
+
+from tools.package import backend, pythons
+from tools.package.names import Renaming
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted((ROOT / "app").rglob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source archive and the wheel."""
+    folder = tmp_path_factory.mktemp("made")
+    build(ROOT, folder, {"SOURCE_DATE_EPOCH": "1000000000"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def renamed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the wheel installs."""
+    folder = tmp_path_factory.mktemp("renamed")
+    zipfile.ZipFile(next(made.glob("*.whl"))).extractall(folder)
+    return folder
+
+
+def build(tree: Path, target: Path, given: dict[str, str]) -> None:
+    """Have a tree's own backend make both, as pip has it."""
+    code = f"from tools.package import backend as b; b.build_sdist({str(target)!r}); b.build_wheel({str(target)!r})"
+    environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], cwd=tree, check=True, capture_output=True,
+        env=environment | {"PYTHONPATH": str(tree)} | given, timeout=200,
+    )  # fmt: skip
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def known(folder: str) -> set[str]:
+    """Files below a folder of the tree that belong to it, relative to it."""
+    return {path.relative_to(folder).as_posix() for path in backend.known_files() if path.parts[0] == folder}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from app import language", "from grpo_lab import language"),
+        ("from app.theme.look import choose", "from grpo_lab.theme.look import choose"),
+        ("import app.start as start", "import grpo_lab.start as start"),
+        ('_log = getLogger("app.crash")', '_log = getLogger("grpo_lab.crash")'),
+        ("# see :func:`app.resources.icon`, `app/theme/glyphs`, python -m app film",
+         "# see :func:`grpo_lab.resources.icon`, `grpo_lab/theme/glyphs`, python -m grpo_lab film"),
+        ('app = Qt([]); app.setFont(f); context = "app"', 'app = Qt([]); app.setFont(f); context = "app"'),
+        ("from my.app import theme", "from my.app import theme"),
+        ('text = "the full app. Themes"', 'text = "the full app. Themes"'),
+    ],
+)  # fmt: skip
+def test_the_package_is_renamed_and_nothing_else_that_is_called_app(before: str, after: str) -> None:
+    assert Renaming(ROOT / "app").module(before, "x.py") == after
+
+
+@pytest.mark.parametrize("source", ["import app", "import app.start", "app = f()\nprint(app.theme)"])
+def test_what_cannot_be_renamed_is_refused(source: str) -> None:
+    with pytest.raises(ValueError, match=r"x\.py, line"):
+        Renaming(ROOT / "app").module(source, "x.py")
+
+
+def test_in_the_renamed_tree_nothing_imports_the_old_name_and_every_module_that_is_named_exists(renamed: Path) -> None:
+    roots = {"app", "grpo_lab", "grpo_core"}
+    for path in renamed.rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        imports = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+        imports |= {one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names}
+        for module in (one for one in imports if one.split(".")[0] in roots):
+            place = renamed / Path(*module.split("."))
+            assert place.is_dir() or place.with_suffix(".py").is_file(), f"{path} imports {module}"
+
+
+def test_the_renamed_tree_holds_every_file_of_both_packages_the_resources_and_the_licence(renamed: Path) -> None:
+    window = {f"resources/{name}" for name in {*known("resources"), "LICENSE"}}
+    assert files(renamed / "grpo_lab") == known("app") | window
+    assert files(renamed / "grpo_core") == known("grpo_core")
+
+
+def test_names_of_modules_stand_in_no_text_of_the_source() -> None:
+    """A logger or a module that is named by a word of its own would keep the old name."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in (
+                "getLogger",
+                "import_module",
+                "_load",
+            ):
+                assert not [one for one in node.args if isinstance(one, ast.Constant) and one.value == "app"], path
+
+
+def test_the_wheel_installs_two_names_and_one_program(made: Path) -> None:
+    (path,) = made.glob("*.whl")
+    wheel = zipfile.ZipFile(path)
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    assert {name for name in tops if not name.endswith(".dist-info")} == {"grpo_lab", "grpo_core"}
+    (programs,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+    assert wheel.read(programs).decode().split() == ["[console_scripts]", "grpo-lab", "=", "grpo_lab.__main__:main"]
+    shipped = {name.removeprefix("grpo_lab/resources/") for name in wheel.namelist() if "/resources/" in name}
+    assert shipped - {"fonts/LICENSE"} >= known("resources") | {"LICENSE"}
+
+
+def test_the_metadata_are_complete_and_pin_nothing(made: Path) -> None:
+    (path,) = made.glob("*.whl")
+    wheel = zipfile.ZipFile(path)
+    (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
+    about = HeaderParser().parsestr(wheel.read(name).decode("utf-8"))
+    assert about["Author"] and about["License-Expression"] == "MIT" and about["Requires-Python"] == ">=3.11"
+    assert len(about.get_all("Classifier", [])) > 10
+    wanted = about.get_all("Requires-Dist", [])
+    assert not [one for one in wanted if "==" in one.split(";")[0]]
+    assert any(one.startswith("pyarrow") and 'extra == "app"' in one for one in wanted)
+    text = about.get_payload()
+    assert isinstance(text, str) and "Group Relative Policy Optimization" in text
+    assert not re.findall(r"\]\((?!https?:|#)[^)]*\)", text), "a link into the tree leads nowhere on an index"
+
+
+def test_the_source_archive_holds_what_git_knows_and_nothing_else(made: Path) -> None:
+    (path,) = made.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames()}
+    assert names == {path.as_posix() for path in backend.known_files()} | {"PKG-INFO"}
+    assert {"CHANGELOG.md", "HACKING.md", "CONTRIBUTING.md", "SECURITY.md", "constraints.txt", ".ci/run"} <= names
+
+
+def test_a_file_that_git_does_not_know_gets_into_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("this tree is no repository")
+    monkeypatch.setattr(backend, "ROOT", tmp_path)
+    for name in ("app/start.py", "app/mine.py", "dist/x.whl", "README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "app/start.py", "README.md"], cwd=tmp_path, check=True)
+    assert sorted(backend.known_files()) == [Path("README.md"), Path("app/start.py")]
+    (tmp_path / "PKG-INFO").write_text("")  # a source archive has no repository of its own
+    assert sorted(backend.known_files()) == [
+        Path("PKG-INFO"),
+        Path("README.md"),
+        Path("app/mine.py"),
+        Path("app/start.py"),
+    ]
+
+
+@pytest.mark.long
+def test_both_have_the_same_bytes_whenever_they_are_made(made: Path, tmp_path: Path) -> None:
+    source, wheel = next(made.glob("*.tar.gz")), next(made.glob("*.whl"))
+    with tarfile.open(source) as archive:
+        assert {entry.mtime for entry in archive} == {1_000_000_000}
+        archive.extractall(tmp_path, filter="data")
+    (tree,) = tmp_path.iterdir()
+    again = tmp_path / "again"
+    again.mkdir()
+    build(tree, again, {})  # without git, in another folder, the time from the archive
+    assert (again / wheel.name).read_bytes() == wheel.read_bytes()
+    assert (again / source.name).read_bytes() == source.read_bytes()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="shell scripts")
+def test_a_newer_patch_of_python_that_is_installed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make test-package` fails where a package bundles an older one. Its bill of materials names the one it has."""
+    for folder, said in (("a", "CPython 3.11.9"), ("b", "CPython 3.11.12"), ("c", "PyPy 3.11.13"), ("d", "")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "python3.11").write_text(f"#!/bin/sh\necho {said}\n")
+        (tmp_path / folder / "python3.11").chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / folder) for folder in "abcd"))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    pythons.installed.cache_clear()
+    newest = tmp_path / "b" / "python3.11"
+    assert pythons.installed() == {"3.11": newest}
+    pythons.installed.cache_clear()
+    here = {"3.11": newest}
+    assert pythons.newer("3.11.9", here) == newest
+    assert pythons.newer("3.11.12", here) is pythons.newer("3.11.13", here) is pythons.newer("3.13.0", here) is None

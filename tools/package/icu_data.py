@@ -1,0 +1,84 @@
+"""The Unicode tables that Qt's wheel for Linux brings (``libicudata``, 32 MB), without those that Qt never opens.
+
+Qt takes sorting and text encodings from them. Its words for dates, currencies, regions and languages are in Qt itself,
+and so are the rules by which lines and words are broken. The names of time zones are shown nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+LEFT_OUT = ("brkitr", "curr", "lang", "rbnf", "region", "translit", "unit", "zone")
+"""Folders of the tables."""
+_SOURCE = """.section .rodata
+.globl {symbol}
+.type {symbol}, @object
+.balign 16
+{symbol}: .incbin "{data}"
+.size {symbol}, .-{symbol}
+.section .note.GNU-stack,"",@progbits
+"""
+
+
+def trim(library: Path) -> int:
+    """Rewrite the library without those tables. Returns the number of bytes that are gone.
+
+    Raises:
+        SystemExit: it is not laid out as expected, or there is no compiler.
+    """
+    before = library.read_bytes()
+    table = smaller(_table(before, library.name))
+    symbol = re.search(rb"icudt\d+_dat", before)
+    if symbol is None:
+        raise SystemExit(f"{library.name} names no table of ICU.")
+    with tempfile.TemporaryDirectory(prefix="grpo-lab-icu-") as made:
+        data, source, target = (Path(made, name) for name in ("table.dat", "table.s", library.name))
+        data.write_bytes(table)
+        source.write_text(_SOURCE.format(symbol=symbol[0].decode(), data=data.name), encoding="utf-8")
+        command = ["cc", "-shared", "-nostdlib", f"-Wl,-soname,{library.name}", "-s", "-o", target.name, source.name]
+        try:
+            subprocess.run(command, cwd=made, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            raise SystemExit("Making a package for Linux takes a C compiler: sudo apt-get install -y gcc") from None
+        library.write_bytes(target.read_bytes())
+    return len(before) - library.stat().st_size
+
+
+def smaller(table: bytes) -> bytes:
+    """ICU's common data (``ucmndata.h``) without the folders that are left out.
+
+    Its parts: a header, the number of entries, the offsets of each one's name and data from that number on, the names
+    in order, the data at multiples of 16.
+    """
+    head = struct.unpack_from("<H", table)[0]
+    body = table[head:]
+    (count,) = struct.unpack_from("<I", body)
+    places = [struct.unpack_from("<II", body, 4 + 8 * i) for i in range(count)]
+    ends = [*(place for _, place in places[1:]), len(body)]
+    kept = []
+    for (name_at, start), end in zip(places, ends, strict=True):
+        name = body[name_at : body.index(b"\0", name_at)]
+        if name.decode("ascii").split("/")[1] not in LEFT_OUT:
+            kept.append((name, body[start:end]))
+    names, data = bytearray(), bytearray()
+    begin = 4 + 8 * len(kept)
+    at = begin + sum(len(name) + 1 for name, _ in kept)
+    gap = -(head + at) % 16
+    entries = bytearray(struct.pack("<I", len(kept)))
+    for name, content in kept:
+        entries += struct.pack("<II", begin + len(names), at + gap + len(data))
+        names += name + b"\0"
+        data += content + bytes(-len(content) % 16)
+    return table[:head] + bytes(entries + names) + bytes(gap) + bytes(data)
+
+
+def _table(library: bytes, name: str) -> bytes:
+    """The table in a library, found by its header: its size, two bytes of magic, the name of its format at 12."""
+    at = library.find(b"CmnD") - 12
+    if at < 0 or library[at + 2 : at + 4] != b"\xda\x27":
+        raise SystemExit(f"{name} holds no table of ICU.")
+    return library[at:]

