@@ -20,6 +20,7 @@ from grpo_core.config import Settings
 
 if TYPE_CHECKING:  # a panel is imported when it is made
     from app.panels.controls.panel import ControlsPanel
+    from app.panels.home.panel import HomePanel
 
 P = TypeVar("P", bound=Panel)
 
@@ -49,8 +50,7 @@ class PanelRequests(QObject):
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(player.step))
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
         self._on(registry.DIAGNOSIS, lambda panel: panel.token_wanted.connect(self._on_token))
-        self._on(registry.HOME, lambda panel: panel.serve(runs.folder, first_steps.actions))
-        self._on(registry.HOME, lambda panel: panel.run_wanted.connect(runs.open_path))
+        self._on(registry.HOME, self._serve_home)
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))
@@ -66,6 +66,11 @@ class PanelRequests(QObject):
     def _lend_devices(self, panel: ControlsPanel) -> None:
         """The rows of the controls name the devices that the worker has found."""
         panel.devices = lambda: self._controller.worker.devices
+
+    def _serve_home(self, panel: HomePanel) -> None:
+        from app.controllers.home import HomeRuns
+
+        HomeRuns(self._runs, self._first_steps, self).serve(panel)
 
     @Slot(int)
     def _on_kind(self, index: int) -> None:

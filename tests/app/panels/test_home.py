@@ -20,7 +20,7 @@ def home(driver: Driver) -> HomePanel:
     driver.program.run_manager.new_run(driver.program.workspace.view.next_settings)
     driver.run(3)
     panel: HomePanel = driver.program.window.show_panel(HOME)
-    driver.qtbot.waitUntil(lambda: bool(panel.cards) and not panel.busy)
+    driver.qtbot.waitUntil(lambda: bool(panel.cards))
     driver.settle()
     return panel
 
@@ -50,7 +50,7 @@ def test_its_buttons_begin_what_the_first_screen_offers(driver: Driver, home: Ho
 
 def test_in_a_new_profile_it_says_that_runs_save_themselves(driver: Driver) -> None:
     panel: HomePanel = driver.program.window.show_panel(HOME)
-    driver.qtbot.waitUntil(lambda: bool(panel.cards) and not panel.busy)
+    driver.qtbot.waitUntil(lambda: bool(panel.cards))
     assert panel.none.isVisible()
     assert len(panel.cards) == len(TITLES)
 
