@@ -135,7 +135,7 @@ class Application(QObject):
         self.layouts = LayoutsController(window, workspace, self.layout_files, preferences, self.presenter, self)
         self.lessons = LessonController(
             window, workspace, self.run_manager, self.controller, self.player, self.presenter.speaker,
-            paths.data / "lessons.json", self,
+            paths.data / "lessons.json", paths.lessons, self,
         )  # fmt: skip
         self.lesson_recovery = LessonRecovery(
             self.lessons.player, self.lessons.find, workspace, self.run_manager, self.messages, paths.data, self

@@ -42,8 +42,10 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
         Command(id="lesson.leave", text=tr("Leave the lesson"), menu=LESSON, run=lessons.player.leave,
                 shortcuts=("Esc",), context="lesson", blocked=needs_lesson,
                 tip=tr("Back to your own run, as you left it.")),
+        Command(id="lessons.folder", text=tr("Open my folder"), menu=LESSONS, run=lessons.own.open_folder, divided=True,
+                tip=tr("Your own lessons: text files, which are read again whenever you save them.")),
         Command(id="export_predictions", text=tr("Export predictions…"), menu=LESSONS, run=lessons.ask_export,
-                divided=True, tip=tr("Write every prediction made on this machine to a CSV file.")),
+                tip=tr("Write every prediction made on this machine to a CSV file.")),
     ]  # fmt: skip
 
 

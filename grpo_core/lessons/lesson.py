@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grpo_core.config import Settings
@@ -181,6 +181,21 @@ class Lesson:
             SettingsError: a knob stands where it may not.
         """
         return (step.base or self.start).replace({**step.settings, **(turned or {})})
+
+    def with_seed(self, seed: int) -> Lesson:
+        """The same lesson with each of its runs but the recorded ones under another seed."""
+
+        def reseeded(step: LessonStep) -> LessonStep:
+            return replace(
+                step,
+                base=(step.base or self.start).replace({"seed": seed}),
+                settings={path: value for path, value in step.settings.items() if path != "seed"},
+                opening=None if step.opening is None else reseeded(step.opening),
+            )
+
+        return replace(
+            self, start=self.start.replace({"seed": seed}), steps=tuple(reseeded(step) for step in self.steps)
+        )
 
     @property
     def asked(self) -> int:
