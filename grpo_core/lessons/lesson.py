@@ -153,6 +153,7 @@ class Lesson:
         words: what stands behind the terms in brackets.
         sources: papers and programs.
         covers: rows of the list of features.
+        digest: of its file, whatever its line endings are.
     """
 
     id: str
@@ -165,6 +166,7 @@ class Lesson:
     words: Mapping[str, Word] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
+    digest: str = ""
 
     def settings_at(self, place: int, turned: Mapping[str, Any] | None = None) -> Settings:
         """What the run of step ``place`` runs under, knobs that were ``turned`` included.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 from grpo_core.lessons.lesson import Lesson, Word
@@ -16,6 +18,8 @@ from grpo_core.text import tr
 
 LARGEST = 1_000_000
 """Bytes of a lesson file."""
+DIGITS = 16
+"""Of a lesson's digest."""
 _ID = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -61,7 +65,8 @@ def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
         ) from None
     except RecursionError:
         raise LessonError(path.name, 1, tr("tables are nested too deeply")) from None
-    return _lesson(Table(source, (), data), vocabulary)
+    digest = hashlib.sha256("\n".join(text.splitlines()).encode("utf-8")).hexdigest()[:DIGITS]
+    return replace(_lesson(Table(source, (), data), vocabulary), digest=digest)
 
 
 def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
