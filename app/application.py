@@ -164,7 +164,7 @@ class Application(QObject):
         )
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.homework = HomeworkController(window, self.lessons, self)
-        self.exports = ExportController(window, workspace, self.panels, self.exporter, self.lessons.player, self)
+        self.exports = ExportController(window, workspace, self.panels, self.exporter, self.lessons, self)
         self.background_runs = BackgroundRunsController(window, paths.data / "queues", self)
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
         self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)

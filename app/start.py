@@ -70,6 +70,8 @@ def _command(name: str) -> Callable[[list[str]], int] | None:
             from app.export.command import main
         case "film":
             from app.export.film_command import main
+        case "handout":
+            from app.export.handout_command import main
         case "homework":
             from app.export.homework import main
         case "lesson":

@@ -82,6 +82,12 @@ class LessonController(QObject):
         return self.player.lesson is not None
 
     @property
+    def called(self) -> str:
+        """The name of the open lesson on a command line: its file if it is the user's own, else its id."""
+        lesson, file = self.player.lesson, self.own.file
+        return str(file) if file is not None else "" if lesson is None else lesson.id
+
+    @property
     def all(self) -> list[Lesson]:
         """The lessons there are in their order, the user's own last."""
         return self.panel.all

@@ -115,9 +115,12 @@ class _Lines(io.TextIOBase):
 def serve(connection: Connection) -> None:
     """The process's whole life."""
     language.choose(())  # before anything that says something is imported
-    from app.export import command, film_command, homework
+    from app.export import command, film_command, handout_command, homework
 
-    printed = {"export": _printed(command.export), "film": _printed(film_command.film)}
+    printed = {
+        "export": _printed(command.export), "film": _printed(film_command.film),
+        "handout": _printed(handout_command.write),
+    }  # fmt: skip
     answer(connection, {**printed, "homework": homework.answer_homework})
 
 
