@@ -14,6 +14,9 @@ from grpo_core.child.start import start as start_child
 DRAWING = {
     "export": "Exporting pictures draws the window's panels, which needs Qt",
     "film": "A film is drawn by the window's panels, which needs Qt",
+    "handout": "A handout is drawn with the window's fonts and formulas, which needs Qt",
+    "homework": "Some of its numbers come from a lesson's picture, which needs Qt",
+    "lesson": "A lesson is played as in the window, which needs Qt",
     "--self-test": "The self-test tries the window too, which needs Qt",
     "--problem-report": "The problem report names the version of Qt",
 }

@@ -19,6 +19,7 @@ from app.controllers.breakpoints import BreakpointsController
 from app.controllers.examinations import Examinations
 from app.controllers.export import ExportController
 from app.controllers.first_steps import FirstSteps
+from app.controllers.homework import HomeworkController
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
 from app.controllers.message_place import MessagePlace
@@ -71,8 +72,8 @@ class Application(QObject):
         actions: the commands as actions.
         targets: what the commands act on.
         panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
-        background_runs, breakpoints, first_steps, lessons, lesson_recovery, presenter, prompts, model_folders,
-        structural, zooming, startup, shutdown: what the commands do, by subject.
+        background_runs, breakpoints, first_steps, lessons, homework, lesson_recovery, presenter, prompts,
+        model_folders, structural, zooming, startup, shutdown: what the commands do, by subject.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Application(QObject):
         self.layouts = LayoutsController(window, workspace, self.layout_files, preferences, self.presenter, self)
         self.lessons = LessonController(
             window, workspace, self.run_manager, self.controller, self.player, self.presenter.speaker,
-            paths.data / "lessons.json", self,
+            paths.data / "lessons.json", paths.lessons, self,
         )  # fmt: skip
         self.lesson_recovery = LessonRecovery(
             self.lessons.player, self.lessons.find, workspace, self.run_manager, self.messages, paths.data, self
@@ -162,7 +163,8 @@ class Application(QObject):
             window, workspace, self.player, self.run_manager, self.layouts, self.runs, self.lessons, self
         )
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
-        self.exports = ExportController(window, workspace, self.panels, self.exporter, self.lessons.player, self)
+        self.homework = HomeworkController(window, self.lessons, self)
+        self.exports = ExportController(window, workspace, self.panels, self.exporter, self.lessons, self)
         self.background_runs = BackgroundRunsController(window, paths.data / "queues", self)
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
         self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)
@@ -180,6 +182,7 @@ class Application(QObject):
             recent_files=self.recent_files, session_files=self.session_files, exports=self.exports,
             background_runs=self.background_runs, breakpoints=self.breakpoints, first_steps=self.first_steps,
             lessons=self.lessons,
+            homework=self.homework,
             presenter=self.presenter, palette=self.palette, sheet=self.sheet,
         )  # fmt: skip
         self._on_commands_changed()
@@ -196,8 +199,8 @@ class Application(QObject):
         )  # fmt: skip
         closers = (
             self.background_runs.close, self.startup.close, self.prompts.close, self.run_files.close,
-            self.session_files.close, self.exporter.close, self.presenter.close, self.recorded_runs.close,
-            self.model_folders.close,
+            self.homework.close, self.session_files.close, self.exporter.close, self.presenter.close,
+            self.recorded_runs.close, self.model_folders.close,
         )  # fmt: skip
         self.shutdown = ShutdownController(
             self.window, self.workspace, self.controller, self.player, self.lessons.player, self.preferences,

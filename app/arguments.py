@@ -14,7 +14,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
     made.add_argument(
         "--present", metavar="LESSON|FILE",
-        help="full screen, for a projector: a lesson by its number or id, a session or a run",
+        help="full screen, for a projector: a lesson by its number or id, a lesson's file, a session or a run",
     )  # fmt: skip
     made.add_argument("--model", type=Path, help="a model of your own to train: a folder, or a GGUF file")
     made.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")

@@ -7,6 +7,7 @@ import gc
 import logging
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,15 +39,10 @@ TITLE_BAR = 30
 
 
 def start(arguments: list[str]) -> int:
-    """Open the window and stay until it is closed, or ``export``; returns the exit status."""
-    if arguments[:1] == ["export"]:
-        from app.export.command import main as export
-
-        return export(arguments[1:])
-    if arguments[:1] == ["film"]:
-        from app.export.film_command import main as film
-
-        return film(arguments[1:])
+    """Open the window and stay until it is closed, or run a command that draws without one; returns the exit status."""
+    command = _command(arguments[0]) if arguments else None
+    if command is not None:
+        return command(arguments[1:])
     options = parser().parse_args(arguments)
     if options.self_test:
         from app.self_test.run import self_test
@@ -65,6 +61,24 @@ def start(arguments: list[str]) -> int:
 
         return run_offscreen(absent, options.out or Path("grpo-lab-run"))
     return _windowed(options)
+
+
+def _command(name: str) -> Callable[[list[str]], int] | None:
+    """The command called ``name`` that draws or plays without a window, or None."""
+    match name:
+        case "export":
+            from app.export.command import main
+        case "film":
+            from app.export.film_command import main
+        case "handout":
+            from app.export.handout_command import main
+        case "homework":
+            from app.export.homework import main
+        case "lesson":
+            from app.export.lesson_command import main
+        case _:
+            return None
+    return main
 
 
 def _windowed(options: argparse.Namespace) -> int:

@@ -10,11 +10,13 @@ from app.commands.menu_paths import LESSON, LESSONS
 from app.commands.targets import CommandTargets
 from app.controllers.lessons import LessonController
 from app.lessons.catalogue import lesson_titles
+from app.lessons.homework import HOLDS
 from grpo_core.text import tr
 
 
 def lesson_commands(targets: CommandTargets) -> list[Command]:
     """The commands of the menu Lessons."""
+    homework = targets.homework
     lessons, blank, needs_lesson = targets.lessons, targets.presenter.blank, Conditions(targets).needs_lesson
 
     def next_step() -> None:
@@ -42,8 +44,14 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
         Command(id="lesson.leave", text=tr("Leave the lesson"), menu=LESSON, run=lessons.player.leave,
                 shortcuts=("Esc",), context="lesson", blocked=needs_lesson,
                 tip=tr("Back to your own run, as you left it.")),
+        Command(id="lessons.folder", text=tr("Open my folder"), menu=LESSONS, run=lessons.own.open_folder, divided=True,
+                tip=tr("Your own lessons: text files, which are read again whenever you save them.")),
+        Command(id="homework.save", text=tr("Save my homework…"), menu=LESSONS, run=homework.ask_save,
+                blocked=lambda: homework.blocked, divided=True, tip=HOLDS),
+        Command(id="homework.collect", text=tr("Collect homework…"), menu=LESSONS, run=homework.ask_collect,
+                tip=tr("A folder of homework as a table: a row a student, numbers computed once more.")),
         Command(id="export_predictions", text=tr("Export predictions…"), menu=LESSONS, run=lessons.ask_export,
-                divided=True, tip=tr("Write every prediction made on this machine to a CSV file.")),
+                tip=tr("Write every prediction made on this machine to a CSV file.")),
     ]  # fmt: skip
 
 

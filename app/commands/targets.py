@@ -10,6 +10,7 @@ from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.breakpoints import BreakpointsController
 from app.controllers.export import ExportController
 from app.controllers.first_steps import FirstSteps
+from app.controllers.homework import HomeworkController
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
 from app.controllers.panels import PanelsController
@@ -48,6 +49,7 @@ class CommandTargets:
     breakpoints: BreakpointsController
     first_steps: FirstSteps
     lessons: LessonController
+    homework: HomeworkController
     presenter: Presenter
     palette: CommandPalette
     sheet: ShortcutSheet

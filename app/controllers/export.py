@@ -10,10 +10,10 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog
 
+from app.controllers.lessons import LessonController
 from app.controllers.panels import PanelsController
 from app.export.dialog import FILM, SEQUENCE, PictureChoice, PictureDialog
 from app.export.exporter import Exporter
-from app.lessons.player import LessonPlayer
 from app.panels.base import Panel
 from app.panels.registry import POLICY_BARS
 from app.panels.spec import PanelSpec
@@ -25,6 +25,7 @@ from grpo_core.text import tr
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
 ENDING = ".webp"
 CSV, SCRIPTS, FILMS = tr("Table (*.csv)"), tr("Python script (*.py)"), tr("Animated WebP (*.webp)")
+HANDOUTS = tr("PDF (*.pdf)")
 
 
 class ExportController(QObject):
@@ -32,11 +33,11 @@ class ExportController(QObject):
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, panels: PanelsController, exporter: Exporter,
-        lesson_player: LessonPlayer, parent: QObject | None = None,
+        lessons: LessonController, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._workspace, self._panels, self._exporter = window, workspace, panels, exporter
-        self._lesson_player = lesson_player
+        self._lessons = lessons
         self._menu: dict[str, Callable[[str], None]] = {
             tr("Export picture…"): self.ask_picture,
             tr("Export table…"): self.ask_table,
@@ -91,7 +92,7 @@ class ExportController(QObject):
 
     def ask_film(self, panel: str = "") -> None:
         """Ask for a film of the update shown, or of several; while a lesson is open, of the lesson."""
-        dialog = self._dialog_of_updates(panel, FILM, self._lesson_player.lesson)
+        dialog = self._dialog_of_updates(panel, FILM, self._lessons.player.lesson)
         if dialog is not None:
             shown = max(self._workspace.cursor.step, 1)
             dialog.first.setValue(shown)
@@ -108,11 +109,11 @@ class ExportController(QObject):
         kinds = _titles(self._window.panels.specs.values()) if run.head else []
         return PictureDialog(
             kinds, self._panel_for(panel).id, self._window, title=title, head=max(run.head, 1),
-            lesson=None if lesson is None else (lesson.id, lesson.title),
+            lesson=None if lesson is None else (self._lessons.called, lesson.title),
         )  # fmt: skip
 
     def _save_film(self, choice: PictureChoice) -> None:
-        lesson = choice.lesson and str(Path.home() / f"{_file_name(choice.lesson)}{ENDING}")
+        lesson = choice.lesson and str(Path.home() / f"{_file_name(Path(choice.lesson).stem)}{ENDING}")
         suggestion = lesson or self._suggestion(self._window.panels[choice.panel].title, ENDING)
         target = self._ask_file(FILM, suggestion, FILMS)
         if target is not None:
@@ -175,6 +176,15 @@ class ExportController(QObject):
             title=_file_name(title), step=self._workspace.cursor.step, ending=suffix
         )
         return str(Path.home() / name)
+
+    def ask_handout(self) -> None:
+        """Ask for a file, and write the students' pages of the lesson that is open."""
+        lesson = self._lessons.player.lesson
+        if lesson is not None:
+            suggestion = str(Path.home() / _file_name(lesson.title)) + ".pdf"
+            target = self._ask_file(tr("Export handout"), suggestion, HANDOUTS)
+            if target is not None:
+                self._exporter.handout(target, self._lessons.called)
 
     def _ask_file(self, title: str, suggestion: str, kind: str) -> Path | None:
         name, _ = QFileDialog.getSaveFileName(self._window, title, suggestion, kind)

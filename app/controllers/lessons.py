@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from app.controllers.own_lessons import OwnLessons
 from app.lessons.catalogue import find_lesson
 from app.lessons.player import LessonPlayer
 from app.lessons.progress import LessonProgress
@@ -35,11 +36,12 @@ class LessonController(QObject):
         progress: what is remembered of them.
         player: plays one at a time.
         panel: shows it.
+        own: the user's own lessons.
     """
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
-        speaker: SpeakerWindow, file: Path, parent: QObject | None = None,
+        speaker: SpeakerWindow, file: Path, folder: Path, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._workspace, self._speaker = window, workspace, speaker
@@ -48,6 +50,7 @@ class LessonController(QObject):
         self.player = LessonPlayer(workspace, run_manager, controller, player, self._layout, self.progress, self)
         self.panel = window.panels.of(LESSON)
         self.panel.use(self.player)
+        self.own = OwnLessons(self.player, self.panel, window.messages, folder, self)
         self.panel.left.connect(self._on_left)
         assert self.panel.page is not None
         speaker.key_target = self._key_target
@@ -79,10 +82,15 @@ class LessonController(QObject):
         return self.player.lesson is not None
 
     @property
+    def called(self) -> str:
+        """The name of the open lesson on a command line: its file if it is the user's own, else its id."""
+        lesson, file = self.player.lesson, self.own.file
+        return str(file) if file is not None else "" if lesson is None else lesson.id
+
+    @property
     def all(self) -> list[Lesson]:
-        """The lessons there are, in their order."""
-        self.panel.load()
-        return self.panel.lessons
+        """The lessons there are in their order, the user's own last."""
+        return self.panel.all
 
     def open(self, id: str) -> None:
         """Open the lesson called ``id``, or show the list, which says what is wrong with it."""

@@ -15,6 +15,7 @@ from app.controllers.lessons import LessonController
 from app.controllers.presenter import Presenter
 from app.controllers.run_files import RunFiles
 from app.controllers.runs import OWN_SUFFIX, RunsController
+from app.lessons.own import is_lesson_file
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTask, Work
@@ -23,6 +24,7 @@ from app.settings.store import PreferenceStore
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
+from grpo_core.lessons import nearest
 from grpo_core.runs import library
 from grpo_core.runs.importers import place_of
 from grpo_core.text import tr
@@ -86,18 +88,24 @@ class Startup(QObject):
         """Open a lesson, a session or a run, and begin to present.
 
         Args:
-            name: the path of a session or a run, or the number or id of a lesson; a file of that name comes first.
+            name: the path of a session, a run or a lesson, or the number or id of a lesson; a file of that name comes
+                first.
         """
         path, there = Path(name), exists(name)
         lesson = None if there else self._lessons.find(name)
-        if lesson is not None:
+        if is_lesson_file(name):
+            self._lessons.own.open_file(path)
+        elif lesson is not None:
             self._lessons.player.open(lesson)
         elif there or path.suffix in SUFFIXES:
             self._runs.open_path(path)
         else:
             numbers = ", ".join(str(lesson.number) for lesson in self._lessons.all)
-            sentence = tr("There is no lesson and no file “{name}”; lessons are called by their number: {numbers}.")
-            self._messages.say(sentence.format(name=name, numbers=numbers))
+            sentence = tr(
+                "There is no lesson and no file “{name}”; lessons are called by their number: {numbers}{nearest}."
+            )
+            close = nearest(name.strip(), [lesson.id for lesson in self._lessons.all])
+            self._messages.say(sentence.format(name=name, numbers=numbers, nearest=close))
         self._presenter.start()
 
     # -- what it offers ----------------------------------------------------------------------------------------------

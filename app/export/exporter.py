@@ -190,6 +190,10 @@ class Exporter(QObject):
         span = f"{choice.steps[0]}:{choice.steps[-1]}"
         self._start(path, written, "--panel", choice.panel, "--steps", span, *look, command="film")
 
+    def handout(self, path: Path, lesson: str) -> None:
+        """The students' pages of a lesson, by its id or its file, as a PDF."""
+        self._begin(path, tr("{target} holds the handout.").format(target=path), "handout", lesson, "--force")
+
     def _look(self, panel: str, theme: str, scale: float) -> tuple[str, ...]:
         selected = self._workspace.selection.row
         row = () if selected is None else ("--row", str(selected + 1))

@@ -59,10 +59,11 @@ def _film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
     size, scale, rate = size_from(options.size), scale_from(options.scale), _rate(options.rate)
     draw_offscreen()
     from app.export.film_look import FilmLook
-    from app.export.lesson_film import export_lesson, lesson_named
+    from app.export.lesson_file import lesson_called
+    from app.export.lesson_film import export_lesson
 
     film_look = FilmLook(rate=rate, size=size, theme=options.theme, scale=scale, caption=not options.no_caption)
-    yield from export_lesson(lesson_named(options.lesson), options.out, film_look, force=options.force)
+    yield from export_lesson(lesson_called(options.lesson), options.out, film_look, force=options.force)
 
 
 def _rate(text: str) -> float:
@@ -91,7 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("run", type=Path, nargs="?", metavar="FILE", help="a run file")
     parser.add_argument(
-        "--lesson", metavar="ID", help="film this lesson instead, by its name (such as build_group) or its number"
+        "--lesson",
+        metavar="ID|FILE",
+        help="film this lesson instead: its name (such as build_group), its number, or a file of your own",
     )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="PATH", help="a file that ends in .webp, or a folder for pictures"

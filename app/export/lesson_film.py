@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, QSize
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
@@ -18,10 +17,9 @@ from app.build import this_build
 from app.export.film_look import FilmLook
 from app.export.film_target import film_target
 from app.export.lesson_stage import LessonStage
-from app.export.pictures import PATIENCE_S, application, height_above_caption
+from app.export.lesson_walk import LessonWalk
+from app.export.pictures import application, height_above_caption
 from app.export.stage import themed, without_controls
-from app.lessons.catalogue import find_lesson, lessons
-from app.panels.registry import lesson_panels
 from app.plotting.export import Paper, image_of
 from app.theme import look
 from grpo_core.errors import GrpoError
@@ -51,23 +49,6 @@ class LessonShot:
     playing: bool
     caption: str
     milliseconds: int
-
-
-def lesson_named(name: str) -> Lesson:
-    """The shipped lesson of an id or a number, which can be given here.
-
-    Raises:
-        GrpoError: there is none.
-    """
-    known, _ = lessons(lesson_panels())
-    lesson = find_lesson(known, name)
-    if lesson is None:
-        raise GrpoError(
-            tr("There is no lesson “{name}”; there are {ids}.").format(
-                name=name, ids=", ".join(lesson.id for lesson in known)
-            )
-        )
-    return lesson
 
 
 def export_lesson(lesson: Lesson, out: Path, film_look: FilmLook, *, force: bool = False) -> Iterator[str]:
@@ -106,6 +87,7 @@ class LessonFilm:
         self._app, self._lesson, self._film_look = app, lesson, film_look
         self._seconds = 0.0
         self.stage = LessonStage(themed(film_look.theme), film_look.scale, folder)
+        self._walk = LessonWalk(app, self.stage)
         self.stage.player.reveal.clock = lambda: self._seconds
 
     def pictures(self) -> Iterator[tuple[QImage, LessonShot]]:
@@ -126,7 +108,7 @@ class LessonFilm:
             if step.predict is not None:
                 yield self._picture(below, reading_seconds(_question(step.predict)))
                 self.stage.page.answer(None)
-                self._wait(lambda: reveal.playing or self.stage.at_rest)
+                self._walk.wait(lambda: reveal.playing or self.stage.at_rest)
                 while reveal.playing:
                     self.stage.draw()
                     yield self._picture(below, 1 / self._film_look.rate)
@@ -166,25 +148,9 @@ class LessonFilm:
 
     def _rest(self) -> None:
         """Wait until the step has been computed, and draw it."""
-        for _ in range(2):  # drawing may begin an experiment
-            self._wait(lambda: self.stage.at_rest)
-            self.stage.draw()
-            self._app.processEvents()
-        self.stage.draw()
+        self._walk.rest()
         if self.stage.player.problem:
             raise GrpoError(self.stage.player.problem)
-
-    def _wait(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            if time.monotonic() > deadline:
-                raise GrpoError(
-                    tr("Step {place} was still being computed after {patience_s} s.").format(
-                        place=self.stage.player.place + 1, patience_s=PATIENCE_S
-                    )
-                )
-            self.stage.workspace.request_frame()
-            self._app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 
 
 def reading_seconds(text: str) -> float:

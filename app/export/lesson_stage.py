@@ -139,13 +139,7 @@ class LessonStage:
     @property
     def at_rest(self) -> bool:
         """Whether the run, the picture and every panel have come to the step, and its prediction is scored."""
-        player, picture = self.player, self.page.picture.interactive
-        placed = player.placed.get(player.place)
-        scored = placed is None or placed.value is not None or bool(player.problem)
-        computed = picture is None or picture.ready
-        return (
-            scored and computed and not player.busy and not any(getattr(p, "busy", False) for p in self.screen.panels)
-        )
+        return self.page.at_rest and not any(getattr(panel, "busy", False) for panel in self.screen.panels)
 
     def draw(self) -> None:
         """Lay out and draw everything at once."""

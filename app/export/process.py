@@ -20,7 +20,7 @@ BEAT_MS = 50
 
 
 class ExportProcess(QObject):
-    """One run of ``export`` or ``film``, with the same results as in a terminal.
+    """One run of ``export``, ``film`` or ``homework``, with the same results as in a terminal.
 
     Its temporary files lie in a folder of its own, which goes with it even where it is killed.
 
@@ -29,11 +29,13 @@ class ExportProcess(QObject):
         arguments: what follows it on the command line.
 
     Signals:
+        gave: a result of the process, as JSON has it.
         wrote: how many files, or pictures of a film, there are by now.
         done: all files are there.
         failed: why not, in a sentence; empty when it was cancelled.
     """
 
+    gave = Signal(object)
     wrote = Signal(int)
     done = Signal()
     failed = Signal(str)
@@ -78,8 +80,8 @@ class ExportProcess(QObject):
         if process is None:
             return
         try:
-            for _ in process.heard(self._add):
-                pass
+            for result in process.heard(self._add):
+                self.gave.emit(result)
         except GrpoError as error:
             self._fail(str(error))
             return
@@ -113,9 +115,13 @@ class _Lines(io.TextIOBase):
 def serve(connection: Connection) -> None:
     """The process's whole life."""
     language.choose(())  # before anything that says something is imported
-    from app.export import command, film_command
+    from app.export import command, film_command, handout_command, homework
 
-    answer(connection, {"export": _printed(command.export), "film": _printed(film_command.film)})
+    printed = {
+        "export": _printed(command.export), "film": _printed(film_command.film),
+        "handout": _printed(handout_command.write),
+    }  # fmt: skip
+    answer(connection, {**printed, "homework": homework.answer_homework})
 
 
 def _printed(command: Callable[[Sequence[str]], None]) -> Callable[..., Iterator[object]]:

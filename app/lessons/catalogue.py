@@ -12,7 +12,7 @@ from app.examples import EXAMPLES
 from app.help.glossary import glossary
 from app.resources import resource
 from grpo_core.errors import GrpoError
-from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson
+from grpo_core.lessons import Lesson, LessonError, Vocabulary, load_lesson, nearest
 from grpo_core.text import tr
 
 
@@ -94,6 +94,18 @@ def _stamp(path: Path) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
+def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
+    """The lesson in a file, read again only where the file has changed.
+
+    Raises:
+        LessonError: what is wrong in it, and where.
+    """
+    lesson = _read(path, _stamp(path), panels)
+    if isinstance(lesson, LessonError):
+        raise lesson
+    return lesson
+
+
 def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
     """The lessons of a folder (the shipped ones by default) in their order, and those that are broken.
 
@@ -107,9 +119,10 @@ def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[L
     good: dict[str, tuple[Lesson, str]] = {}
     broken = []
     for path in sorted(folder.glob("*.toml")):
-        lesson = _read(path, _stamp(path), panels)
-        if isinstance(lesson, LessonError):
-            broken.append(Broken(path.name, str(lesson)))
+        try:
+            lesson = lesson_in(path, panels)
+        except LessonError as error:
+            broken.append(Broken(path.name, str(error)))
             continue
         if lesson.id in good:
             sentence = tr("{name}: the id “{id}” is that of {good} already; choose another.").format(
@@ -119,6 +132,20 @@ def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[L
         else:
             good[lesson.id] = lesson, path.name
     return sorted((lesson for lesson, _ in good.values()), key=lambda lesson: (lesson.number, lesson.id)), broken
+
+
+def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
+    """The lesson of an id or a number among ``known``.
+
+    Raises:
+        GrpoError: there is none; the nearest is offered.
+    """
+    lesson = find_lesson(known, name)
+    if lesson is None:
+        sentence = tr("There is no lesson “{name}”; there are {ids}{nearest}.")
+        ids = [lesson.id for lesson in known]
+        raise GrpoError(sentence.format(name=name, ids=", ".join(ids), nearest=nearest(name.strip(), ids)))
+    return lesson
 
 
 def find_lesson(known: Sequence[Lesson], name: str) -> Lesson | None:

@@ -22,11 +22,13 @@ class Ending(QWidget):
 
     Signals:
         chosen: the lesson of this id is to be opened next; empty for the list of lessons.
+        handed_in: the predictions are to be saved as homework.
         kept: the lesson's run is to go on in the whole program.
     """
 
     chosen = Signal(str)
     kept = Signal()
+    handed_in = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,6 +37,9 @@ class Ending(QWidget):
         self.result.setAccessibleName(tr("Result of the lesson"))
         self.following, self.all = QPushButton(), QPushButton(tr("All lessons"))
         self.free = QPushButton(tr("Go on with this run"))
+        self.homework = QPushButton(tr("Save my homework…"))
+        self.homework.setToolTip(tr("Predictions, numbers and your conclusion as one small file for your teacher."))
+        self.homework.clicked.connect(self.handed_in)
         self.following.setProperty("primary", True)
         self.free.setToolTip(tr("The lesson's run in the whole program, with all panels and all settings (O)."))
         self.following.clicked.connect(self._on_following)
@@ -48,11 +53,11 @@ class Ending(QWidget):
             column.addWidget(label)
         column.addWidget(self.following)
         row = QHBoxLayout()
-        for button in (self.all, self.free):
+        for button in (self.homework, self.all, self.free):
             row.addWidget(button)
         row.addStretch(1)
         column.addLayout(row)
-        for button in (self.following, self.all, self.free):
+        for button in (self.following, self.homework, self.all, self.free):
             button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.hide()
 
@@ -63,6 +68,7 @@ class Ending(QWidget):
         self.result.setFont(theme.font("number", scale))
         self.missed.setFont(theme.font("body", scale * 1.15))
         self.result.setText(result_of(lesson, placed))
+        self.homework.setVisible(bool(placed))
         missed = [
             spoken(step.predict.ask)
             for place, step in enumerate(lesson.steps)

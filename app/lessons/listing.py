@@ -37,7 +37,8 @@ class Line:
         below: what it is about, or what is wrong.
         progress: how far it was taken.
         share: the same from 0 to 1.
-        lesson: its id, empty for one that is broken.
+        lesson: its id, empty for one that is broken, and for a heading.
+        broken: what stands below is a complaint.
     """
 
     number: str
@@ -46,10 +47,18 @@ class Line:
     progress: str
     share: float
     lesson: str
+    broken: bool = False
+
+
+HEADING = Line(
+    number="", title=tr("Your own lessons"), below=tr("From your folder: Lessons, Open my folder."), progress="",
+    share=0.0, lesson="", broken=False,
+)  # fmt: skip
+"""Above the user's own lessons in the list."""
 
 
 def lines(good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProgress | None) -> list[Line]:
-    """The list as it stands."""
+    """The list as it is."""
     made = []
     for lesson in good:
         reached = progress.reached.get(lesson.id, Reached()) if progress else Reached()
@@ -57,7 +66,10 @@ def lines(good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProg
         share = 1.0 if reached.done else min(reached.step / len(lesson.steps), 1.0)
         text = _progress_text(reached, len(lesson.steps), right, placed)
         made.append(Line(str(lesson.number), lesson.title, lesson.gist, text, share, lesson.id))
-    made += [Line("!", tr("{file} cannot be given").format(file=bad.file), bad.sentence, "", 0.0, "") for bad in broken]
+    made += [
+        Line("!", tr("{file} cannot be given").format(file=bad.file), bad.sentence, "", 0.0, "", broken=True)
+        for bad in broken
+    ]
     return made
 
 
@@ -159,7 +171,7 @@ class _Entry(QStyledItemDelegate):
             painter.setPen(QPen(theme.colour("selection"), theme.ring_width) if state & FOCUSED else Qt.PenStyle.NoPen)
             painter.setBrush(theme.faint("text", 0.05))
             painter.drawRoundedRect(area.adjusted(2, 1, -2, -1), RADIUS, RADIUS)
-        bad = not line.lesson
+        bad = line.broken
         left, wide = area.left() + 46 * factor, self._text_width(view, round(area.width()))
         painter.setFont(theme.font("number", factor))
         painter.setPen(theme.ink("push_down" if bad else "muted"))

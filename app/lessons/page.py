@@ -191,6 +191,14 @@ class LessonPage(QWidget):
             self._shown = shown
             self.take_focus()
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether run and picture have come to the step, and a prediction that was placed or skipped is scored."""
+        player, picture = self._lesson_player, self.picture.interactive
+        placed = player.placed.get(player.place)
+        scored = placed is None or placed.value is not None or bool(player.problem)
+        return scored and not player.busy and (picture is None or picture.ready)
+
     def set_stage(self, on: bool) -> None:
         """Stand before a class, or on a desk."""
         if on != self.stage:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
 
 from app.lessons.catalogue import Broken, lessons
-from app.lessons.listing import LessonList, lines
+from app.lessons.listing import HEADING, LessonList, lines
+from app.lessons.own import own_lessons
 from app.lessons.page import LessonPage
 from app.lessons.player import LessonPlayer
 from app.panels.base import Panel
@@ -25,19 +28,26 @@ class LessonPanel(Panel):
 
     Attributes:
         lessons, broken: what the folder of the lessons holds; read when the panel is first seen.
+        own_folder: where the user's own lessons lie; None where nobody has any.
+        own, broken_own: what that folder holds, each lesson with its file.
         page: the lesson that is being given, None as long as nobody can give one.
 
     Signals:
+        own_read: the lessons of the user's folder have been read.
         left: the last lesson has ended; the sentence to say, or empty.
     """
 
     left = Signal(str)
+    own_read = Signal()
 
     def __init__(self, workspace: Workspace, panels: tuple[str, ...], parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._panels = panels
         self.lessons: list[Lesson] = []
         self.broken: list[Broken] = []
+        self.own_folder: Path | None = None
+        self.own: list[tuple[Path, Lesson]] = []
+        self.broken_own: list[Broken] = []
         self.page: LessonPage | None = None
         self._lesson_player: LessonPlayer | None = None
         self._read = False
@@ -71,12 +81,25 @@ class LessonPanel(Panel):
         if not self._read:
             self._read = True
             self.lessons, self.broken = lessons(self._panels)
+            self.read_own()
+
+    def read_own(self) -> None:
+        """Read the user's own lessons, which may have changed."""
+        if self.own_folder is not None:
+            self.own, self.broken_own = own_lessons(self._panels, self.own_folder)
+            self.own_read.emit()
+            self.redraw()
+
+    @property
+    def all(self) -> list[Lesson]:
+        """The shipped lessons, and after them the user's own."""
+        self.load()
+        return [*self.lessons, *(lesson for _, lesson in self.own)]
 
     @Slot(str)
     def open(self, id: str) -> None:
         """Give the lesson called ``id``; nothing happens where there is none."""
-        self.load()
-        lesson = next((lesson for lesson in self.lessons if lesson.id == id), None)
+        lesson = next((lesson for lesson in self.all if lesson.id == id), None)
         if lesson is not None and self._lesson_player is not None:
             self._lesson_player.open(lesson)
 
@@ -98,12 +121,17 @@ class LessonPanel(Panel):
             self.page.draw(view)
         if not given:
             progress = self._lesson_player.progress if self._lesson_player is not None else None
-            self.list.show_lines(lines(self.lessons, self.broken, progress), view.theme, view.scale)
+            shown = lines(self.lessons, self.broken, progress)
+            if own := lines([lesson for _, lesson in self.own], self.broken_own, progress):
+                shown += [HEADING, *own]
+            self.list.show_lines(shown, view.theme, view.scale)
 
     def summary(self, view: View) -> str:
         if self._lesson_player is None or self._lesson_player.lesson is None:
-            pattern = tr("{count} lessons, {broken} broken.") if self.broken else tr("{count} lessons.")
-            return pattern.format(count=len(self.lessons), broken=len(self.broken))
+            pattern = (
+                tr("{count} lessons, {broken} broken.") if self.broken or self.broken_own else tr("{count} lessons.")
+            )
+            return pattern.format(count=len(self.all), broken=len(self.broken) + len(self.broken_own))
         lesson = self._lesson_player.lesson
         return tr("Lesson {number}, step {place} of {count}: {title}").format(
             number=lesson.number, place=self._lesson_player.place + 1, count=len(lesson.steps), title=lesson.title
@@ -112,10 +140,11 @@ class LessonPanel(Panel):
     def _following(self) -> Lesson | None:
         """The lesson after the one that is open, in their order; None after the last."""
         open_ = None if self._lesson_player is None else self._lesson_player.lesson
-        if open_ not in self.lessons:
+        among = self.lessons if open_ in self.lessons else [lesson for _, lesson in self.own]
+        if open_ not in among:
             return None
-        place = self.lessons.index(open_) + 1
-        return self.lessons[place] if place < len(self.lessons) else None
+        place = among.index(open_) + 1
+        return among[place] if place < len(among) else None
 
     @Slot(str)
     def _on_wanted(self, id: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.settings.files import reason, write_atomically, write_or_say
+from grpo_core.homework import defused
 from grpo_core.text import tr
 
 LARGEST = 10_000_000
@@ -175,9 +176,4 @@ def _finite(value: float) -> float | None:
 
 
 def _cell(value: object) -> object:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return "" if math.isnan(value) else repr(value)
-    # a spreadsheet would run what begins like a formula
-    return "'" + value if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return "" if isinstance(value, float) and math.isnan(value) else defused(value)

@@ -50,6 +50,11 @@ class Paths:
         return self.config / "layouts"
 
     @property
+    def lessons(self) -> Path:
+        """The folder of the user's own lessons, which exists once something has been put there."""
+        return self.data / "lessons"
+
+    @property
     def runs(self) -> Path:
         """The folder of the runs that save themselves."""
         return self.data / "runs"

@@ -5,9 +5,10 @@ from grpo_core.lessons.place import LessonError
 from grpo_core.lessons.reading import load_lesson, read_lesson
 from grpo_core.lessons.scoring import SIGNS, answered, as_told, close, direction, holds, right
 from grpo_core.lessons.steps import Offer, Vocabulary, spoken, terms_in
+from grpo_core.lessons.table import nearest
 
 __all__ = [
     "KINDS", "SIGNS", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep", "Offer", "Prediction",
-    "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds", "load_lesson", "read_lesson", "right",
-    "spoken", "terms_in",
+    "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds", "load_lesson", "nearest", "read_lesson",
+    "right", "spoken", "terms_in",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grpo_core.config import Settings
@@ -153,6 +153,7 @@ class Lesson:
         words: what stands behind the terms in brackets.
         sources: papers and programs.
         covers: rows of the list of features.
+        digest: of its file, whatever its line endings are.
     """
 
     id: str
@@ -165,6 +166,7 @@ class Lesson:
     words: Mapping[str, Word] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
+    digest: str = ""
 
     def settings_at(self, place: int, turned: Mapping[str, Any] | None = None) -> Settings:
         """What the run of step ``place`` runs under, knobs that were ``turned`` included.
@@ -181,6 +183,21 @@ class Lesson:
             SettingsError: a knob stands where it may not.
         """
         return (step.base or self.start).replace({**step.settings, **(turned or {})})
+
+    def with_seed(self, seed: int) -> Lesson:
+        """The same lesson with each of its runs but the recorded ones under another seed."""
+
+        def reseeded(step: LessonStep) -> LessonStep:
+            return replace(
+                step,
+                base=(step.base or self.start).replace({"seed": seed}),
+                settings={path: value for path, value in step.settings.items() if path != "seed"},
+                opening=None if step.opening is None else reseeded(step.opening),
+            )
+
+        return replace(
+            self, start=self.start.replace({"seed": seed}), steps=tuple(reseeded(step) for step in self.steps)
+        )
 
     @property
     def asked(self) -> int:

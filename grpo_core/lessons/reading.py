@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 from grpo_core.lessons.lesson import Lesson, Word
+from grpo_core.lessons.limits import check_lesson
 from grpo_core.lessons.place import LessonError, Source
 from grpo_core.lessons.steps import Offer, Steps, Vocabulary
 from grpo_core.lessons.table import Table
+from grpo_core.regular_file import read_limited
 from grpo_core.text import tr
 
 LARGEST = 1_000_000
 """Bytes of a lesson file."""
+DIGITS = 16
+"""Of a lesson's digest."""
 _ID = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -24,8 +30,8 @@ def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
         LessonError: file and line, what is wrong there, and what would be right.
     """
     try:
-        content = path.read_bytes()
-        if len(content) > LARGEST:
+        content = read_limited(path, LARGEST)
+        if content is None:
             raise LessonError(
                 path.name,
                 1,
@@ -37,7 +43,7 @@ def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
             path.name, 1, tr("the file cannot be read: {strerror}").format(strerror=error.strerror)
         ) from None
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
+        line = error.object[: error.start].count(b"\n") + 1
         raise LessonError(path.name, line, tr("this is not UTF-8; save the file as UTF-8")) from None
     return read_lesson(path, text, vocabulary)
 
@@ -59,7 +65,8 @@ def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
         ) from None
     except RecursionError:
         raise LessonError(path.name, 1, tr("tables are nested too deeply")) from None
-    return _lesson(Table(source, (), data), vocabulary)
+    digest = hashlib.sha256("\n".join(text.splitlines()).encode("utf-8")).hexdigest()[:DIGITS]
+    return replace(_lesson(Table(source, (), data), vocabulary), digest=digest)
 
 
 def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
@@ -80,8 +87,7 @@ def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
         covers=t.texts("covers", ()),
     )  # fmt: skip
     t.done()
-    if reader.steps[0].predict is not None:
-        raise t.source.error(("steps", 0, "predict"), "the first step has to show something; ask in a later one")
+    check_lesson(t, lesson)
     return lesson
 
 

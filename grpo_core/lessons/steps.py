@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from grpo_core.config import Settings, described_at, language_settings
+from grpo_core.config import Settings, described_at, flat, language_settings
 from grpo_core.errors import SettingsError
 from grpo_core.explain import KINDS as QUANTITIES
 from grpo_core.explain import Quantity
 from grpo_core.lessons.lesson import KINDS, STAGES, Answer, Choice, LessonStep, Prediction
-from grpo_core.lessons.table import MISSING, Table
+from grpo_core.lessons.limits import check_choices, check_step
+from grpo_core.lessons.place import LessonError
+from grpo_core.lessons.table import MISSING, Table, nearest
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
@@ -91,7 +93,12 @@ class Steps:
         try:
             return base.replace(table.plain())
         except SettingsError as error:
-            raise table.error(error.field if error.field in table else "", str(error).rstrip(".")) from None
+            raise self._refusal(table, base, error) from None
+
+    def _refusal(self, t: Table, base: Settings, error: SettingsError) -> LessonError:
+        """The core's complaint about one of the settings of ``t``, with the nearest to an unknown name."""
+        close = "" if error.field in flat(base) else nearest(error.field, flat(base))
+        return t.error(error.field if error.field in t else "", str(error).rstrip(".") + close)
 
     def _step(self, t: Table) -> LessonStep:
         settings = t.table("settings", {})
@@ -101,11 +108,12 @@ class Steps:
         try:
             here = self._base.replace(self._changed)
         except SettingsError as error:
-            raise settings.error(error.field if error.field in settings else "", str(error).rstrip(".")) from None
+            raise self._refusal(settings, self._base, error) from None
         state = t.table("state", {})
         for key in state:
             if key not in self._offer.state:
-                raise state.error(key, f"the interactive knows {', '.join(self._offer.state) or 'no state'}")
+                known = ", ".join(self._offer.state) or "no state"
+                raise state.error(key, f"the interactive knows {known}{nearest(key, self._offer.state)}")
         self._state |= state.plain()
         before = self._last
         recorded = t.word("recorded", ("", *self._vocabulary.recorded), self._last.recorded)
@@ -125,6 +133,7 @@ class Steps:
         if recorded and (settings.plain() or step.knobs):
             raise t.error("recorded", "a recorded run is what it is: it has neither “settings” nor “knobs”")
         t.done()
+        check_step(t, step, here)
         if step.predict is not None:
             self._last = step = dataclasses.replace(step, opening=_opening(step, step.predict, before))
         return step
@@ -136,7 +145,10 @@ class Steps:
             raise t.error(key, f"{count} words are too many beside a picture; at most {MOST_WORDS} are read")
         for term in terms_in(text):
             if term.casefold() not in self._terms:
-                raise t.error(key, f"“{term}” stands in brackets, but neither [words] nor the glossary defines it")
+                close = nearest(term.casefold(), sorted(self._terms))
+                raise t.error(
+                    key, f"“{term}” stands in brackets, but neither [words] nor the glossary defines it{close}"
+                )
         return tr(text) if text else ""
 
     def _known_knobs(self, t: Table, settings: Settings) -> tuple[str, ...]:
@@ -148,15 +160,18 @@ class Steps:
                 described_at(knob)
                 settings.get(knob)
             except (KeyError, AttributeError):
-                raise t.error("knobs", f"“{knob}” is no setting; an example is objective.beta") from None
+                close = nearest(knob, flat(settings)) or "; an example is objective.beta"
+                raise t.error("knobs", f"“{knob}” is no setting{close}") from None
         return knobs
 
     def _known_panels(self, t: Table) -> tuple[str, ...]:
         panels = t.texts("panels", ())
         for panel in panels:
             if panel not in self._vocabulary.panels:
+                known = self._vocabulary.panels
                 raise t.error(
-                    "panels", f"there is no panel “{panel}”; there are {', '.join(sorted(self._vocabulary.panels))}"
+                    "panels",
+                    f"there is no panel “{panel}”; there are {', '.join(sorted(known))}{nearest(panel, known)}",
                 )
         return panels
 
@@ -165,6 +180,7 @@ class Steps:
         choices = tuple(_choice(choice) for choice in t.tables("choices", ()))
         if (kind == "choice") != (len(choices) > 1):
             raise t.error("choices" if choices else "", "a choice, and nothing else, has two or more [[choices]]")
+        check_choices(t, choices)
         low, high = t.pair("range", (0.0, 1.0) if kind not in ("number", "ghost") else MISSING)
         if kind in ("number", "ghost") and not low < high:
             raise t.error("range", "the range has no width")
@@ -183,7 +199,8 @@ class Steps:
         parts = t.texts("hides", ())
         for part in parts:
             if part not in self._offer.parts:
-                raise t.error("hides", f"the interactive can hide {', '.join(self._offer.parts) or 'nothing'}")
+                known = ", ".join(self._offer.parts) or "nothing"
+                raise t.error("hides", f"the interactive can hide {known}{nearest(part, self._offer.parts)}")
         return parts
 
     def _answer(self, t: Table) -> Answer:

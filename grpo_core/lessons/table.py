@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from grpo_core.lessons.place import LessonError, Place, Source
@@ -82,7 +83,7 @@ class Table:
         """One of a few words."""
         value = self.text(key, default)
         if value not in allowed:
-            raise self.error(key, f"“{value}” is not known here; there {_there_is(allowed)}")
+            raise self.error(key, f"“{value}” is not known here; there {_there_is(allowed)}{nearest(value, allowed)}")
         return value
 
     def texts(self, key: str, default: Any = MISSING) -> tuple[str, ...]:
@@ -121,12 +122,19 @@ class Table:
         """
         for key in self._data:
             if key not in self._asked:
-                raise self.error(key, f"this key is not known here; there {_there_is(sorted(set(self._asked)))}")
+                known = sorted(set(self._asked))
+                raise self.error(key, f"this key is not known here; there {_there_is(known)}{nearest(key, known)}")
 
     def plain(self) -> dict[str, Any]:
         """The whole table as a dictionary, lists as tuples, for settings."""
         self._asked += list(self._data)
         return {key: tuple(value) if isinstance(value, list) else value for key, value in self._data.items()}
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The end of a complaint: which of ``known`` is spelled most like ``word``, or nothing where none is near."""
+    close = difflib.get_close_matches(word, [name for name in known if name], n=1)
+    return tr("; the nearest is “{name}”").format(name=close[0]) if close else ""
 
 
 def _there_is(words: Sequence[str]) -> str:

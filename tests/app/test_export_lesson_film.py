@@ -10,10 +10,11 @@ import pytest
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
-from app.export import lesson_film
+from app.export import lesson_file
 from app.export.film_command import main
 from app.export.film_look import FilmLook
-from app.export.lesson_film import LEAST_SECONDS, LessonFilm, LessonShot, lesson_named
+from app.export.lesson_file import lesson_called
+from app.export.lesson_film import LEAST_SECONDS, LessonFilm, LessonShot
 from app.lessons.reveal import CHANGE_SECONDS
 from app.plotting.numbers import shown
 from grpo_core.lessons import Lesson, spoken
@@ -36,7 +37,7 @@ class Filmed:
 @pytest.fixture(scope="module")
 def lesson() -> Lesson:
     """The first steps of a lesson that is cheap: one told, one asked for a number, one for a direction."""
-    whole = lesson_named("build_group")
+    whole = lesson_called("build_group")
     return Lesson(
         id=whole.id, number=whole.number, title=whole.title, interactive=whole.interactive, start=whole.start,
         steps=whole.steps[:STEPS], words=whole.words,
@@ -110,7 +111,7 @@ def test_the_command_writes_the_film_and_leaves_what_is_there(
     lesson: Lesson, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, qapp: object
 ) -> None:
     short = Lesson(**{**vars(lesson), "steps": lesson.steps[:1]})
-    monkeypatch.setattr(lesson_film, "lesson_named", lambda name: short)
+    monkeypatch.setattr(lesson_file, "lesson_called", lambda name: short)
     out = tmp_path / "lesson.webp"
     command = ["--lesson", "build_group", "--out", str(out), "--size", "400x300", "--theme", "dark"]
     assert main(command) == 0
@@ -139,9 +140,9 @@ def test_what_cannot_be_filmed_is_refused_in_a_sentence(
 
 
 def test_lessons_of_every_kind_can_be_filmed_by_number_or_name() -> None:
-    assert lesson_named("one_group").id == "one_group", "its runs are of the language model"
-    assert lesson_named("4").id == "build_group"
-    assert lesson_named("reported").id == "reported", "its run is recorded"
+    assert lesson_called("one_group").id == "one_group", "its runs are of the language model"
+    assert lesson_called("4").id == "build_group"
+    assert lesson_called("reported").id == "reported", "its run is recorded"
 
 
 def test_a_film_asks_nobody_to_do_anything(filmed: list[Filmed]) -> None:

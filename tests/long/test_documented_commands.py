@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from grpo_core.homework import Homework
 from tests.core.hf.tiny import saved
 
 pytestmark = pytest.mark.long
@@ -43,6 +44,9 @@ def test_the_documents_show_the_commands() -> None:
 def test_each_command_of_a_document_runs(path: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "tests" / "data" / "traces" / "grpo", tmp_path / "runs" / "tonight")
     lines = [line.removeprefix(".venv/bin/") for line in commands(path) if line.startswith(PYTHON)]
+    homework = Homework(name="Ada", lesson="kl", title="What?", digest="")
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "ada.json").write_bytes(homework.to_bytes())
     if any("FOLDER" in line for line in lines):
         pytest.importorskip("transformers")
         saved(tmp_path / "FOLDER", "llama")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QMainWindow
 
 from app.commands.actions import Actions
@@ -49,6 +50,7 @@ def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkey
     for ask in ("getOpenFileName", "getSaveFileName"):
         monkeypatch.setattr(QFileDialog, ask, lambda *arguments: ("", ""))
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *arguments: "")
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: True)
     monkeypatch.setattr(QInputDialog, "getText", lambda *arguments: ("", False))
     program = driver.program
     driver.run(3)

@@ -53,10 +53,7 @@ class Pupil:
         self.driver.settle()
 
     def _still(self) -> bool:
-        placed = self.lesson_player.placed.get(self.lesson_player.place)
-        picture = self.page.picture.interactive
-        open_ = placed is not None and placed.value is None and not self.lesson_player.problem
-        return not self.lesson_player.busy and not open_ and (picture is None or picture.ready)
+        return self.page.at_rest
 
     def open(self, id: str) -> None:
         """From the list, with Return."""

@@ -1,0 +1,148 @@
+"""A lesson on paper: the students' pages with questions and blank scales, and the answers as a file of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from app.build import this_build
+from app.export.handout_paper import Block, Formula, Group, Options, Ruled, Scale, Text, pdf
+from app.help.glossary import lookup
+from app.lessons.prediction import DIRECTIONS, Placed, lesson_of, result_text
+from grpo_core.config import Settings, described_at, language_settings
+from grpo_core.lessons import Lesson, LessonStep, Prediction, Word, spoken, terms_in
+from grpo_core.text import tr
+
+TERMS = 5
+
+
+def handout(lesson: Lesson, paper: str) -> bytes:
+    """The students' pages as a PDF on ``paper``: nothing in it answers a question."""
+    return pdf(list(_pages(lesson)), title=lesson.title, foot=_foot(lesson), paper=paper)
+
+
+def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
+    """The answers as a PDF on ``paper``. A walk through the lesson gave ``values``, by step from 0."""
+    groups: list[Group] = [_head(lesson, tr("Answers"))]
+    for number, (place, predict) in enumerate(_questions(lesson), start=1):
+        value = values.get(place, math.nan)
+        step = lesson.steps[place]
+        blocks: list[Block] = [_asked(number, predict)]
+        if math.isnan(value):
+            blocks.append(Text(text=tr("This run has no such number.")))
+        else:
+            blocks.append(Text(text=tr("This run: {result}.").format(result=answer_text(predict, value)), size=1.15))
+            if sentence := lesson_of(predict, Placed(None, value)):
+                blocks.append(Text(text=sentence))
+        blocks.append(Text(text=spoken(step.text)))
+        if step.speaker:
+            blocks.append(Text(text=tr("For the teacher: {notes}").format(notes=step.speaker), role="small"))
+        groups.append(blocks)
+    return pdf(groups, title=tr("Answers: {title}").format(title=lesson.title), foot=_foot(lesson), paper=paper)
+
+
+def answer_text(predict: Prediction, value: float) -> str:
+    """The answer as the lesson says it, for a direction with its word."""
+    if predict.kind != "direction":
+        return result_text(predict, value)
+    way = DIRECTIONS[0 if value > predict.within else 2 if value < -predict.within else 1]
+    return tr("{way} ({number})").format(way=way, number=result_text(predict, value))
+
+
+def _pages(lesson: Lesson) -> Iterator[Group]:
+    yield [*_head(lesson, tr("Name:                                                            Date:"))]
+    for number, (_, predict) in enumerate(_questions(lesson), start=1):
+        yield [
+            _asked(number, predict), _blank(predict),
+            Text(text=tr("Why?"), role="small"), Ruled(count=1),
+            Text(text=tr("What the run says:"), role="small"), Ruled(count=1),
+        ]  # fmt: skip
+    yield [Text(text=tr("What I conclude"), role="strong"), Ruled(count=3)]
+    for heading, groups in ((tr("Five terms"), list(_terms(lesson))), (tr("To try at home"), list(_at_home(lesson)))):
+        for place, group in enumerate(groups):
+            yield [Text(text=heading, role="number"), *group] if not place else group
+
+
+def _head(lesson: Lesson, below: str) -> list[Block]:
+    title = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
+    return [Text(text=title, role="number", size=1.1), Text(text=lesson.gist), Text(text=below, role="strong")]
+
+
+def _foot(lesson: Lesson) -> str:
+    return tr("{title} · seed {seed} · {version}").format(
+        title=lesson.title, seed=lesson.start.seed, version=this_build()
+    )
+
+
+def _questions(lesson: Lesson) -> list[tuple[int, Prediction]]:
+    return [(place, step.predict) for place, step in enumerate(lesson.steps) if step.predict is not None]
+
+
+def _asked(number: int, predict: Prediction) -> Text:
+    return Text(text=tr("{number}.  {question}").format(number=number, question=spoken(predict.ask)), role="strong")
+
+
+def _blank(predict: Prediction) -> Block:
+    """The place where a prediction is put down with a pencil."""
+    match predict.kind:
+        case "number" | "ghost":
+            return Scale(low=predict.low, high=predict.high)
+        case "direction":
+            return Options(texts=DIRECTIONS)
+        case "choice":
+            return Options(texts=tuple(choice.text for choice in predict.choices))
+        case kind:
+            raise ValueError(f"{kind!r} is no kind of prediction")
+
+
+def terms(lesson: Lesson) -> dict[str, Word]:
+    """The first five terms of the lesson's texts, with its own words for them or the glossary's."""
+    found: dict[str, Word] = {}
+    for step in lesson.steps:
+        for term in terms_in(step.text):
+            word = lesson.words.get(term.casefold())
+            entry = None if word is not None else lookup(term)
+            if entry is not None:
+                word = Word(hover=entry.sentence, latex=entry.latex)
+            name = term if entry is None else entry.title
+            if word is not None and name not in found and len(found) < TERMS:
+                found[name] = word
+    return found
+
+
+def _terms(lesson: Lesson) -> Iterator[Group]:
+    for term, word in terms(lesson).items():
+        formula = [Formula(latex=word.latex)] if word.latex else []
+        yield [Text(text=term, role="strong"), Text(text=word.hover), *formula]
+
+
+def _at_home(lesson: Lesson) -> Iterator[Group]:
+    """The lesson again, and its own knobs, each to be predicted first."""
+    yield [
+        Text(text=tr("Take the lesson once more, and change one thing; predict first what it does:")),
+        Text(text=" ".join(["grpo-lab", "--present", lesson.id]), role="mono"),
+    ]
+    knobs = list(dict.fromkeys(knob for step in lesson.steps for knob in step.knobs))
+    for knob in knobs[:TERMS]:
+        about = described_at(knob)
+        yield [Options(texts=(tr("{title}: {help}").format(title=about.title, help=about.help),))]
+    yield [
+        Text(text=tr("Or in the whole program, the run of the first step:")),
+        Text(text=command(lesson), role="mono"),
+    ]
+
+
+def command(lesson: Lesson) -> str:
+    """The command that computes the run with which a lesson starts."""
+    first: LessonStep = lesson.steps[0]
+    settings = lesson.settings_of(first)
+    updates = max(max(step.update for step in lesson.steps), 1)
+    usual = language_settings() if settings.is_language else Settings()
+    words = ["grpo-lab", "train", *(["--language"] if settings.is_language else [])]
+    for path, (_, now) in sorted(usual.differences(settings).items()):
+        words += [] if path == "seed" else ["--set", path + "=" + _value(now)]
+    return " ".join([*words, "--steps", str(updates), "--seed", str(settings.seed), "--out", "home.grpo"])
+
+
+def _value(value: object) -> str:
+    return ",".join(f"{one:g}" for one in value) if isinstance(value, tuple) else str(value)

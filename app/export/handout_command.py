@@ -1,0 +1,93 @@
+"""``python -m app handout``: a lesson on paper, its answers as a file of their own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.display import draw_offscreen
+from app.export.command import exit_code
+from grpo_core.command_line import Parser
+from grpo_core.errors import GrpoError
+from grpo_core.lessons import Lesson
+
+ENDING = ".pdf"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write as the arguments say, and return 0, or 2 after an error told in one sentence."""
+    return exit_code(lambda: write(arguments))
+
+
+def write(arguments: Sequence[str]) -> None:
+    """Write as the arguments say, and print a line for each file.
+
+    Raises:
+        GrpoError: it cannot be done; the sentence says why.
+    """
+    options = _parser().parse_args(arguments)
+    files = [path for path in (options.out, options.answers) if path is not None]
+    for path in files:
+        if path.suffix.lower() != ENDING:
+            raise GrpoError(f"A handout is a PDF; end the name of {path.name} in {ENDING}.")
+    if len({path.resolve() for path in files}) < len(files):
+        raise GrpoError("The answers are a file of their own; choose another name for them.")
+    draw_offscreen()
+    from app.export.files import refuse_existing
+    from app.export.lesson_file import lesson_called
+
+    refuse_existing(files, options.force)
+    lesson = lesson_called(options.lesson)
+    write_handout(lesson, options.out, options.paper)
+    print(options.out, flush=True)
+    if options.answers is not None:
+        write_answers(lesson, options.answers, options.paper)
+        print(options.answers)
+
+
+def write_handout(lesson: Lesson, out: Path, paper: str) -> None:
+    """Write the students' pages.
+
+    Raises:
+        GrpoError: the system refuses; the sentence says why.
+    """
+    from app.export import files
+    from app.export.handout import handout
+    from app.export.pictures import application
+
+    with application():
+        files.write(out, handout(lesson, paper))
+
+
+def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
+    """Walk ``lesson`` from its first step to its last, and write what its runs have answered.
+
+    Raises:
+        GrpoError: a step cannot be computed, or the system refuses.
+    """
+    from app.export import files
+    from app.export.handout import answers
+    from app.export.lesson_walk import walked
+
+    values = {}
+    for step in walked(lesson):
+        if step.problem:
+            raise GrpoError(step.problem)
+        if step.value is not None:
+            values[step.place] = step.value
+    files.write(out, answers(lesson, values, paper))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="grpo-lab handout",
+        description="Write a lesson as pages to print: its questions with blank scales, five terms, what to try at "
+        "home; and the answers, which its runs compute, as a file of their own.",
+    )
+    parser.add_argument("lesson", metavar="LESSON|FILE", help="a lesson's id or number, or a file of your own")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.pdf", help="the students' pages")
+    parser.add_argument("--answers", type=Path, metavar="FILE.pdf", help="also write the answers, after a walk")
+    parser.add_argument("--paper", choices=("a4", "letter"), default="a4", help="(default a4)")
+    parser.add_argument("--force", action="store_true", help="replace what exists")
+    return parser

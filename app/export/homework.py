@@ -1,0 +1,119 @@
+"""``python -m app homework``: a class's homework as one table, its numbers computed once more."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from app.display import draw_offscreen
+from app.export.command import exit_code
+from grpo_core.command_line import Parser
+from grpo_core.errors import GrpoError
+from grpo_core.homework import Checker, Collected, Homework, Row, collect
+from grpo_core.text import tr
+
+BYTE_ORDER_MARK = "utf-8-sig"
+"""So that Excel reads a table as UTF-8."""
+
+
+class Pictures:
+    """The numbers that only the pictures of lessons compute: a lesson is walked once, and only for its own edition."""
+
+    def __init__(self) -> None:
+        self._walks: dict[tuple[str, str], Mapping[int, float] | None] = {}
+
+    def __call__(self, homework: Homework) -> Mapping[int, float] | None:
+        """The answers of the homework's lesson by step, from 1, or None where that edition is not here."""
+        key = homework.lesson, homework.digest
+        if key not in self._walks:
+            self._walks[key] = self._walked(*key)
+        return self._walks[key]
+
+    def _walked(self, id: str, digest: str) -> Mapping[int, float] | None:
+        from app.export.lesson_file import lesson_called
+        from app.export.lesson_walk import walked
+        from app.lessons.own import is_lesson_file
+
+        try:
+            lesson = None if is_lesson_file(id) else lesson_called(id)
+        except GrpoError:
+            return None
+        if lesson is None or lesson.digest != digest:
+            return None
+        return {step.place + 1: step.value for step in walked(lesson) if step.value is not None}
+
+
+def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Iterator[object]:
+    """The table of a folder, cell by cell as JSON, and what a class has predicted: an answer of a child process.
+
+    Args:
+        folder: where the files lie.
+        out: the table's file; empty for none.
+        poll: called now and then.
+    """
+    draw_offscreen()
+    collected = Collected()
+    for row in collect(Path(folder), Checker(Pictures(), poll)):
+        collected.rows.append(row)
+        poll()
+    if out:
+        write_table(Path(out), collected)
+    yield {"table": collected.table(), "distributions": collected.distributions()}
+
+
+def write_table(path: Path, collected: Collected) -> None:
+    """Write the table as CSV.
+
+    Raises:
+        GrpoError: the system refuses; the sentence says why.
+    """
+    from app.export.files import write
+
+    write(path, collected.csv().encode(BYTE_ORDER_MARK))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Collect as the arguments say, and return 0, or 2 after an error told in one sentence."""
+    return exit_code(lambda: _collect(arguments))
+
+
+def _collect(arguments: Sequence[str]) -> None:
+    options = _parser().parse_args(arguments)
+    draw_offscreen()
+    from app.export.files import refuse_existing
+
+    refuse_existing([options.out], options.force)
+    collected = Collected()
+    for row in collect(options.folder, Checker(Pictures())):
+        collected.rows.append(row)
+        if row.flags:
+            print(_flagged(row), flush=True)
+    write_table(options.out, collected)
+    for sentence in collected.distributions():
+        print(sentence)
+    states = [verdict.state for row in collected.rows for verdict in row.verdicts]
+    print(
+        tr("{files} files, {flagged} flagged. Numbers: {agree} agree, {differ} differ, {rest} not checked.").format(
+            files=len(collected.rows), flagged=sum(bool(row.flags) for row in collected.rows),
+            agree=states.count("agrees"), differ=states.count("differs"),
+            rest=len(states) - states.count("agrees") - states.count("differs"),
+        )
+    )  # fmt: skip
+    print(options.out)
+
+
+def _flagged(row: Row) -> str:
+    return tr("{file}: {flags}").format(file=row.file, flags=" ".join(row.flags))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="grpo-lab homework",
+        description="Collect a folder of homework as one table. Every claimed number of a bandit is computed once "
+        "more from settings and seed; what is odd about a file is said, and the rest goes on.",
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of files that end in .json")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.csv", help="the table")
+    parser.add_argument("--force", action="store_true", help="replace what exists")
+    return parser

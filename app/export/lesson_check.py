@@ -1,0 +1,161 @@
+"""A lesson held against its runs: each answer's place, each reveal's truth, other seeds, the time of a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from app.export.lesson_walk import WalkedStep, walked
+from app.lessons.prediction import DIRECTIONS, number_text
+from grpo_core.lessons import Lesson, Prediction, as_told, direction, spoken
+from grpo_core.lessons import holds as in_range
+from grpo_core.text import tr
+
+SEEDS = 5
+"""Other seeds under which a lesson is walked."""
+SLOW = 20.0
+"""Seconds after which a class has begun to wait."""
+
+
+@dataclass(kw_only=True)
+class StepReport:
+    """The findings of all runs on one step.
+
+    Attributes:
+        place: counted from 0.
+        seconds: that it took under the lesson's own seed.
+        said: sentences that a teacher wants to know.
+        faults: sentences on what is wrong.
+    """
+
+    place: int
+    seconds: float
+    said: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def check_lesson(lesson: Lesson, seeds: int = SEEDS) -> Iterator[StepReport]:
+    """Run every step of ``lesson`` under other seeds and under its own, and yield a report a step.
+
+    Args:
+        lesson: as it was read.
+        seeds: how many other seeds are tried, 0 or more.
+
+    Raises:
+        GrpoError: a step is still being computed after ten minutes.
+    """
+    own = lesson.start.seed
+    others = [tuple(walked(lesson.with_seed(own + 1 + number))) for number in range(seeds)]
+    for step in walked(lesson):
+        yield _report(lesson, step, [other[step.place] for other in others])
+
+
+def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> StepReport:
+    report = StepReport(place=step.place, seconds=step.seconds)
+    predict = lesson.steps[step.place].predict
+    if step.problem:
+        report.faults.append(step.problem)
+    elif predict is not None:
+        value = math.nan if step.value is None else step.value
+        _place_answer(report, predict, value)
+        if not math.isnan(value):
+            _check_reveal(report, predict, value)
+            _compare_seeds(report, predict, value, others)
+    if step.seconds > SLOW:
+        report.said.append(tr("This step takes long; have something to say meanwhile."))
+    return report
+
+
+def _place_answer(report: StepReport, predict: Prediction, value: float) -> None:
+    """Say where the answer lies among what can be predicted."""
+    if math.isnan(value):
+        report.faults.append(tr("The run has no such number."))
+        return
+    number = number_text(predict, value)
+    if predict.number:
+        number = tr("{name}: {value}").format(name=predict.number, value=number)
+    match predict.kind:
+        case "choice":
+            right = [choice.text for choice in predict.choices if in_range(choice, value)]
+            if right:
+                report.said.append(
+                    tr("Answer: “{choice}” ({number}).").format(choice=tr("” and “").join(right), number=number)
+                )
+            else:
+                report.faults.append(tr("No choice holds the answer ({number}).").format(number=number))
+        case "direction":
+            way = DIRECTIONS[1 - direction(predict, value)]
+            report.said.append(tr("Answer: {way} ({number}).").format(way=way, number=number))
+        case "number" | "ghost":
+            ends = tr("{low:g} to {high:g}").format(low=predict.low, high=predict.high)
+            if predict.low <= value <= predict.high:
+                share = (value - predict.low) / (predict.high - predict.low)
+                report.said.append(
+                    tr("Answer: {number}, at {share:.0%} of the scale from {ends}.").format(
+                        number=number, share=share, ends=ends
+                    )
+                )
+            else:
+                report.faults.append(
+                    tr("The answer ({number}) lies outside its range from {ends}.").format(number=number, ends=ends)
+                )
+        case kind:
+            raise ValueError(f"{kind!r} is no kind of prediction")
+
+
+def _check_reveal(report: StepReport, predict: Prediction, value: float) -> None:
+    if not predict.reveal:
+        return
+    low, high = predict.holds
+    if (low, high) == (-math.inf, math.inf):
+        report.said.append(tr("The reveal has no “holds”: it is shown whatever the run says."))
+    elif not as_told(predict, value):
+        report.faults.append(
+            tr("The reveal does not hold: {value:.6g} lies outside “holds” from {low:g} to {high:g}.").format(
+                value=value, low=low, high=high
+            )
+        )
+
+
+def _compare_seeds(report: StepReport, predict: Prediction, value: float, others: Sequence[WalkedStep]) -> None:
+    """Count the other seeds that give the same answer, by the measure that a prediction of it is scored with."""
+    if not others:
+        return
+    values = [math.nan if other.value is None else other.value for other in others]
+    agreed = sum(agrees(predict, value, other) for other in values)
+    found = [other for other in values if not math.isnan(other)]
+    span = (
+        tr(", {low:.4g} to {high:.4g}").format(low=min(found), high=max(found))
+        if found
+        else tr(", none has the number")
+    )
+    report.said.append(
+        tr("{agreed} of {count} other seeds agree{span}.").format(agreed=agreed, count=len(values), span=span)
+    )
+
+
+def agrees(predict: Prediction, value: float, other: float) -> bool:
+    """Whether the answer ``other`` of another seed is the same one as ``value``, and bears the reveal out as well."""
+    if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
+        return False
+    match predict.kind:
+        case "choice":
+            return any(in_range(choice, value) and in_range(choice, other) for choice in predict.choices)
+        case "direction":
+            return direction(predict, value) == direction(predict, other)
+        case "number" | "ghost":
+            return abs(value - other) <= predict.within
+        case kind:
+            raise ValueError(f"{kind!r} is no kind of prediction")
+
+
+def lines_of(lesson: Lesson, report: StepReport) -> Iterator[str]:
+    """A report as lines of text."""
+    step = lesson.steps[report.place]
+    head = spoken(step.predict.ask if step.predict is not None else step.text)
+    yield tr("Step {place} of {count}, {seconds:.1f} s: {head}").format(
+        place=report.place + 1, count=len(lesson.steps), seconds=report.seconds, head=head
+    )
+    yield from (f"  {sentence}" for sentence in report.said)
+    yield from (tr("  Fault: {sentence}").format(sentence=sentence) for sentence in report.faults)

@@ -1,0 +1,102 @@
+"""``python -m app lesson``: a new lesson of one's own, one that is checked, and the words that its file may use."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from app.display import draw_offscreen
+from app.export.command import exit_code
+from grpo_core.command_line import Parser
+from grpo_core.errors import GrpoError
+from grpo_core.text import tr
+
+MOST_SEEDS = 16
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do as the arguments say, and return 0, 1 where a lesson has faults, or 2 after an error told in one sentence."""
+    faults: list[int] = []
+    return exit_code(lambda: faults.append(_run(arguments))) or (1 if sum(faults) else 0)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    return command(options)
+
+
+def _new(options: argparse.Namespace) -> int:
+    """Write a lesson that can be given as it is, to be changed."""
+    from app.export.files import refuse_existing, write
+    from app.lessons.own import is_lesson_file, own_lessons, template
+    from app.panels.registry import lesson_panels
+    from app.settings.paths import find_paths
+
+    folder = find_paths().lessons
+    own = [lesson.number for _, lesson in own_lessons(lesson_panels(), folder)[0]]
+    path: Path = options.file or folder / "my-lesson.toml"
+    if not is_lesson_file(path.name):
+        raise GrpoError(f"A lesson's file ends in .toml; {path.name} does not.")
+    beside = [lesson.number for _, lesson in own_lessons(lesson_panels(), path.parent)[0]]
+    refuse_existing([path], options.force)
+    write(path, template([*own, *beside]).encode("utf-8"))
+    print(path)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Run every step of a lesson, say where its answers lie, and return the number of faults."""
+    seeds = _seeds(options.seeds)
+    draw_offscreen()
+    from app.export.lesson_check import check_lesson, lines_of
+    from app.export.lesson_file import lesson_called
+
+    lesson = lesson_called(options.lesson)
+    print(tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title), flush=True)
+    faults, seconds = 0, 0.0
+    for report in check_lesson(lesson, seeds):
+        faults += len(report.faults)
+        seconds += report.seconds
+        for line in lines_of(lesson, report):
+            print(line, flush=True)
+    sentence = tr("{steps} steps, {asked} of them with a question, computed in {seconds:.1f} s. Faults: {faults}.")
+    print(sentence.format(steps=len(lesson.steps), asked=lesson.asked, seconds=seconds, faults=faults or tr("none")))
+    return faults
+
+
+def _words(options: argparse.Namespace) -> int:
+    """Print the words that a lesson's file may use: pictures with their states and numbers, panels, metrics."""
+    from app.export.lesson_words import words_table
+
+    print(words_table())
+    return 0
+
+
+def _seeds(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= MOST_SEEDS):
+        raise GrpoError(f"--seeds cannot be “{text}”: allowed is a number 0 to {MOST_SEEDS}.")
+    return int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="grpo-lab lesson", description="Write a lesson of your own, and check what it says.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    new = commands.add_parser("new", help="write a lesson to begin with", description=_new.__doc__)
+    new.add_argument(
+        "file", type=Path, nargs="?", metavar="FILE.toml", help="the new file (default: in your folder of lessons)"
+    )
+    new.add_argument("--force", action="store_true", help="replace what exists")
+    new.set_defaults(command=_new)
+    check = commands.add_parser(
+        "check", help="run a lesson, and hold what it says against its runs",
+        description="Run every step of a lesson: its answers' places, the truth of its reveals, other seeds, times. "
+        "Ends with 1 where something is wrong.",
+    )  # fmt: skip
+    check.add_argument("lesson", metavar="LESSON|FILE", help="a file of your own, or a lesson's id or number")
+    check.add_argument("--seeds", default="5", metavar="N", help="other seeds, 0 to 16 (default 5)")
+    check.set_defaults(command=_check)
+    words = commands.add_parser("words", help="list the words a lesson's file may use", description=_words.__doc__)
+    words.set_defaults(command=_words)
+    return parser

@@ -1,0 +1,26 @@
+"""A lesson by what a command line calls it: its id, its number, or a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.lessons.catalogue import lesson_named, lessons
+from app.lessons.own import is_lesson_file, own_lessons, read_own
+from app.panels.registry import lesson_panels
+from app.settings.paths import find_paths
+from grpo_core.lessons import Lesson
+
+
+def lesson_called(name: str) -> Lesson:
+    """The lesson of an id or a number, shipped or in the user's folder, or the one in a file.
+
+    Raises:
+        GrpoError: there is none, or the file is no lesson; the sentence says where and what would be right.
+    """
+    panels = lesson_panels()
+    own, _ = own_lessons(panels, find_paths().lessons)
+    if is_lesson_file(name):
+        path = Path(name)
+        beside, _ = own_lessons(panels, path.parent)
+        return read_own(path, panels, [*own, *beside])
+    return lesson_named([*lessons(panels)[0], *(lesson for _, lesson in own)], name)

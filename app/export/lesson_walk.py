@@ -1,0 +1,122 @@
+"""A walk through a lesson with nobody watching: each step computed and drawn, each question asked and answered."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QSize
+from PySide6.QtWidgets import QApplication
+
+from app.export.lesson_stage import LessonStage
+from app.export.pictures import PATIENCE_S, application
+from app.export.stage import themed
+from app.theme import look
+from grpo_core.errors import GrpoError
+from grpo_core.lessons import Lesson
+from grpo_core.text import tr
+
+SIZE = QSize(1280, 720)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkedStep:
+    """One step after its walk.
+
+    Attributes:
+        place: counted from 0.
+        value: the answer that the run computed; None where nothing was asked or nothing came.
+        problem: why the step could not be shown or its question not be answered, in a sentence; empty as a rule.
+        seconds: from the press that leads to it until everything of it, the answer included, was drawn.
+    """
+
+    place: int
+    value: float | None
+    problem: str
+    seconds: float
+
+
+class LessonWalk:
+    """Waits for the lesson of a stage, and draws it.
+
+    Attributes:
+        stage: where the lesson is given.
+    """
+
+    def __init__(self, app: QApplication, stage: LessonStage) -> None:
+        self._app, self.stage = app, stage
+
+    def steps(self, lesson: Lesson) -> Iterator[WalkedStep]:
+        """Every step of ``lesson`` in its order, its question skipped once it stood open.
+
+        Raises:
+            GrpoError: a step is still being computed after ten minutes.
+        """
+        player = self.stage.player
+        player.reveal.moves = False
+        for place, step in enumerate(lesson.steps):
+            start = time.perf_counter()
+            if place:
+                player.next()
+            else:
+                player.open(lesson)
+            self.rest()
+            problem = player.problem
+            if step.predict is not None:
+                self.stage.page.answer(None)
+                self.rest()
+                problem = problem or player.problem
+            placed = player.placed.get(place)
+            yield WalkedStep(
+                place=place, value=None if placed is None else placed.value, problem=problem,
+                seconds=time.perf_counter() - start,
+            )  # fmt: skip
+
+    def rest(self) -> None:
+        """Wait until the step has been computed, and draw it.
+
+        Raises:
+            GrpoError: it takes longer than ten minutes.
+        """
+        for _ in range(2):  # drawing may begin an experiment
+            self.wait(lambda: self.stage.at_rest)
+            self.stage.draw()
+            self._app.processEvents()
+        self.stage.draw()
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Wait for ``condition``, while the stage goes on.
+
+        Raises:
+            GrpoError: it takes longer than ten minutes.
+        """
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            if time.monotonic() > deadline:
+                raise GrpoError(
+                    tr("Step {place} was still being computed after {patience_s} s.").format(
+                        place=self.stage.player.place + 1, patience_s=PATIENCE_S
+                    )
+                )
+            self.stage.workspace.request_frame()
+            self._app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+
+
+def walked(lesson: Lesson) -> Iterator[WalkedStep]:
+    """Walk a lesson from its first step to its last, its runs in a folder of their own that goes with the walk.
+
+    Raises:
+        GrpoError: a step is still being computed after ten minutes.
+    """
+    with (
+        application() as app,
+        tempfile.TemporaryDirectory(prefix="grpo-lab-lesson-", ignore_cleanup_errors=True) as folder,
+    ):
+        look.apply(app, "light", 1.0)
+        with closing(LessonStage(themed("light"), 1.0, Path(folder))) as stage:
+            stage.screen.widget.resize(SIZE)
+            yield from LessonWalk(app, stage).steps(lesson)

@@ -1,0 +1,80 @@
+"""Lessons of the user's own: files in a folder of theirs, or anywhere, numbered from 100."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count, islice
+from pathlib import Path
+
+from app.lessons.catalogue import Broken, lesson_in, lesson_titles
+from app.resources import resource
+from grpo_core.lessons import Lesson, LessonError
+from grpo_core.text import tr
+
+ENDING = ".toml"
+FIRST = 100
+"""The lowest number of a lesson of one's own; those that are shipped have lower ones."""
+MOST = 200
+"""Files of the folder that are read."""
+
+
+def is_lesson_file(name: str) -> bool:
+    """Whether ``name`` is meant as a file rather than as the id or the number of a lesson."""
+    return Path(name).suffix.lower() == ENDING
+
+
+def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, Lesson]] = ()) -> Lesson:
+    """The lesson in a file of the user's, or in a shipped one.
+
+    Args:
+        path: of the file.
+        panels: ids of the panels that a lesson may show.
+        others: files beside it and their lessons, whose ids and numbers are taken.
+
+    Raises:
+        LessonError: it cannot be read, or its id or its number is that of another lesson.
+    """
+    lesson = lesson_in(path, panels)
+    if path.resolve().parent == resource("lessons").resolve():
+        return lesson
+    if lesson.number < FIRST:
+        sentence = tr("number: {number} is taken or kept for shipped lessons; lessons of your own begin at {first}")
+        raise LessonError(path.name, 1, sentence.format(number=lesson.number, first=FIRST))
+    for title in lesson_titles():
+        if title.id == lesson.id:
+            raise LessonError(path.name, 1, _taken("id", lesson.id, tr("lesson {number}").format(number=title.number)))
+    for other, there in others:
+        if other.resolve() != path.resolve():
+            for key in ("id", "number"):
+                if getattr(there, key) == getattr(lesson, key):
+                    raise LessonError(path.name, 1, _taken(key, getattr(lesson, key), other.name))
+    return lesson
+
+
+def _taken(key: str, value: object, whose: str) -> str:
+    sentence = tr("{key}: “{value}” is that of {whose} already; choose another")
+    return sentence.format(key=key, value=value, whose=whose)
+
+
+def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path, Lesson]], list[Broken]]:
+    """The lessons in a folder of the user's with their files, in their order, and those that are broken."""
+    good: list[tuple[Path, Lesson]] = []
+    broken = []
+    try:
+        paths = sorted(islice(folder.glob("*" + ENDING), MOST + 1))
+    except OSError:
+        return [], []
+    for path in paths[:MOST]:
+        try:
+            good.append((path, read_own(path, panels, good)))
+        except LessonError as error:
+            broken.append(Broken(path.name, str(error)))
+    if len(paths) > MOST:
+        broken.append(Broken(folder.name, tr("Only {most} files of this folder are read.").format(most=MOST)))
+    return sorted(good, key=lambda one: one[1].number), broken
+
+
+def template(taken: Sequence[int] = ()) -> str:
+    """The text of a new lesson, which can be given as it is, under the first number from 100 that is not ``taken``."""
+    number = next(number for number in count(FIRST) if number not in taken)
+    return resource("lessons/template.txt").read_text("utf-8").replace("NUMBER", str(number))

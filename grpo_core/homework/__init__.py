@@ -1,0 +1,10 @@
+"""Homework: one small file a student, read with care, and its numbers computed once more."""
+
+from grpo_core.homework.checking import Checker, Verdict
+from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
+from grpo_core.homework.table import Collected, Row, collect, defused
+
+__all__ = [
+    "Checker", "Collected", "Homework", "HomeworkAnswer", "HomeworkError", "Row", "Verdict", "collect", "defused",
+    "read_homework",
+]  # fmt: skip

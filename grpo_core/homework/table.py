@@ -1,0 +1,170 @@
+"""A folder of homework as a table: a row a file, and what a class has predicted a question."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from grpo_core import __version__
+from grpo_core.errors import GrpoError
+from grpo_core.homework.checking import DIFFERS, REFUSED, Checker, Verdict
+from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
+from grpo_core.text import tr
+
+MOST_FILES = 2000
+SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""A spreadsheet runs a cell that begins so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One file.
+
+    Attributes:
+        file: its name.
+        homework: what is in it; None where it cannot be read.
+        verdicts: on the number of each of its answers, in their order.
+        flags: what is odd about it, in sentences; nothing as a rule.
+    """
+
+    file: str
+    homework: Homework | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass
+class Collected:
+    """A class's homework.
+
+    Attributes:
+        rows: one a file, by the files' names.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def questions(self) -> list[tuple[str, int]]:
+        """Every question that somebody has answered: the lesson's id and the step, from 1."""
+        asked = {(row.homework.lesson, one.step) for row in self.rows if row.homework for one in row.homework.answers}
+        return sorted(asked)
+
+    def table(self) -> list[list[object]]:
+        """Heads, and a row a file, with the texts as they were handed in."""
+        heads: list[object] = ["file", "name", "lesson", "version", "flags", "conclusion"]
+        for lesson, step in self.questions:
+            heads += [f"{lesson} {step} {what}" for what in ("guess", "words", "right", "claimed", "checked")]
+        return [heads, *([*_first(row), *self._answers(row)] for row in self.rows)]
+
+    def csv(self) -> str:
+        """The table as CSV: numbers at full precision, and no text that a spreadsheet would run."""
+        text = io.StringIO()
+        csv.writer(text).writerows([defused(cell) for cell in row] for row in self.table())
+        return text.getvalue()
+
+    def _answers(self, row: Row) -> Iterator[object]:
+        found = {}
+        if row.homework is not None:
+            for answer, verdict in zip(row.homework.answers, row.verdicts, strict=True):
+                found[row.homework.lesson, answer.step] = answer, verdict
+        for question in self.questions:
+            if question not in found:
+                yield from ("", "", "", "", "")
+                continue
+            answer, verdict = found[question]
+            skipped = answer.guess is None
+            yield "" if skipped else answer.guess
+            yield tr("skipped") if skipped else answer.said
+            yield "" if skipped else answer.right
+            yield "" if answer.value is None else answer.value
+            yield verdict.state
+
+    def distributions(self) -> list[str]:
+        """A sentence a question: the predictions of the class, and how many were right."""
+        return [self._distribution(*question) for question in self.questions]
+
+    def _distribution(self, lesson: str, step: int) -> str:
+        answers = [one for row in self.rows if row.homework and row.homework.lesson == lesson
+                   for one in row.homework.answers if one.step == step]  # fmt: skip
+        placed = [answer for answer in answers if answer.guess is not None]
+        head = tr("{lesson}, step {step}: {placed} predicted, {right} right, {skipped} skipped").format(
+            lesson=lesson, step=step, placed=len(placed), right=sum(answer.right for answer in placed),
+            skipped=len(answers) - len(placed),
+        )  # fmt: skip
+        if not placed:
+            return head + "."
+        return f"{head}. {_guesses(placed)}"
+
+
+def _guesses(placed: Sequence[HomeworkAnswer]) -> str:
+    if placed[0].kind in ("number", "ghost"):
+        numbers = [answer.guess for answer in placed if answer.guess is not None]
+        return tr("From {low:.4g} to {high:.4g}, median {median:.4g}.").format(
+            low=min(numbers), high=max(numbers), median=statistics.median(numbers)
+        )
+    counted = Counter(answer.said for answer in placed)
+    return "; ".join(f"{said}: {count}" for said, count in counted.most_common()) + "."
+
+
+def _first(row: Row) -> list[object]:
+    homework, flags = row.homework, " ".join(row.flags)
+    if homework is None:
+        return [row.file, "", "", "", flags, ""]
+    return [row.file, homework.name, homework.lesson, homework.version, flags, homework.conclusion]
+
+
+def defused(value: object) -> object:
+    """A cell that a spreadsheet does not run: a text that begins like a formula gets an apostrophe."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return repr(value)
+    risky = isinstance(value, str) and (value[:1] in SIGNS or value.lstrip()[:1] in SIGNS[:4]) and value.strip()
+    return f"'{value}" if risky else value
+
+
+def collect(folder: Path, checker: Checker) -> Iterator[Row]:
+    """Read every homework file of ``folder``, and yield a row each, also for one that cannot be read.
+
+    Raises:
+        GrpoError: there is no such folder, or no file in it that could be homework.
+    """
+    try:
+        paths = sorted(islice((path for path in folder.iterdir() if path.suffix.lower() == ".json"), MOST_FILES + 1))
+    except OSError as error:
+        raise GrpoError(tr("{folder} cannot be read: {error}.").format(folder=folder, error=error.strerror)) from None
+    if not paths:
+        raise GrpoError(tr("There is no homework in {folder}: no file ends in .json.").format(folder=folder))
+    if len(paths) > MOST_FILES:
+        raise GrpoError(tr("{folder} holds more than {most:,} files.").format(folder=folder, most=MOST_FILES))
+    seen: dict[bytes, str] = {}
+    for path in paths:
+        try:
+            homework, content = read_homework(path)
+        except HomeworkError as error:
+            yield Row(file=path.name, flags=(str(error),))
+            continue
+        twin = seen.setdefault(content, path.name)
+        verdicts = tuple(checker.check(homework, answer) for answer in homework.answers)
+        yield Row(
+            file=path.name, homework=homework, verdicts=verdicts,
+            flags=tuple(_flags(homework, verdicts, twin if twin != path.name else "")),
+        )  # fmt: skip
+
+
+def _flags(homework: Homework, verdicts: Sequence[Verdict], twin: str) -> Iterator[str]:
+    if twin:
+        yield tr("The same file as {twin}.").format(twin=twin)
+    if homework.version != __version__:
+        yield tr("Made by version {version}.").format(version=homework.version)
+    if not homework.name.strip():
+        yield tr("It has no name.")
+    for answer, verdict in zip(homework.answers, verdicts, strict=True):
+        if verdict.state in (DIFFERS, REFUSED):
+            yield tr("Step {step}: {why}").format(step=answer.step, why=verdict.why)

@@ -1,0 +1,116 @@
+"""Refusals of a lesson file whose form is right but which no run could bear out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from grpo_core.config import Settings
+from grpo_core.config.bandit_task import LANDSCAPES, BanditTask
+from grpo_core.explain import Quantity
+from grpo_core.lessons.lesson import Choice, Lesson, LessonStep, Prediction
+from grpo_core.lessons.table import Table
+from grpo_core.text import tr
+
+WIDEST_GAP = 1e-3
+"""Between two choices; a narrower gap, such as from 0 to 1e-9, only tells zero from what is not zero."""
+
+
+def check_choices(t: Table, choices: Sequence[Choice]) -> None:
+    """Refuse choices two of which hold the same numbers, or between which an answer could fall.
+
+    Two may share an end. Whole numbers one apart leave no gap: such an answer is a count or a code.
+
+    Raises:
+        LessonError: two choices overlap, or leave a gap.
+    """
+    ordered = sorted(choices, key=lambda choice: (choice.low, choice.high))
+    for one, other in pairwise(ordered):
+        if other.low < one.high or (other.low, other.high) == (one.low, one.high):
+            raise t.error(
+                "choices",
+                tr("“{one}” and “{other}” overlap; two choices may share an end, nothing more").format(
+                    one=one.text, other=other.text
+                ),
+            )
+        counted = one.high.is_integer() and other.low.is_integer() and other.low - one.high == 1
+        if other.low - one.high > WIDEST_GAP and not counted:
+            raise t.error(
+                "choices",
+                tr("no choice holds an answer between {low:g} (“{one}”) and {high:g} (“{other}”)").format(
+                    low=one.high, one=one.text, high=other.low, other=other.text
+                ),
+            )
+
+
+def check_step(t: Table, step: LessonStep, settings: Settings) -> None:
+    """Refuse a step that asks for an update, a completion or an action that its run does not have.
+
+    Args:
+        t: the step's table.
+        step: what was read from it.
+        settings: what its run runs under.
+
+    Raises:
+        LessonError: which of them lies beyond the run, and how far the run goes.
+    """
+    if not step.recorded and not settings.is_language:
+        _check_places(t, "row", Quantity("reward", row=step.row), settings)
+        if step.explain is not None:
+            _check_places(t, "explain", step.explain, settings)
+        if step.predict is not None and step.predict.answer.quantity is not None:
+            _check_places(t.table("predict"), "answer", step.predict.answer.quantity, settings)
+    if step.predict is not None:
+        _check_updates(t.table("predict"), step.predict, step)
+
+
+def check_lesson(t: Table, lesson: Lesson) -> None:
+    """Refuse a lesson that asks nothing, or asks before it has shown anything.
+
+    Raises:
+        LessonError: it does.
+    """
+    if lesson.steps[0].predict is not None:
+        raise t.source.error(("steps", 0, "predict"), tr("the first step has to show something; ask in a later one"))
+    if not lesson.asked:
+        raise t.error("", tr("the lesson asks nothing; at least one step needs a question, [steps.predict]"))
+
+
+def _check_updates(t: Table, predict: Prediction, step: LessonStep) -> None:
+    if predict.start is not None and predict.start > step.update:
+        raise t.error(
+            "start",
+            tr("the question begins at update {start}, after the step's own update {update}").format(
+                start=predict.start, update=step.update
+            ),
+        )
+    for key, update in (("update", predict.answer.update), ("since", predict.answer.since)):
+        if update is not None and update > step.update and not step.recorded:
+            raise t.table("answer").error(
+                key,
+                tr("update {wanted} lies beyond the step's run, which ends at update {update}").format(
+                    wanted=update, update=step.update
+                ),
+            )
+    at = step.update if predict.answer.update is None else predict.answer.update
+    if predict.answer.since is not None and predict.answer.since >= at:
+        raise t.table("answer").error(
+            "since", tr("a change since update {since} has to end at a later one").format(since=predict.answer.since)
+        )
+
+
+def _check_places(t: Table, key: str, quantity: Quantity, settings: Settings) -> None:
+    """The places of ``quantity`` against what a bandit's run has."""
+    task = settings.task
+    assert isinstance(task, BanditTask)
+    actions = task.actions if task.landscape in LANDSCAPES else None  # a chain's are those of its automaton
+    for name, place, count in (
+        (tr("completion"), quantity.row, settings.learner.group_size * task.prompts),
+        (tr("action"), quantity.action, actions),
+        (tr("prompt"), quantity.group, task.prompts),
+    ):
+        if place is not None and count is not None and place >= count:
+            raise t.error(
+                key,
+                tr("there is no {what} {place}; the run has {count}").format(what=name, place=place + 1, count=count),
+            )
