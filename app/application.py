@@ -57,6 +57,7 @@ from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
+from grpo_core.foreign.readers import Readers
 from grpo_core.host.process import serve
 
 
@@ -112,8 +113,8 @@ class Application(QObject):
     # -- the parts ---------------------------------------------------------------------------------------------------
 
     def _make_model(self, preferences: Preferences, *, own_process: bool) -> None:
-        jobs = Jobs(own_process=own_process)
-        self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self, jobs=jobs)
+        jobs, readers = Jobs(own_process=own_process), Readers(own_process=own_process, window=True)
+        self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self, jobs=jobs, readers=readers)
         self.workspace.breakpoints.set_all(preferences.breakpoints)
         self.controller = Controller(self, process=serve if own_process else None)
         self.player = Player(self.workspace, self.controller, self)

@@ -17,6 +17,7 @@ from app.workspace.prepared import Prepared, prepare
 from app.workspace.run_handle import RunHandle
 from grpo_core import recorded_series, token_text
 from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.foreign.line import LateError
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
 from grpo_core.runs.importers.source import Completions, Source
@@ -66,7 +67,7 @@ class RecordedRun(RunHandle):
     def take(self, source: Source) -> None:
         """Read the run from ``source`` from now on, which holds what its trainer has written since."""
         for number in range(max(self.head - 1, 1), min(self.head, len(source)) + 1):
-            if number in self._stamps and source.stamp(number) != self._stamps[number]:
+            if number in self._stamps and _stamp(source, number) != self._stamps[number]:
                 self._forget(number)  # it was half written when it was read
         self.source = source
         self.head = len(source)
@@ -148,6 +149,9 @@ class RecordedRun(RunHandle):
             except NotRecordedError as error:
                 self.why_no_step = str(error)
                 return None
+            except LateError:
+                self.large = True
+                raise
             self.why_no_step = ""
             self._name_tokens(step)
             self.keep(step)
@@ -200,6 +204,9 @@ class RecordedRun(RunHandle):
                 self._stamps[number] = stamp
             except NotRecordedError:
                 self._tables[number] = None
+            except LateError:
+                self.large = True
+                raise
             _shorten(self._tables)
         return self._tables[number]
 
@@ -241,6 +248,14 @@ class RecordedRun(RunHandle):
         most = int(step.tokens.max(initial=-1)) + 1
         if not self._named and most > len(self.origin.vocabulary):
             self.origin = dataclasses.replace(self.origin, vocabulary=token_text.numbered(most))
+
+
+def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
+    """What the files of an update look like; None where that cannot be said."""
+    try:
+        return source.stamp(number)
+    except RunFileError:
+        return None
 
 
 def _shorten(kept: OrderedDict[int, Any]) -> None:

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError, SettingsError
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, NotRecordedError, RunFileError, SettingsError
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -86,6 +86,8 @@ def error_from(message: Message) -> Exception:
             return NonFiniteError(message["step"], message["what"])
         case "Cancelled":
             return Cancelled(message["text"])
+        case "NotRecordedError":
+            return NotRecordedError(message["text"])
         case "RunFileError":
             return RunFileError(message["text"])
         case "GrpoError":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ LARGEST = 4 << 30
 
 MAGIC = b"PAR1"
 """With which a Parquet file begins and ends."""
+
+
+def warm() -> None:
+    """Import pyarrow, where it is installed, while nobody waits."""
+    with suppress(ImportError):
+        import pyarrow.parquet  # noqa: F401
 
 
 def is_written(path: Path) -> bool:

@@ -46,12 +46,14 @@ class Trace:
     """A trace folder; :class:`grpo_core.runs.importers.source.Source` says what its methods do.
 
     Attributes:
+        has_losses: the trainer's losses are there to be compared.
         loss_type: TRL's name of the loss.
         processes: how many processes trained.
         steps: the files of each step.
     """
 
     partial = False
+    has_losses = True
 
     def __init__(self, path: Path) -> None:
         self.path = path if path.is_dir() else path.parent

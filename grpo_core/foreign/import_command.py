@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.command_numbers import count
+from grpo_core.foreign.readers import recorded
 from grpo_core.runs.conversion import convert
-from grpo_core.runs.importers import open_source
 from grpo_core.text import tr
 
 
@@ -23,21 +23,21 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Write the run file; it holds the texts, so only its owner can read it. ``poll`` raises after Ctrl-C."""
-    source = open_source(options.source)
-    first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
+    with recorded(options.source, poll) as source:
+        first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 
-    def progress(done: int, count: int) -> None:
-        poll()
-        if sys.stderr.isatty():
-            print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
+        def progress(done: int, count: int) -> None:
+            poll()
+            if sys.stderr.isatty():
+                print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
 
-    left_out = convert(source, options.out, range(first, len(source) + 1), progress)
-    written = len(source) - first + 1 - len(left_out)
-    print(
-        tr("{out} holds {count} updates of {title}, {bytes:,} bytes.").format(
-            out=options.out, count=written, title=source.title, bytes=options.out.stat().st_size
+        left_out = convert(source, options.out, range(first, len(source) + 1), progress)
+        written = len(source) - first + 1 - len(left_out)
+        print(
+            tr("{out} holds {count} updates of {title}, {bytes:,} bytes.").format(
+                out=options.out, count=written, title=source.title, bytes=options.out.stat().st_size
+            )
         )
-    )
-    for sentence in left_out:
-        print(tr("Left out: {sentence}").format(sentence=sentence), file=sys.stderr)
-    return 0
+        for sentence in left_out:
+            print(tr("Left out: {sentence}").format(sentence=sentence), file=sys.stderr)
+        return 0

@@ -1,0 +1,161 @@
+"""Where whoever needs something of a stranger's file asks for it: processes that read one source each, and a spare."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.foreign.line import Line, ReaderProcess
+from grpo_core.foreign.source import RemoteSource
+from grpo_core.runs.importers import importer_for, open_source
+from grpo_core.runs.importers.source import Source
+from grpo_core.runs.importers.unknown import OF_TRAINERS
+from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from grpo_core.child.answering import Poll
+
+SILENCE = 60.0
+"""Seconds without a word after which a process that reads a file is taken to hang."""
+IN_SIGHT = 2.0
+"""Seconds that the window's own thread waits for an answer."""
+
+
+def _never() -> None:
+    pass
+
+
+class Readers:
+    """Reads recorded runs, each in a process of its own; or in the thread that asks, where no processes are wanted.
+
+    Attributes:
+        own_process: whether processes are started.
+    """
+
+    def __init__(self, *, own_process: bool, window: bool = False, silence: float = SILENCE) -> None:
+        """
+        Args:
+            own_process: start processes.
+            window: the main thread draws a window, and cannot wait for long; a spare process is kept.
+            silence: seconds without a word after which a process is taken to hang.
+        """
+        self.own_process = own_process
+        self._window, self._silence = window, silence
+        self._lock = threading.Lock()
+        self._spare: ReaderProcess | None = None
+        self._closed = False
+        self._lines: weakref.WeakSet[Line] = weakref.WeakSet()
+
+    def warm(self) -> None:
+        """Start a process ahead of the question that needs it."""
+        with self._lock:
+            if self._spare is None and self.own_process and not self._closed:
+                self._spare = ReaderProcess()
+
+    def open(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source:
+        """The recorded run at ``path`` (:func:`grpo_core.runs.importers.open_source`); ``poll`` gives it up.
+
+        Raises:
+            RunFileError: it cannot be read, or the process that reads it has ended.
+        """
+        if not self.own_process:
+            return open_source(path, index=index)
+        line = self._line(path, poll)
+        return self._opened(line, path, index)
+
+    def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
+        """As :meth:`open`; None for a file of no known format, unless its name says that a trainer wrote it."""
+        if not self.own_process:
+            named = path.name.lower().endswith(OF_TRAINERS)
+            if importer_for(path) is None and path.is_file() and not named:
+                return None
+            return open_source(path, index=index)
+        line = self._line(path, poll)
+        return self._opened(line, path, index) if line.ask("known", str(path)) else None
+
+    def results(self, what: str, path: Path, *arguments: object, poll: Poll) -> Iterator[Any]:
+        """What is computed of the run at ``path`` (:data:`grpo_core.foreign.answers.EXAMINED`), as it comes.
+
+        Raises:
+            Cancelled: ``poll`` raised it.
+            RunFileError: it cannot be read, or the process has ended.
+        """
+        if not self.own_process:
+            from grpo_core.foreign.answers import EXAMINED
+
+            yield from EXAMINED[what](str(path), *arguments, poll=poll)
+            return
+        process = self._taken()
+        try:
+            process.read(path)
+
+            def given_up() -> None:
+                try:
+                    poll()
+                except BaseException:
+                    process.kill()
+                    raise
+
+            yield from process.results(what, (str(path), *arguments), given_up, self._silence)
+        finally:
+            process.kill()
+            process.close()
+
+    def close(self) -> None:
+        """End every process."""
+        with self._lock:
+            self._closed = True
+            spare, self._spare = self._spare, None
+        for line in [*self._lines]:
+            line.close()
+        if spare is not None:
+            spare.kill()
+            spare.close()
+
+    def _line(self, path: Path, poll: Poll) -> Line:
+        line = Line(path, self._taken, self._patience, self._silence, poll)
+        self._lines.add(line)
+        return line
+
+    def _opened(self, line: Line, path: Path, index: Path | None) -> RemoteSource:
+        facts = line.ask("open", 0, str(path), None if index is None else str(index))
+        line.opened[0] = None
+        return RemoteSource(line, path, index, 0, facts)
+
+    def _patience(self) -> float | None:
+        waits = not self._window or threading.current_thread() is not threading.main_thread()
+        return None if waits else IN_SIGHT
+
+    def _taken(self) -> ReaderProcess:
+        with self._lock:
+            if self._closed:
+                raise RunFileError(tr("The program closes; nothing more is read."))
+            process, self._spare = self._spare, None
+        if process is None or process.has_ended:
+            process = ReaderProcess()
+        if self._window:
+            threading.Thread(target=self._warm_again, name="spare", daemon=True).start()
+        return process
+
+    def _warm_again(self) -> None:
+        with suppress(GrpoError):
+            self.warm()
+
+
+@contextmanager
+def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
+    """The recorded run at ``path``, read by a process that ends with the block; ``poll`` gives a question up.
+
+    Raises:
+        RunFileError: it cannot be read, or the process that reads it has ended.
+    """
+    readers = Readers(own_process=True)
+    try:
+        yield readers.open(path, poll=poll)
+    finally:
+        readers.close()
