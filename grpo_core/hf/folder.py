@@ -233,7 +233,7 @@ def _licence(path: Path, config: dict[str, Any]) -> str:
 def _digest(small: Iterable[Path], weights: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in small:
-        digest.update(path.read_bytes())
+        digest.update(read_limited(path, LARGEST_JSON) or b"")
     for path in weights:
         size = path.stat().st_size
         digest.update(f"{path.name} {size}".encode())

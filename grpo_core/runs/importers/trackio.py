@@ -218,9 +218,12 @@ class TrackioRun(TextRun):
 _STEP = re.compile(r'"_value": ?\[\{"step": ?"?(\d{1,18})"?[,}]')
 
 
+_STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+
+
 def _steps(value: Any) -> set[int]:
     """The steps that the rows of a table of completions name."""
-    return {int(row["step"]) for row in table_rows(value) if str(row.get("step", "")).isdigit()}
+    return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}
 
 
 def _number(value: Any) -> float | None:

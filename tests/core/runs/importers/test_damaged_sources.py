@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from grpo_core.audit.command import traced
+from grpo_core.audit.report import traced
 
 from grpo_core import recorded_series
 from grpo_core.errors import GrpoError, NotRecordedError
