@@ -126,6 +126,11 @@ class Application(QObject):
         self.paths.runs.mkdir(parents=True, exist_ok=True)
         self.run_manager.new_run(Settings())
 
+    @Slot()
+    def warm_reader(self) -> None:
+        """Start a process that reads the next foreign file that is opened."""
+        self.workspace.readers.warm()
+
     def _make_controllers(self) -> None:
         paths, window, workspace, preferences = self.paths, self.window, self.workspace, self.preferences
         self.panels = PanelsController(window)
@@ -145,8 +150,8 @@ class Application(QObject):
             window, workspace, self.run_manager, self.controller, self.layouts, self.lessons, self.presenter,
             preferences, self.recent_files, self,
         )  # fmt: skip
-        self.prompts = PromptReading(self.messages, self)
-        self.run_files = RunFiles(self.messages, self.run_manager, self)
+        self.prompts = PromptReading(workspace.readers, self.messages, self)
+        self.run_files = RunFiles(workspace.readers, self.messages, self.run_manager, self)
         self.structural = StructuralChanges(
             workspace, self.run_manager, self.player, self.prompts, self.layouts, self.messages, self
         )
@@ -154,7 +159,9 @@ class Application(QObject):
             workspace, self.run_manager, self.layouts, self.recent_files, self.messages, paths.cache / "recorded", self
         )
         self.examinations = Examinations(window, workspace, self.run_manager, self.recorded_runs, self.messages, self)
-        self.model_folders = ModelFolders(window, self.messages, lambda settings: self.runs.new_run_of(settings), self)
+        self.model_folders = ModelFolders(
+            window, workspace.readers, self.messages, lambda settings: self.runs.new_run_of(settings), self
+        )
         self.runs = RunsController(
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,
             self.session_files, self.prompts, self.structural, self.recorded_runs, self.model_folders,

@@ -70,6 +70,8 @@ def readable(connection: Connection) -> Callable[..., bool]:
 def error_message(error: Exception) -> Message:
     """An error as a message (:func:`error_from` makes it an error again)."""
     message: Message = {"is": "error", "kind": type(error).__name__, "text": str(error)}
+    if isinstance(error, GrpoError):
+        message["sentence"] = True
     if isinstance(error, SettingsError):
         message |= {"field": error.field, "value": str(error.value), "allowed": error.allowed}
     if isinstance(error, NonFiniteError):
@@ -90,7 +92,7 @@ def error_from(message: Message) -> Exception:
             return NotRecordedError(message["text"])
         case "RunFileError":
             return RunFileError(message["text"])
-        case "GrpoError":
+        case _ if message.get("sentence"):
             return GrpoError(message["text"])
         case kind:
             return RuntimeError(f"{kind}: {message['text']}")

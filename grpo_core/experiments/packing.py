@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from grpo_core.experiments.lengths import Lengths
 from grpo_core.experiments.recorded_jobs import Verdict
 from grpo_core.experiments.repeats import Repeats
 from grpo_core.health import Diagnosis, Evidence, Finding, NotLookedAt
+from grpo_core.hf.adapter_files import AdapterFiles
+from grpo_core.hf.folder import ModelFiles
 from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions, Report, Texts
@@ -31,10 +34,12 @@ KINDS: dict[str, Any] = {
     "course": Course,
     "diagnosis": Diagnosis,
     "digest": Digest,
+    "adapter": AdapterFiles,
     "ensemble": Ensemble,
     "evidence": Evidence,
     "finding": Finding,
     "lengths": Lengths,
+    "model": ModelFiles,
     "not looked at": NotLookedAt,
     "repeats": Repeats,
     "report": Report,
@@ -77,6 +82,8 @@ def unpacked(tree: Tree, blobs: Sequence[bytes]) -> Any:
         case {"step": place, "layout": layout, "number": number, "under": text, "beside": beside}:
             step = decoded(layout, blobs[place], number, _settings(text))
             return dataclasses.replace(step, **unpacked(beside, blobs)) if beside else step
+        case {"path": text}:
+            return Path(text)
         case {"strings": values}:
             return tuple(values)
         case {"tuple": values}:
@@ -103,6 +110,8 @@ def _tree(value: object, blobs: list[bytes]) -> Tree:
             return value
         case np.ndarray():
             return {"array": _placed(value.tobytes(), blobs), "dtype": value.dtype.str, "shape": value.shape}
+        case Path():
+            return {"path": str(value)}
         case Settings():
             return {"settings": value.to_json()}
         case Step():

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grpo_core.child.answering import Answer, Poll, answer
-from grpo_core.errors import GrpoError, RunFileError, shortened
+from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
 from grpo_core.experiments import recorded_jobs
 from grpo_core.experiments.packing import Tree, packed, unpacked
 from grpo_core.foreign.following import refreshed
 from grpo_core.runs.importers import importer_for, open_source, parquet
 from grpo_core.runs.importers.source import Source, has_losses, stamps
 from grpo_core.runs.importers.unknown import OF_TRAINERS
+from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -99,6 +100,47 @@ READ: dict[str, Callable[..., object]] = {
     "incomplete": lambda source, position: source.incomplete(position),
 }
 """What is read of a source that is open."""
+
+
+def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
+    """What the files of a model say, the text of each token, and which of its generation settings are not followed."""
+    from grpo_core.hf.folder import look, vocabulary
+    from grpo_core.hf.generation import ignored_sentence
+
+    files = look(Path(path))
+    yield {"files": files, "texts": vocabulary(files), "ignored": ignored_sentence(files.whole)}
+
+
+def prompts(path: str, checker: str, longest: int | None, *, poll: Poll) -> Iterator[tuple[Any, ...]]:
+    """The prompts of a file and their answers."""
+    from grpo_core.lm.prompt_file import read_prompts
+
+    read = read_prompts(Path(path), checker=checker, longest=longest, cancelled=given_up(poll))
+    yield tuple(prompt.text for prompt in read), tuple(prompt.answer for prompt in read)
+
+
+def session(path: str, room: str, *, poll: Poll) -> Iterator[object]:
+    """What a session file says of itself, and the copies of its runs, made in ``room``."""
+    from grpo_core.runs.manifest import manifest_text
+    from grpo_core.runs.session import open_session
+
+    manifest, copies = open_session(Path(path), Path(room), given_up(poll))
+    yield manifest_text(manifest), tuple(map(str, copies))
+
+
+def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
+    """Whether another trainer's run was converted into a run file; what a window reads first of it has been read.
+
+    Raises:
+        RunFileError: it cannot be read.
+    """
+    with RunReader.open(Path(path)) as reader:
+        _ = reader.origin, reader.settings_changes()
+        yield reader.meta.settings.is_recorded
+
+
+FILES: dict[str, Answer] = {"model": model, "prompts": prompts, "session": session, "converted_run": converted_run}
+"""What is read of other files."""
 EXAMINED: dict[str, Answer] = {
     "recorded_series": recorded_jobs.series,
     "examination": recorded_jobs.examination,
@@ -109,7 +151,7 @@ EXAMINED: dict[str, Answer] = {
 def serve(connection: Connection) -> None:
     """The process's whole life."""
     parquet.warm()
-    table = {what: _guarded(asked) for what, asked in {**Sources().table(), **EXAMINED}.items()}
+    table = {what: _guarded(asked) for what, asked in {**Sources().table(), **EXAMINED, **FILES}.items()}
     answer(connection, table, pack_bounded, unpacked)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -9,9 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.foreign.line import Line, ReaderProcess
 from grpo_core.foreign.source import RemoteSource
+from grpo_core.runs.database import explained
 from grpo_core.runs.importers import importer_for, open_source
 from grpo_core.runs.importers.source import Source
 from grpo_core.runs.importers.unknown import OF_TRAINERS
@@ -19,6 +21,9 @@ from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
+    from grpo_core.hf.folder import ModelFiles
+    from grpo_core.lm.problems import Prompt
+    from grpo_core.runs.manifest import Manifest
 
 SILENCE = 60.0
 """Seconds without a word after which a process that reads a file is taken to hang."""
@@ -52,10 +57,9 @@ class Readers:
         self._lines: weakref.WeakSet[Line] = weakref.WeakSet()
 
     def warm(self) -> None:
-        """Start a process ahead of the question that needs it."""
-        with self._lock:
-            if self._spare is None and self.own_process and not self._closed:
-                self._spare = ReaderProcess()
+        """Start a process ahead of the question that needs it, beside the thread that asks for that."""
+        if self.own_process:
+            threading.Thread(target=self._warm, name="spare", daemon=True).start()
 
     def open(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source:
         """The recorded run at ``path`` (:func:`grpo_core.runs.importers.open_source`); ``poll`` gives it up.
@@ -79,16 +83,22 @@ class Readers:
         return self._opened(line, path, index) if line.ask("known", str(path)) else None
 
     def results(self, what: str, path: Path, *arguments: object, poll: Poll) -> Iterator[Any]:
-        """What is computed of the run at ``path`` (:data:`grpo_core.foreign.answers.EXAMINED`), as it comes.
+        """What is read or computed of ``path`` by a process that ends then, as it comes.
+
+        Args:
+            what: a name of :data:`grpo_core.foreign.answers.EXAMINED` or :data:`~grpo_core.foreign.answers.FILES`.
+            path: of the file or folder.
+            arguments: further ones.
+            poll: what it raises gives it up.
 
         Raises:
             Cancelled: ``poll`` raised it.
-            RunFileError: it cannot be read, or the process has ended.
+            GrpoError: it cannot be read, or the process has ended.
         """
         if not self.own_process:
-            from grpo_core.foreign.answers import EXAMINED
+            from grpo_core.foreign.answers import EXAMINED, FILES
 
-            yield from EXAMINED[what](str(path), *arguments, poll=poll)
+            yield from {**EXAMINED, **FILES}[what](str(path), *arguments, poll=poll)
             return
         process = self._taken()
         try:
@@ -105,6 +115,65 @@ class Readers:
         finally:
             process.kill()
             process.close()
+
+    def model(self, path: Path, *, poll: Poll = _never) -> tuple[ModelFiles, str]:
+        """The model at ``path`` (:func:`grpo_core.hf.folder.look`), and which of its generation settings are not
+        followed; the texts of its tokens are known then.
+
+        Raises:
+            GrpoError: it cannot be used; the sentence says why.
+        """
+        from grpo_core.hf.folder import known
+
+        (found,) = self.results("model", path, poll=poll)
+        files: ModelFiles = found["files"]
+        place = known(str(files.path), files.digest)
+        place.files, place.texts = files, found["texts"]
+        return files, found["ignored"]
+
+    def prompts(
+        self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]
+    ) -> Iterator[Prompt]:
+        """As :func:`grpo_core.lm.prompt_file.each_prompt`."""
+        from grpo_core.lm.problems import Prompt
+
+        def poll() -> None:
+            if cancelled():
+                raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
+
+        ((texts, answers),) = self.results("prompts", path, checker, longest, poll=poll)
+        yield from map(Prompt, texts, answers)
+
+    def session(
+        self, path: Path, folder: Path, cancelled: Callable[[], bool], progress: Callable[[float], object]
+    ) -> tuple[Manifest, tuple[Path, ...]]:
+        """As :func:`grpo_core.runs.session.open_session`."""
+        from grpo_core.runs.manifest import manifest_from
+        from grpo_core.runs.session import adopt_copies, open_session
+
+        if not self.own_process:
+            return open_session(path, folder, cancelled, progress)
+
+        def poll() -> None:
+            if cancelled():
+                raise Cancelled(tr("Opening {name} was cancelled.").format(name=path.name))
+
+        with explained(folder, "written"):
+            folder.mkdir(parents=True, exist_ok=True)
+            room = tempfile.TemporaryDirectory(prefix=".session-", dir=folder)
+        with room as name:
+            ((text, copies),) = self.results("session", path, name, poll=poll)
+            manifest = manifest_from(text.encode("utf-8"), path.name)
+            return manifest, adopt_copies(manifest, [Path(name) / Path(copy).name for copy in copies], folder)
+
+    def is_converted(self, path: Path, *, poll: Poll) -> bool:
+        """Whether another trainer's run was converted into the run file at ``path``.
+
+        Raises:
+            GrpoError: it cannot be read.
+        """
+        (converted,) = self.results("converted_run", path, poll=poll)
+        return bool(converted)
 
     def close(self) -> None:
         """End every process."""
@@ -139,12 +208,13 @@ class Readers:
         if process is None or process.has_ended:
             process = ReaderProcess()
         if self._window:
-            threading.Thread(target=self._warm_again, name="spare", daemon=True).start()
+            self.warm()
         return process
 
-    def _warm_again(self) -> None:
-        with suppress(GrpoError):
-            self.warm()
+    def _warm(self) -> None:
+        with suppress(GrpoError), self._lock:
+            if self._spare is None and not self._closed:
+                self._spare = ReaderProcess()
 
 
 @contextmanager
