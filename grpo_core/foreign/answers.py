@@ -5,6 +5,7 @@ Nothing here is trusted by whoever asks: answers are JSON and arrays, and one th
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
 from grpo_core.experiments import recorded_jobs
 from grpo_core.experiments.packing import Tree, packed, unpacked
+from grpo_core.foreign import walls
 from grpo_core.foreign.following import refreshed
 from grpo_core.runs.importers import importer_for, open_source, parquet
 from grpo_core.runs.importers.source import Source, has_losses, stamps
@@ -75,6 +77,13 @@ class Sources:
             "refresh": self.refresh,
             **{what: of_source(read) for what, read in READ.items()},
         }
+
+
+def enclosed(path: str, room: str | None, *, poll: Poll) -> Iterator[bool]:
+    """Whether from now on this process reaches the program, ``path`` and its own folder alone."""
+    if room is not None:
+        tempfile.tempdir = room
+    yield walls.enclose(Path(path), None if room is None else Path(room))
 
 
 def facts_of(source: Source) -> dict[str, Any]:
@@ -139,7 +148,13 @@ def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
         yield reader.meta.settings.is_recorded
 
 
-FILES: dict[str, Answer] = {"model": model, "prompts": prompts, "session": session, "converted_run": converted_run}
+FILES: dict[str, Answer] = {
+    "enclose": enclosed,
+    "model": model,
+    "prompts": prompts,
+    "session": session,
+    "converted_run": converted_run,
+}
 """What is read of other files."""
 EXAMINED: dict[str, Answer] = {
     "recorded_series": recorded_jobs.series,
@@ -151,11 +166,11 @@ EXAMINED: dict[str, Answer] = {
 def serve(connection: Connection) -> None:
     """The process's whole life."""
     parquet.warm()
-    table = {what: _guarded(asked) for what, asked in {**Sources().table(), **EXAMINED, **FILES}.items()}
+    table = {what: guarded(asked) for what, asked in {**Sources().table(), **EXAMINED, **FILES}.items()}
     answer(connection, table, pack_bounded, unpacked)
 
 
-def _guarded(asked: Answer) -> Answer:
+def guarded(asked: Answer) -> Answer:
     """``asked``, with an allowance of processor time; whatever it raises is a sentence."""
 
     def answered(*arguments: object, poll: Poll) -> Iterator[object]:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grpo_core.child.asking import Asked
+from grpo_core.child.asking import STARTING, Asked
 from grpo_core.child.limits import Limits
 from grpo_core.errors import RunFileError
+from grpo_core.runs.importers import place_of
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ MEMORY = 4 << 30
 FILES = 256
 """Files that it may have open."""
 NICE = 1
+
+
+def _never() -> None:
+    pass
 
 
 class ReaderProcess(Asked):
@@ -38,13 +43,19 @@ class ReaderProcess(Asked):
         limits = Limits(memory=MEMORY, files=FILES, nice=NICE)
         super().__init__(serve, "{how}", pack=packed, unpack=unpacked, limits=limits, error=RunFileError)
 
-    def read(self, path: Path) -> None:
-        """From now on it reads ``path``, which the sentence for its unexpected end names."""
+    def read(self, path: Path, room: Path | None) -> None:
+        """From now on it reads ``path``, which the sentence for its unexpected end names, and writes into ``room``.
+
+        Raises:
+            RunFileError: it has ended already.
+        """
         name = path.name.replace("{", "{{").replace("}", "}}")
         self.lost = tr(
             "{name} could not be read: the process that reads it has ended ({how}). Another one is started when it is "
             "asked for again."
         ).replace("{name}", name)
+        for _ in self.results("enclose", (str(path), None if room is None else str(room)), _never, STARTING):
+            pass
 
 
 class LateError(RunFileError):
@@ -57,27 +68,31 @@ class Line:
     Attributes:
         path: of the source.
         poll: what it raises gives a question up.
+        opened: what the process said when it was asked a question that comes before others, by its first argument.
+        processes: the one that reads the source; none before the first question.
     """
 
     def __init__(
-        self, path: Path, take: Callable[[], ReaderProcess], patience: Callable[[], float | None], silence: float,
-        poll: Poll,
+        self, path: Path, room: Path | None, take: Callable[[], ReaderProcess],
+        patience: Callable[[], float | None], silence: float, poll: Poll,
     ) -> None:  # fmt: skip
         """
         Args:
             path: of the source.
+            room: a folder for what the process writes.
             take: a process that reads nothing yet.
             patience: seconds that the thread which asks can wait in all; None where it can wait for any answer.
             silence: seconds without a word after which a process is taken to hang.
             poll: what it raises gives a question up.
         """
         self.path, self.poll = path, poll
-        self._take, self._patience, self._silence = take, patience, silence
+        self._room, self._take, self._patience, self._silence = room, take, patience, silence
+        self._read_from: object = None
         self._lock = threading.Lock()
-        self._holder: list[ReaderProcess] = []
+        self.processes: list[ReaderProcess] = []
         self._late = False
         self.opened: dict[int, object] = {}
-        self._end = weakref.finalize(self, _end, self._holder)
+        self._end = weakref.finalize(self, _end, self.processes)
 
     def ask(self, what: str, *arguments: object, before: Sequence[tuple[str, Sequence[object]]] = ()) -> Any:
         """The one result of a question.
@@ -108,24 +123,25 @@ class Line:
 
     def close(self) -> None:
         """End the process, from any thread; another question starts another one."""
-        for process in [*self._holder]:
+        for process in [*self.processes]:
             process.kill()
         if self._lock.acquire(blocking=False):  # else whoever asks hears of its end
             try:
-                _end(self._holder)
+                _end(self.processes)
             finally:
                 self._lock.release()
 
     def _asked(
         self, what: str, arguments: Sequence[object], before: Sequence[tuple[str, Sequence[object]]], end: float | None
     ) -> Any:
-        process = self._holder[0] if self._holder else None
-        if process is None or not process.usable or process.has_ended:
-            _end(self._holder)
+        process = self.processes[0] if self.processes else None
+        now = _files_of(self.path)
+        if process is None or not process.usable or process.has_ended or now != self._read_from:
+            _end(self.processes)
             self.opened.clear()
-            process = self._take()
-            process.read(self.path)
-            self._holder.append(process)
+            process, self._read_from = self._take(), now
+            self.processes.append(process)
+            process.read(self.path, self._room)
         for first, known in before:
             if known[0] not in self.opened:
                 self.opened[int(str(known[0]))] = self._result(process, first, known, end)
@@ -154,6 +170,21 @@ class Line:
                 name=self.path.name
             )
         )
+
+
+def _files_of(path: Path) -> list[tuple[int, int] | None]:
+    """Which file a source is, and which its database's logs are: a process reaches those alone that were there."""
+    place = place_of(path)
+    if place.is_dir():
+        return []
+    files: list[tuple[int, int] | None] = []
+    for name in (place.name, f"{place.name}-wal", f"{place.name}-shm"):
+        try:
+            facts = place.with_name(name).stat()
+            files.append((facts.st_dev, facts.st_ino))
+        except OSError:
+            files.append(None)
+    return files
 
 
 def _end(holder: list[ReaderProcess]) -> None:

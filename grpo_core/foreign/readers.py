@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
 import tempfile
 import threading
 import weakref
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 SILENCE = 60.0
 """Seconds without a word after which a process that reads a file is taken to hang."""
+MOST_ROOMS = 200
+"""Sources of which something is kept in the cache."""
 IN_SIGHT = 2.0
 """Seconds that the window's own thread waits for an answer."""
 
@@ -40,6 +45,8 @@ class Readers:
 
     Attributes:
         own_process: whether processes are started.
+        spare: a process that reads nothing yet; None where there is none.
+        lines: to the processes of the sources that are open.
     """
 
     def __init__(self, *, own_process: bool, window: bool = False, silence: float = SILENCE) -> None:
@@ -52,25 +59,26 @@ class Readers:
         self.own_process = own_process
         self._window, self._silence = window, silence
         self._lock = threading.Lock()
-        self._spare: ReaderProcess | None = None
+        self.spare: ReaderProcess | None = None
         self._closed = False
-        self._lines: weakref.WeakSet[Line] = weakref.WeakSet()
+        self.lines: weakref.WeakSet[Line] = weakref.WeakSet()
 
     def warm(self) -> None:
         """Start a process ahead of the question that needs it, beside the thread that asks for that."""
         if self.own_process:
             threading.Thread(target=self._warm, name="spare", daemon=True).start()
 
-    def open(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source:
+    def open(self, path: Path, *, index: Path | None = None, poll: Poll = _never, room: Path | None = None) -> Source:
         """The recorded run at ``path`` (:func:`grpo_core.runs.importers.open_source`); ``poll`` gives it up.
+
+        Its process writes into a folder of its own in ``index``, or into ``room``.
 
         Raises:
             RunFileError: it cannot be read, or the process that reads it has ended.
         """
         if not self.own_process:
             return open_source(path, index=index)
-        line = self._line(path, poll)
-        return self._opened(line, path, index)
+        return self._opened(self._line(path, index, poll, room), path, index)
 
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
         """As :meth:`open`; None for a file of no known format, unless its name says that a trainer wrote it."""
@@ -79,10 +87,10 @@ class Readers:
             if importer_for(path) is None and path.is_file() and not named:
                 return None
             return open_source(path, index=index)
-        line = self._line(path, poll)
+        line = self._line(path, index, poll)
         return self._opened(line, path, index) if line.ask("known", str(path)) else None
 
-    def results(self, what: str, path: Path, *arguments: object, poll: Poll) -> Iterator[Any]:
+    def results(self, what: str, path: Path, *arguments: object, poll: Poll, room: Path | None = None) -> Iterator[Any]:
         """What is read or computed of ``path`` by a process that ends then, as it comes.
 
         Args:
@@ -90,6 +98,7 @@ class Readers:
             path: of the file or folder.
             arguments: further ones.
             poll: what it raises gives it up.
+            room: the folder into which the process may write; by default one that is deleted then.
 
         Raises:
             Cancelled: ``poll`` raised it.
@@ -102,16 +111,17 @@ class Readers:
             return
         process = self._taken()
         try:
-            process.read(path)
+            with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as own:
+                process.read(path, Path(own) if room is None else room)
 
-            def given_up() -> None:
-                try:
-                    poll()
-                except BaseException:
-                    process.kill()
-                    raise
+                def given_up() -> None:
+                    try:
+                        poll()
+                    except BaseException:
+                        process.kill()
+                        raise
 
-            yield from process.results(what, (str(path), *arguments), given_up, self._silence)
+                yield from process.results(what, (str(path), *arguments), given_up, self._silence)
         finally:
             process.kill()
             process.close()
@@ -162,7 +172,7 @@ class Readers:
             folder.mkdir(parents=True, exist_ok=True)
             room = tempfile.TemporaryDirectory(prefix=".session-", dir=folder)
         with room as name:
-            ((text, copies),) = self.results("session", path, name, poll=poll)
+            ((text, copies),) = self.results("session", path, name, poll=poll, room=Path(name))
             manifest = manifest_from(text.encode("utf-8"), path.name)
             return manifest, adopt_copies(manifest, [Path(name) / Path(copy).name for copy in copies], folder)
 
@@ -179,22 +189,24 @@ class Readers:
         """End every process."""
         with self._lock:
             self._closed = True
-            spare, self._spare = self._spare, None
-        for line in [*self._lines]:
+            spare, self.spare = self.spare, None
+        for line in [*self.lines]:
             line.close()
         if spare is not None:
             spare.kill()
             spare.close()
 
-    def _line(self, path: Path, poll: Poll) -> Line:
-        line = Line(path, self._taken, self._patience, self._silence, poll)
-        self._lines.add(line)
+    def _line(self, path: Path, index: Path | None, poll: Poll, room: Path | None = None) -> Line:
+        room = room if index is None else room_of(path, index)
+        line = Line(path, room, self._taken, self._patience, self._silence, poll)
+        self.lines.add(line)
         return line
 
     def _opened(self, line: Line, path: Path, index: Path | None) -> RemoteSource:
-        facts = line.ask("open", 0, str(path), None if index is None else str(index))
+        room = None if index is None else room_of(path, index)
+        facts = line.ask("open", 0, str(path), None if room is None else str(room))
         line.opened[0] = None
-        return RemoteSource(line, path, index, 0, facts)
+        return RemoteSource(line, path, room, 0, facts)
 
     def _patience(self) -> float | None:
         waits = not self._window or threading.current_thread() is not threading.main_thread()
@@ -204,7 +216,7 @@ class Readers:
         with self._lock:
             if self._closed:
                 raise RunFileError(tr("The program closes; nothing more is read."))
-            process, self._spare = self._spare, None
+            process, self.spare = self.spare, None
         if process is None or process.has_ended:
             process = ReaderProcess()
         if self._window:
@@ -213,8 +225,23 @@ class Readers:
 
     def _warm(self) -> None:
         with suppress(GrpoError), self._lock:
-            if self._spare is None and not self._closed:
-                self._spare = ReaderProcess()
+            if self.spare is None and not self._closed:
+                self.spare = ReaderProcess()
+
+
+def room_of(path: Path, cache: Path) -> Path:
+    """The folder in ``cache`` that is of the source at ``path`` alone; those used longest ago go where there are many.
+
+    Where it cannot be made, the source is read without.
+    """
+    room = cache / hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
+    with suppress(OSError):
+        room.mkdir(parents=True, exist_ok=True)
+        os.utime(room)
+        rooms = sorted((entry for entry in cache.iterdir() if entry.is_dir()), key=lambda entry: entry.stat().st_mtime)
+        for old in rooms[: max(len(rooms) - MOST_ROOMS, 0)]:
+            shutil.rmtree(old, ignore_errors=True)
+    return room
 
 
 @contextmanager
@@ -224,8 +251,9 @@ def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
     Raises:
         RunFileError: it cannot be read, or the process that reads it has ended.
     """
-    readers = Readers(own_process=True)
-    try:
-        yield readers.open(path, poll=poll)
-    finally:
-        readers.close()
+    with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as room:
+        readers = Readers(own_process=True)
+        try:
+            yield readers.open(path, poll=poll, room=Path(room))
+        finally:
+            readers.close()

@@ -125,8 +125,8 @@ class Columns:
             return self._file.read(columns=names)
         batches, size = [], 0
         for batch in self._file.iter_batches(AT_ONCE, columns=names, use_threads=False):
-            batches.append(batch)
-            size += batch.nbytes
+            batches.append(_plain(batch))
+            size += batches[-1].nbytes
             if size > LARGEST:
                 raise RunFileError(
                     tr("{name} holds more than the {most:,} bytes that are read of one file.").format(
@@ -246,6 +246,16 @@ class Columns:
         return RunFileError(
             tr("{name} cannot be read as Parquet: {error}").format(name=self._path.name, error=_short(error))
         )
+
+
+def _plain(batch: Any) -> Any:
+    """A batch with every value written out: a few bytes may stand for the same long text a million times."""
+    import pyarrow
+
+    columns = [
+        column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column for column in batch.columns
+    ]
+    return pyarrow.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
 def _lengths(column: Any) -> np.ndarray:
