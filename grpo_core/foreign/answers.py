@@ -29,8 +29,8 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-PROCESSOR_SECONDS = 120
-"""Processor time between two passes of an answer; all of one that makes none."""
+PROCESSOR_SECONDS = 600
+"""Processor time between two passes of an answer; all of one that makes none. Whoever asks waits less for most."""
 LARGEST_ANSWER = 256 << 20
 """Bytes of the arrays of an answer."""
 LONGEST_TEXT = 96 << 20

@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.child.asking import STARTING, Asked
@@ -23,6 +24,8 @@ MEMORY = 4 << 30
 FILES = 256
 """Files that it may have open."""
 NICE = 1
+SPEED = 10_000_000
+"""Bytes of a file for which a process has a second more: all of a large one may have to be looked through."""
 
 
 def _never() -> None:
@@ -159,7 +162,7 @@ class Line:
                 process.kill()  # what it is at is wanted no more, and it may not hear of that
                 raise
 
-        results = [*process.results(what, arguments, poll, self._silence)]
+        results = [*process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)]
         if len(results) != 1:
             raise RunFileError(tr("{name} could not be read.").format(name=self.path.name))
         return results[0]
@@ -170,6 +173,15 @@ class Line:
                 name=self.path.name
             )
         )
+
+
+def size_of(path: Path) -> int:
+    """Bytes of the file of a source; 0 of a folder, whose files are read one by one."""
+    try:
+        facts = place_of(path).stat()
+    except (OSError, ValueError):
+        return 0
+    return facts.st_size if S_ISREG(facts.st_mode) else 0
 
 
 def _files_of(path: Path) -> list[tuple[int, int] | None]:

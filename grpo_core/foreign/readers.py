@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
-from grpo_core.foreign.line import Line, ReaderProcess
+from grpo_core.foreign.line import SPEED, Line, ReaderProcess, size_of
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.runs.database import explained
 from grpo_core.runs.importers import importer_for, open_source
@@ -121,7 +121,8 @@ class Readers:
                         process.kill()
                         raise
 
-                yield from process.results(what, (str(path), *arguments), given_up, self._silence)
+                silence = self._silence + size_of(path) / SPEED
+                yield from process.results(what, (str(path), *arguments), given_up, silence)
         finally:
             process.kill()
             process.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
@@ -389,3 +390,10 @@ def made(name: str, folder: Path) -> Path:
     with suppress(FileExistsError):
         return {**SOURCES, **LONG}[name](folder)
     raise AssertionError(f"{folder} is not empty")
+
+
+if __name__ == "__main__":  # in a process of its own, whose memory is not that of the window
+    for count, each in enumerate({**SOURCES, **(LONG if "--long" in sys.argv else {})}):
+        (Path(sys.argv[1]) / f"{count:03d}").mkdir(parents=True)
+        place = made(each, Path(sys.argv[1]) / f"{count:03d}")
+        print(json.dumps([each, str(place)]), flush=True)
