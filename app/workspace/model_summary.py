@@ -41,5 +41,5 @@ def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) ->
 
 
 def _files(folder: str, digest: str) -> ModelFiles | None:
-    """What the headers of the files say, where they were read; nothing here reads a model's folder."""
+    """The headers of the files, where they were read: nothing here reads a model's folder."""
     return known(folder, digest).files

@@ -135,7 +135,7 @@ class RecordedRun(RunHandle):
         return labels[position - 1] if 1 <= position <= len(labels) else None
 
     def position(self, label: int) -> int | None:
-        """The update that the trainer numbers ``label``; None where there is none."""
+        """The update that the trainer numbers ``label``. None where there is none."""
         return next((place for place, known in enumerate(self.source.labels, 1) if known == label), None)
 
     def step(self, number: int) -> Step | None:
@@ -251,7 +251,7 @@ class RecordedRun(RunHandle):
 
 
 def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
-    """What the files of an update look like; None where that cannot be said."""
+    """The stamp of an update. None where the source cannot say it."""
     try:
         return source.stamp(number)
     except RunFileError:

@@ -1,4 +1,4 @@
-"""What an audit says of a recorded run: in sentences, and as plain values."""
+"""The result of an audit of a recorded run, in sentences and as plain values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from grpo_core.text import tr
 
 
 def traced(source: Source) -> Traced | None:
-    """``source``, where it holds the losses that its trainer computed; else None."""
+    """``source``, where it holds the losses that its trainer computed. Else None."""
     return cast("Traced", source) if has_losses(source) else None
 
 
 def why_not(source: Source) -> str:
-    """Why the loss of a source without a trainer's losses cannot be recomputed, and what would be needed."""
+    """The reason why the loss of a source without a trainer's losses cannot be recomputed, and what it would take."""
     try:
         source.step(len(source))
     except NotRecordedError as error:

@@ -51,19 +51,19 @@ class Sources:
         yield named or not place.is_file() or importer_for(place) is not None
 
     def open(self, number: int, path: str, index: str | None, *, poll: Poll) -> Iterator[dict[str, Any]]:
-        """What there is to know of a source without its updates."""
+        """All there is to know of a source without its updates."""
         self._sources[number] = open_source(Path(path), index=None if index is None else Path(index))
         yield facts_of(self._sources[number])
 
     def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Any, bool]]:
-        """:func:`grpo_core.foreign.following.refreshed`; what is new in it has the next number."""
+        """:func:`grpo_core.foreign.following.refreshed`, where the fresh source has the next number."""
         now, fresh, goes_on = refreshed(self._sources[number], stamp)
         if fresh is not None:
             self._sources = {number: self._sources[number], number + 1: fresh}
         yield now, None if fresh is None else facts_of(fresh), goes_on
 
     def table(self) -> dict[str, Answer]:
-        """What can be asked."""
+        """All that can be asked, by name."""
 
         def of_source(read: Callable[..., object]) -> Answer:
             def answered(number: int, *arguments: object, poll: Poll) -> Iterator[object]:
@@ -79,15 +79,15 @@ class Sources:
         }
 
 
-def enclosed(path: str, room: str | None, *, poll: Poll) -> Iterator[bool]:
+def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
     """Whether from now on this process reaches the program, ``path`` and its own folder alone."""
-    if room is not None:
-        tempfile.tempdir = room
-    yield walls.enclose(Path(path), None if room is None else Path(room))
+    if scratch is not None:
+        tempfile.tempdir = scratch
+    yield walls.enclose(Path(path), None if scratch is None else Path(scratch))
 
 
 def facts_of(source: Source) -> dict[str, Any]:
-    """What there is to know of a source without its updates."""
+    """All there is to know of a source without its updates."""
     return {
         "path": str(source.path), "title": source.title, "settings": source.settings, "partial": source.partial,
         "siblings": tuple(map(str, source.siblings)), "notes": tuple(source.notes),
@@ -112,7 +112,7 @@ READ: dict[str, Callable[..., object]] = {
 
 
 def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
-    """What the files of a model say, the text of each token, and which of its generation settings are not followed."""
+    """The files of a model, the text of each token, and the generation settings that are not followed."""
     from grpo_core.hf.folder import look, vocabulary
     from grpo_core.hf.generation import ignored_sentence
 
@@ -128,17 +128,17 @@ def prompts(path: str, checker: str, longest: int | None, *, poll: Poll) -> Iter
     yield tuple(prompt.text for prompt in read), tuple(prompt.answer for prompt in read)
 
 
-def session(path: str, room: str, *, poll: Poll) -> Iterator[object]:
-    """What a session file says of itself, and the copies of its runs, made in ``room``."""
+def session(path: str, scratch: str, *, poll: Poll) -> Iterator[object]:
+    """The manifest of a session file, and the copies of its runs, made in ``scratch``."""
     from grpo_core.runs.manifest import manifest_text
     from grpo_core.runs.session import open_session
 
-    manifest, copies = open_session(Path(path), Path(room), given_up(poll))
+    manifest, copies = open_session(Path(path), Path(scratch), given_up(poll))
     yield manifest_text(manifest), tuple(map(str, copies))
 
 
 def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
-    """Whether another trainer's run was converted into a run file; what a window reads first of it has been read.
+    """Whether another trainer's run was converted into a run file, of which a window's first reads are made.
 
     Raises:
         RunFileError: it cannot be read.
@@ -171,7 +171,7 @@ def serve(connection: Connection) -> None:
 
 
 def guarded(asked: Answer) -> Answer:
-    """``asked``, with an allowance of processor time; whatever it raises is a sentence."""
+    """``asked``, with an allowance of processor time, so that whatever it raises is a sentence."""
 
     def answered(*arguments: object, poll: Poll) -> Iterator[object]:
         allow()

@@ -22,7 +22,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Write the run file; it holds the texts, so only its owner can read it. ``poll`` raises after Ctrl-C."""
+    """Write the run file. It holds the texts, so only its owner can read it; ``poll`` raises after Ctrl-C."""
     with recorded(options.source, poll) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 

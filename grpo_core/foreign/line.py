@@ -23,7 +23,6 @@ MEMORY = 4 << 30
 """Bytes of address space of a process that reads what strangers wrote."""
 FILES = 256
 """Files that it may have open."""
-NICE = 1
 SPEED = 10_000_000
 """Bytes of a file for which a process has a second more: all of a large one may have to be looked through."""
 
@@ -33,21 +32,21 @@ def _never() -> None:
 
 
 class ReaderProcess(Asked):
-    """A process that reads one source; a spare one has none yet.
+    """A process that reads one source. A spare one has none yet.
 
     Raises:
         GrpoError: none can be started here.
     """
 
     def __init__(self) -> None:
-        from grpo_core.experiments.packing import packed, unpacked  # many rooms that a window may never need
+        from grpo_core.experiments.packing import packed, unpacked  # many folders that a window may never need
         from grpo_core.foreign.answers import serve
 
-        limits = Limits(memory=MEMORY, files=FILES, nice=NICE)
+        limits = Limits(memory=MEMORY, files=FILES)
         super().__init__(serve, "{how}", pack=packed, unpack=unpacked, limits=limits, error=RunFileError)
 
-    def read(self, path: Path, room: Path | None) -> None:
-        """From now on it reads ``path``, which the sentence for its unexpected end names, and writes into ``room``.
+    def read(self, path: Path, scratch: Path | None) -> None:
+        """From now on it reads ``path``, which the sentence for its unexpected end names, and writes into ``scratch``.
 
         Raises:
             RunFileError: it has ended already.
@@ -57,7 +56,7 @@ class ReaderProcess(Asked):
             "{name} could not be read: the process that reads it has ended ({how}). Another one is started when it is "
             "asked for again."
         ).replace("{name}", name)
-        for _ in self.results("enclose", (str(path), None if room is None else str(room)), _never, STARTING):
+        for _ in self.results("enclose", (str(path), None if scratch is None else str(scratch)), _never, STARTING):
             pass
 
 
@@ -66,7 +65,7 @@ class LateError(RunFileError):
 
 
 class Line:
-    """Asks the process of one source, for any number of threads; one question is answered at a time.
+    """Questions to the process of one source, from any number of threads, answered one at a time.
 
     Attributes:
         path: of the source.
@@ -76,20 +75,20 @@ class Line:
     """
 
     def __init__(
-        self, path: Path, room: Path | None, take: Callable[[], ReaderProcess],
+        self, path: Path, scratch: Path | None, take: Callable[[], ReaderProcess],
         patience: Callable[[], float | None], silence: float, poll: Poll,
     ) -> None:  # fmt: skip
         """
         Args:
             path: of the source.
-            room: a folder for what the process writes.
+            scratch: a folder for what the process writes.
             take: a process that reads nothing yet.
             patience: seconds that the thread which asks can wait in all; None where it can wait for any answer.
             silence: seconds without a word after which a process is taken to hang.
             poll: what it raises gives a question up.
         """
         self.path, self.poll = path, poll
-        self._room, self._take, self._patience, self._silence = room, take, patience, silence
+        self._scratch, self._take, self._patience, self._silence = scratch, take, patience, silence
         self._read_from: object = None
         self._lock = threading.Lock()
         self.processes: list[ReaderProcess] = []
@@ -125,7 +124,7 @@ class Line:
             self._lock.release()
 
     def close(self) -> None:
-        """End the process, from any thread; another question starts another one."""
+        """End the process, from any thread. Another question starts another one."""
         for process in [*self.processes]:
             process.kill()
         if self._lock.acquire(blocking=False):  # else whoever asks hears of its end
@@ -144,7 +143,7 @@ class Line:
             self.opened.clear()
             process, self._read_from = self._take(), now
             self.processes.append(process)
-            process.read(self.path, self._room)
+            process.read(self.path, self._scratch)
         for first, known in before:
             if known[0] not in self.opened:
                 self.opened[int(str(known[0]))] = self._result(process, first, known, end)
@@ -176,7 +175,7 @@ class Line:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of the file of a source; 0 of a folder, whose files are read one by one."""
+    """Bytes of the file of a source. 0 of a folder, whose files are read one by one."""
     try:
         facts = place_of(path).stat()
     except (OSError, ValueError):
@@ -185,7 +184,7 @@ def size_of(path: Path) -> int:
 
 
 def _files_of(path: Path) -> list[tuple[int, int] | None]:
-    """Which file a source is, and which its database's logs are: a process reaches those alone that were there."""
+    """The identity of a source's file and of its database's logs: a process reaches those alone that were there."""
     place = place_of(path)
     if place.is_dir():
         return []

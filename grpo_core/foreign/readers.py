@@ -1,4 +1,4 @@
-"""Where whoever needs something of a stranger's file asks for it: processes that read one source each, and a spare."""
+"""Processes that read one foreign file each, and a spare one: whoever needs something of such a file asks here."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 SILENCE = 60.0
 """Seconds without a word after which a process that reads a file is taken to hang."""
-MOST_ROOMS = 200
+MOST_FOLDERS = 200
 """Sources of which something is kept in the cache."""
-IN_SIGHT = 2.0
+IN_SIGHT = 3.0
 """Seconds that the window's own thread waits for an answer."""
 
 
@@ -41,7 +41,7 @@ def _never() -> None:
 
 
 class Readers:
-    """Reads recorded runs, each in a process of its own; or in the thread that asks, where no processes are wanted.
+    """Readers of foreign files, each a process of its own, or the thread that asks where no processes are wanted.
 
     Attributes:
         own_process: whether processes are started.
@@ -68,20 +68,22 @@ class Readers:
         if self.own_process:
             threading.Thread(target=self._warm, name="spare", daemon=True).start()
 
-    def open(self, path: Path, *, index: Path | None = None, poll: Poll = _never, room: Path | None = None) -> Source:
-        """The recorded run at ``path`` (:func:`grpo_core.runs.importers.open_source`); ``poll`` gives it up.
+    def open(
+        self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
+    ) -> Source:
+        """The recorded run at ``path`` (:func:`grpo_core.runs.importers.open_source`). ``poll`` gives it up.
 
-        Its process writes into a folder of its own in ``index``, or into ``room``.
+        Its process writes into a folder of its own in ``index``, or into ``scratch``.
 
         Raises:
             RunFileError: it cannot be read, or the process that reads it has ended.
         """
         if not self.own_process:
             return open_source(path, index=index)
-        return self._opened(self._line(path, index, poll, room), path, index)
+        return self._opened(self._line(path, index, poll, scratch), path, index)
 
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
-        """As :meth:`open`; None for a file of no known format, unless its name says that a trainer wrote it."""
+        """As :meth:`open`. None for a file of no known format, unless its name says that a trainer wrote it."""
         if not self.own_process:
             named = path.name.lower().endswith(OF_TRAINERS)
             if importer_for(path) is None and path.is_file() and not named:
@@ -90,15 +92,17 @@ class Readers:
         line = self._line(path, index, poll)
         return self._opened(line, path, index) if line.ask("known", str(path)) else None
 
-    def results(self, what: str, path: Path, *arguments: object, poll: Poll, room: Path | None = None) -> Iterator[Any]:
-        """What is read or computed of ``path`` by a process that ends then, as it comes.
+    def results(
+        self, what: str, path: Path, *arguments: object, poll: Poll, scratch: Path | None = None
+    ) -> Iterator[Any]:
+        """Results that a process reads or computes of ``path``, as they come. It ends then.
 
         Args:
             what: a name of :data:`grpo_core.foreign.answers.EXAMINED` or :data:`~grpo_core.foreign.answers.FILES`.
             path: of the file or folder.
             arguments: further ones.
             poll: what it raises gives it up.
-            room: the folder into which the process may write; by default one that is deleted then.
+            scratch: the folder into which the process may write; by default one that is deleted then.
 
         Raises:
             Cancelled: ``poll`` raised it.
@@ -112,7 +116,7 @@ class Readers:
         process = self._taken()
         try:
             with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as own:
-                process.read(path, Path(own) if room is None else room)
+                process.read(path, Path(own) if scratch is None else scratch)
 
                 def given_up() -> None:
                     try:
@@ -129,7 +133,7 @@ class Readers:
 
     def model(self, path: Path, *, poll: Poll = _never) -> tuple[ModelFiles, str]:
         """The model at ``path`` (:func:`grpo_core.hf.folder.look`), and which of its generation settings are not
-        followed; the texts of its tokens are known then.
+        followed. The texts of its tokens are known then.
 
         Raises:
             GrpoError: it cannot be used; the sentence says why.
@@ -171,9 +175,9 @@ class Readers:
 
         with explained(folder, "written"):
             folder.mkdir(parents=True, exist_ok=True)
-            room = tempfile.TemporaryDirectory(prefix=".session-", dir=folder)
-        with room as name:
-            ((text, copies),) = self.results("session", path, name, poll=poll, room=Path(name))
+            scratch = tempfile.TemporaryDirectory(prefix=".session-", dir=folder)
+        with scratch as name:
+            ((text, copies),) = self.results("session", path, name, poll=poll, scratch=Path(name))
             manifest = manifest_from(text.encode("utf-8"), path.name)
             return manifest, adopt_copies(manifest, [Path(name) / Path(copy).name for copy in copies], folder)
 
@@ -197,17 +201,19 @@ class Readers:
             spare.kill()
             spare.close()
 
-    def _line(self, path: Path, index: Path | None, poll: Poll, room: Path | None = None) -> Line:
-        room = room if index is None else room_of(path, index)
-        line = Line(path, room, self._taken, self._patience, self._silence, poll)
+    def _line(self, path: Path, index: Path | None, poll: Poll, scratch: Path | None = None) -> Line:
+        scratch = scratch if index is None else scratch_of(path, index)
+        line = Line(path, scratch, self._taken, self._patience, self._silence, poll)
         self.lines.add(line)
         return line
 
     def _opened(self, line: Line, path: Path, index: Path | None) -> RemoteSource:
-        room = None if index is None else room_of(path, index)
-        facts = line.ask("open", 0, str(path), None if room is None else str(room))
+        scratch = None if index is None else scratch_of(path, index)
+        facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch))
         line.opened[0] = None
-        return RemoteSource(line, path, room, 0, facts)
+        if self._window:
+            self.warm()
+        return RemoteSource(line, path, scratch, 0, facts)
 
     def _patience(self) -> float | None:
         waits = not self._window or threading.current_thread() is not threading.main_thread()
@@ -220,8 +226,6 @@ class Readers:
             process, self.spare = self.spare, None
         if process is None or process.has_ended:
             process = ReaderProcess()
-        if self._window:
-            self.warm()
         return process
 
     def _warm(self) -> None:
@@ -230,31 +234,33 @@ class Readers:
                 self.spare = ReaderProcess()
 
 
-def room_of(path: Path, cache: Path) -> Path:
-    """The folder in ``cache`` that is of the source at ``path`` alone; those used longest ago go where there are many.
+def scratch_of(path: Path, cache: Path) -> Path:
+    """The folder in ``cache`` that is of the source at ``path`` alone. Those used longest ago go where there are many.
 
     Where it cannot be made, the source is read without.
     """
-    room = cache / hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
+    scratch = cache / hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
     with suppress(OSError):
-        room.mkdir(parents=True, exist_ok=True)
-        os.utime(room)
-        rooms = sorted((entry for entry in cache.iterdir() if entry.is_dir()), key=lambda entry: entry.stat().st_mtime)
-        for old in rooms[: max(len(rooms) - MOST_ROOMS, 0)]:
+        scratch.mkdir(parents=True, exist_ok=True)
+        os.utime(scratch)
+        folders = sorted(
+            (entry for entry in cache.iterdir() if entry.is_dir()), key=lambda entry: entry.stat().st_mtime
+        )
+        for old in folders[: max(len(folders) - MOST_FOLDERS, 0)]:
             shutil.rmtree(old, ignore_errors=True)
-    return room
+    return scratch
 
 
 @contextmanager
 def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
-    """The recorded run at ``path``, read by a process that ends with the block; ``poll`` gives a question up.
+    """The recorded run at ``path``, read by a process that ends with the block. ``poll`` gives a question up.
 
     Raises:
         RunFileError: it cannot be read, or the process that reads it has ended.
     """
-    with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as room:
+    with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as scratch:
         readers = Readers(own_process=True)
         try:
-            yield readers.open(path, poll=poll, room=Path(room))
+            yield readers.open(path, poll=poll, scratch=Path(scratch))
         finally:
             readers.close()

@@ -19,7 +19,7 @@ from grpo_core.text import tr
 
 
 class RemoteSource:
-    """A recorded run; :class:`~grpo_core.runs.importers.source.Source` says what its methods do.
+    """A recorded run. :class:`~grpo_core.runs.importers.source.Source` says what its methods do.
 
     Attributes:
         has_losses: whether the trainer's losses are there to be compared.
@@ -96,7 +96,7 @@ class RemoteSource:
         return losses
 
     def incomplete(self, position: int) -> str:
-        """Why the losses of an update cannot be compared; empty where they can."""
+        """The reason why the losses of an update cannot be compared. Empty where they can."""
         return str(self._of_update("incomplete", position, str))
 
     def stamp(self, position: int) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ class RemoteSource:
         return now, fresh, goes_on
 
     def close(self) -> None:
-        """End the process; it is started again where something is asked for."""
+        """End the process. It is started again where something is asked for."""
         self._line.close()
 
     def _of_update(self, what: str, position: int, kind: type) -> Any:

@@ -1,4 +1,4 @@
-"""What a process that reads a stranger's file may reach: the program, that file, a folder of its own, and no network.
+"""The walls around a process that reads a foreign file: it reaches the program, that file, and a folder of its own.
 
 Linux alone, by two of its means that need no rights: Landlock for files and TCP (``man 7 landlock``), a filter of
 system calls for every other socket (``man 2 seccomp``). Where the kernel lacks one, the process reads without it, and
@@ -49,7 +49,7 @@ def version() -> int:
 
 
 def said() -> str:
-    """What the processes that read strangers' files cannot reach here, in a sentence."""
+    """A sentence on what the processes that read foreign files can reach here."""
     known = version()
     if not known:
         return tr(
@@ -63,8 +63,8 @@ def said() -> str:
     return sentence.format(version=known)
 
 
-def enclose(path: Path, room: Path | None) -> bool:
-    """Let this process from now on read the program and ``path``, write into ``room``, and open no socket.
+def enclose(path: Path, scratch: Path | None) -> bool:
+    """Let this process from now on read the program and ``path``, write into ``scratch``, and open no socket.
 
     Returns:
         Whether the kernel does that; where it does not, nothing is changed.
@@ -80,7 +80,7 @@ def enclose(path: Path, room: Path | None) -> bool:
     if ruleset < 0:
         return False
     try:
-        read, written = readable(path), writable(path, room)
+        read, written = readable(path), writable(path, scratch)
         for place, rights in [*((place, _READ) for place in read), *((place, handled) for place in written)]:
             _allow(system, ruleset, place, rights & handled)
         if system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) or system.syscall(_RESTRICT, ruleset, 0):
@@ -108,18 +108,18 @@ def readable(path: Path) -> Iterator[Path]:
 
 
 def _target(link: Path) -> Path:
-    """The file or folder that a link leads to; the link itself where it leads in circles."""
+    """The file or folder that a link leads to. The link itself where it leads in circles."""
     try:
         return link.resolve()
     except (OSError, RuntimeError):
         return link
 
 
-def writable(path: Path, room: Path | None) -> Iterator[Path]:
-    """The source's own folder in the cache; of a run file with a log, which SQLite reads together, the folder."""
+def writable(path: Path, scratch: Path | None) -> Iterator[Path]:
+    """The source's own folder in the cache. Of a run file with a log, which SQLite reads together, the folder."""
     yield Path(os.devnull)
-    if room is not None:
-        yield room
+    if scratch is not None:
+        yield scratch
     log = path.with_name(path.name + "-wal")
     if path.suffix.lower() == ".grpo" and log.exists():
         yield path.parent

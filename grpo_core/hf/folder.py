@@ -125,7 +125,7 @@ def vocabulary(files: ModelFiles) -> tuple[str, ...]:
 
 @dataclass
 class Looked:
-    """What is known of a model that was looked at; empty before.
+    """A model that was looked at. Empty before.
 
     Attributes:
         files: what its files describe.
@@ -138,7 +138,7 @@ class Looked:
 
 @lru_cache(maxsize=4)
 def known(folder: str, digest: str) -> Looked:
-    """The place for what is known of the model at ``folder``; files that have changed have another digest."""
+    """The place for what is known of the model at ``folder``. Files that have changed have another digest."""
     return Looked()
 
 

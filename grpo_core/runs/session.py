@@ -148,7 +148,7 @@ def open_session(
 
 
 def adopt_copies(manifest: Manifest, copies: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """Move the ``copies`` of a session's runs, made elsewhere, into ``folder`` under names of their own; all or none.
+    """Move the ``copies`` of a session's runs, made elsewhere, into ``folder`` under names of their own. All or none.
 
     Raises:
         RunFileError: ``folder`` cannot be written.

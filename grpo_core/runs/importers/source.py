@@ -182,7 +182,7 @@ def has_losses(source: Source) -> bool:
 
 
 def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
-    """:meth:`Source.stamp` of the updates from ``first`` to ``last``; a source elsewhere is asked once for all."""
+    """:meth:`Source.stamp` of the updates from ``first`` to ``last``. A source elsewhere is asked once for all."""
     at_once = getattr(source, "stamps", None)
     if at_once is not None:
         known: list[tuple[int, ...]] = at_once(first, last)

@@ -291,7 +291,7 @@ def _reports(path: Path) -> dict[int, list[Report]]:
 
 
 def _processes(description: dict[str, Any], folder: Path) -> int:
-    """How many processes trained, at most :data:`MOST_PROCESSES`.
+    """The number of processes that trained, at most :data:`MOST_PROCESSES`.
 
     Raises:
         ValueError: the description says something else.

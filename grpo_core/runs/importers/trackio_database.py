@@ -28,8 +28,10 @@ def reading(path: Path) -> Iterator[RunConnection]:
     try:
         with contextlib.ExitStack() as stack:
             if log.exists() and log.stat().st_size:
-                room = stack.enter_context(tempfile.TemporaryDirectory(prefix="database-", ignore_cleanup_errors=True))
-                path, mode = _copied(path, log, Path(room)), "mode=rw"
+                scratch = stack.enter_context(
+                    tempfile.TemporaryDirectory(prefix="database-", ignore_cleanup_errors=True)
+                )
+                path, mode = _copied(path, log, Path(scratch)), "mode=rw"
             else:
                 mode = "mode=ro&immutable=1"
             yield stack.enter_context(contextlib.closing(connected(path, mode)))
@@ -39,8 +41,8 @@ def reading(path: Path) -> Iterator[RunConnection]:
         ) from None
 
 
-def _copied(path: Path, log: Path, room: Path) -> Path:
-    """A copy in ``room`` of a database and of its log, which is folded in when the copy is read.
+def _copied(path: Path, log: Path, scratch: Path) -> Path:
+    """A copy in ``scratch`` of a database and of its log, which is folded in when the copy is read.
 
     Raises:
         OSError: it cannot be copied.
@@ -48,11 +50,11 @@ def _copied(path: Path, log: Path, room: Path) -> Path:
     for _ in range(COPIED):
         before = file_stamp(path), file_stamp(log)
         for file in (path, log):
-            with opened_regular(file) as source, (room / file.name).open("wb") as target:
+            with opened_regular(file) as source, (scratch / file.name).open("wb") as target:
                 shutil.copyfileobj(source, target, 1 << 20)
         if before == (file_stamp(path), file_stamp(log)):
             break
-    return room / path.name
+    return scratch / path.name
 
 
 def check_tables(path: Path, connection: RunConnection) -> None:

@@ -135,7 +135,7 @@ def test_a_source_that_became_another_while_nobody_looked_is_refused(readers: Re
         source.step(1)
 
 
-def test_the_windows_thread_waits_two_seconds_at_most() -> None:
+def test_the_windows_thread_waits_three_seconds_at_most() -> None:
     readers = Readers(own_process=True, window=True)
     try:
         source = readers.open(DATA / "grpo")
@@ -147,7 +147,7 @@ def test_the_windows_thread_waits_two_seconds_at_most() -> None:
             source.step(1)
         with pytest.raises(LateError):
             source.step(2)  # at once: several panels ask for one update
-        assert time.monotonic() - begun < 4
+        assert time.monotonic() - begun < 4.5
         found: list[object] = []
         thread = threading.Thread(target=lambda: found.append(source.step(1).label))
         thread.start()
