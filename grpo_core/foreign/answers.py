@@ -33,6 +33,7 @@ PROCESSOR_SECONDS = 600
 """Processor time between two passes of an answer; all of one that makes none. Whoever asks waits less for most."""
 LARGEST_ANSWER = 256 << 20
 """Bytes of the arrays of an answer."""
+MOST_NOTES = 1_000
 LONGEST_TEXT = 96 << 20
 """Characters of the texts of an answer."""
 
@@ -90,7 +91,7 @@ def facts_of(source: Source) -> dict[str, Any]:
     """All there is to know of a source without its updates."""
     return {
         "path": str(source.path), "title": source.title, "settings": source.settings, "partial": source.partial,
-        "siblings": tuple(map(str, source.siblings)), "notes": tuple(source.notes),
+        "siblings": tuple(map(str, source.siblings)), "notes": tuple(source.notes)[:MOST_NOTES],
         "labels": np.asarray(source.labels, np.int64), "processes": getattr(source, "processes", 1),
         "has_losses": has_losses(source),
     }  # fmt: skip
@@ -98,7 +99,7 @@ def facts_of(source: Source) -> dict[str, Any]:
 
 READ: dict[str, Callable[..., object]] = {
     "vocabulary": lambda source: source.vocabulary,
-    "notes": lambda source: tuple(source.notes),
+    "notes": lambda source: tuple(source.notes)[:MOST_NOTES],
     "step": lambda source, position: source.step(position),
     "texts": lambda source, position: source.texts(position),
     "completions": lambda source, position: source.completions(position),

@@ -11,11 +11,21 @@ from typing import Any
 import numpy as np
 
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import RunFileError, shortened
 from grpo_core.foreign.line import Line
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions, Report, Texts
 from grpo_core.text import tr
+
+MOST_NOTES, LONGEST_NOTE = 50, 1_000
+"""Sentences on a source, and characters of each, that are shown."""
+
+
+def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
+    """The notes on a source, as many and as long as a window can show."""
+    kept = tuple(shortened(note, LONGEST_NOTE) for note in notes[:MOST_NOTES])
+    more = len(notes) - len(kept)
+    return (*kept, tr("There are {count:,} more such notes.").format(count=more)) if more else kept
 
 
 class RemoteSource:
@@ -40,12 +50,12 @@ class RemoteSource:
         self._asked_for, self._index_folder = asked, index
         self._read = False
         try:
-            self.path, self.title, self.partial = Path(facts["path"]), str(facts["title"]), bool(facts["partial"])
+            self.path, self.title, self.partial = Path(facts["path"]), shortened(facts["title"]), bool(facts["partial"])
             self.settings: Settings = facts["settings"]
             self.siblings = tuple(map(Path, facts["siblings"]))
             self.labels: list[int] = facts["labels"].tolist()
             self.has_losses, self.processes = bool(facts["has_losses"]), int(facts["processes"])
-            self._notes = tuple(map(str, facts["notes"]))
+            self._notes = _bounded(facts["notes"])
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise RunFileError(
                 tr("{name} cannot be read: its process answers what nobody asked ({error}).").format(
@@ -62,7 +72,7 @@ class RemoteSource:
         """Sentences on what is torn, repeated, missing or left out, what reading updates has shown included."""
         if self._read:
             with suppress(RunFileError):
-                self._notes, self._read = tuple(map(str, self._ask("notes"))), False
+                self._notes, self._read = _bounded(self._ask("notes")), False
         return self._notes
 
     @cached_property

@@ -266,4 +266,5 @@ def _lengths(column: Any) -> np.ndarray:
 
 
 def _short(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(said.split())[:200] or type(error).__name__

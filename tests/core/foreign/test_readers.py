@@ -31,6 +31,7 @@ from grpo_core.runs.session import open_session
 from tests.core.foreign.mains import serve
 from tests.core.sources import SOURCES, source_path
 from tests.core.traces import DATA, copied
+from tests.fuzz.hostile_sources import converted
 from tests.fuzz.readers import good_run, good_session
 
 WALLED = pytest.mark.skipif(version() == 0, reason="this kernel has no Landlock")
@@ -309,3 +310,8 @@ def test_a_spare_process_is_there_for_the_next_source() -> None:
         assert [one for held in readers.lines for one in held.processes] == [spare]
     finally:
         readers.close()
+
+
+def test_of_a_million_notes_a_few_are_shown(readers: Readers, tmp_path: Path) -> None:
+    notes = readers.open(converted(tmp_path, "notes", ["A note."] * 1_000_000)).notes
+    assert len(notes) == 51 and notes[-1] == "There are 950 more such notes."
