@@ -130,7 +130,7 @@ def test_the_window_outlives_every_model(driver: Driver, tmp_path: Path, monkeyp
     models = made("hostile_models", tmp_path / "models")
     assert len(models) >= 100
     monkeypatch.setattr("app.controllers.model_folders.find_spec", lambda name: name)  # a look needs no library
-    monkeypatch.setattr(driver.program.model_folders, "_begin", lambda settings: None)  # to train it is another matter
+    monkeypatch.setattr(driver.program.runs, "new_run_of", lambda settings: None)  # to train it is another matter
     pulse, report = Pulse(), []
     for name, path in models:
         pulse.begin()
