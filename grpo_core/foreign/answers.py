@@ -33,7 +33,7 @@ PROCESSOR_SECONDS = 600
 """Processor time between two passes of an answer; all of one that makes none. Whoever asks waits less for most."""
 LARGEST_ANSWER = 256 << 20
 """Bytes of the arrays of an answer."""
-MOST_NOTES = 1_000
+MOST_NOTES, LONGEST_SENTENCE = 1_000, 2_000
 LONGEST_TEXT = 96 << 20
 """Characters of the texts of an answer."""
 
@@ -183,8 +183,12 @@ def guarded(asked: Answer) -> Answer:
 
         try:
             yield from asked(*arguments, poll=renewed)
-        except (GrpoError, MemoryError):
+        except MemoryError:
             raise
+        except GrpoError as error:
+            if len(str(error)) <= LONGEST_SENTENCE:
+                raise
+            raise RunFileError(shortened(error, LONGEST_SENTENCE)) from None  # a window lays out all of it
         except OSError as error:
             where = error.filename or tr("The file")
             raise RunFileError(

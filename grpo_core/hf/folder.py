@@ -228,7 +228,7 @@ def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None
             raise refuse(
                 path,
                 tr("its tensor {name} has the shape {shape}, its config.json asks for {wanted}").format(
-                    name=name, shape=shape, wanted=wanted
+                    name=shortened(name, 60), shape=shape, wanted=shortened(wanted, 60)
                 ),
             )
 

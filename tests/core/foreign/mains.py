@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from grpo_core.child.answering import Answer, Poll, answer
+from grpo_core.errors import GrpoError
 from grpo_core.foreign.answers import guarded
 from grpo_core.foreign.walls import enclose
 
@@ -52,6 +53,8 @@ def fails(kind: str, *, poll: Poll) -> Iterator[int]:
             Path("/nowhere/at all").read_bytes()
         case "odd":
             raise ZeroDivisionError("by zero")
+        case "long":
+            raise GrpoError("a" * 1_000_000)
         case "memory":
             _ = bytearray(1 << 40)
         case "killed":

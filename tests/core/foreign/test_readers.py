@@ -31,6 +31,7 @@ from grpo_core.runs.session import open_session
 from tests.core.foreign.mains import serve
 from tests.core.sources import SOURCES, source_path
 from tests.core.traces import DATA, copied
+from tests.fuzz.hostile_models import changed
 from tests.fuzz.hostile_sources import converted
 from tests.fuzz.readers import good_run, good_session
 
@@ -315,3 +316,14 @@ def test_a_spare_process_is_there_for_the_next_source() -> None:
 def test_of_a_million_notes_a_few_are_shown(readers: Readers, tmp_path: Path) -> None:
     notes = readers.open(converted(tmp_path, "notes", ["A note."] * 1_000_000)).notes
     assert len(notes) == 51 and notes[-1] == "There are 950 more such notes."
+
+
+def test_a_refusal_that_repeats_a_million_values_is_cut_short(readers: Readers, tmp_path: Path) -> None:
+    with pytest.raises(GrpoError) as refused:
+        readers.model(changed(tmp_path, "config.json", "vocab_size", [1] * 1_000_000))
+    assert len(str(refused.value)) < 2_100
+
+
+def test_whatever_is_said_of_a_file_is_cut_short(asked: Asked) -> None:
+    with pytest.raises(RunFileError, match=r"^a{1999}…$"):
+        list(asked.results("fails", ("long",), never))
