@@ -122,9 +122,9 @@ class TrackioRun(TextRun):
 
     def refresh(self) -> int:
         with reading(self.file) as connection:
-            while rows := connection.execute(
+            while rows := connection.execute(  # “+”: in the order of the table, which need not be sorted each time
                 "SELECT id, CASE WHEN length(metrics) <= ? THEN metrics END, substr(CAST(metrics AS TEXT), 1, 200) "
-                "FROM metrics WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?",
+                "FROM metrics WHERE +run_id = ? AND id > ? ORDER BY id LIMIT ?",
                 (SMALL, self._run, self._last, AT_ONCE),
             ).fetchall():
                 for number, text, beginning in rows:
