@@ -58,6 +58,7 @@ from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
+from grpo_core.foreign.readers import Readers
 from grpo_core.host.process import serve
 
 
@@ -113,8 +114,8 @@ class Application(QObject):
     # -- the parts ---------------------------------------------------------------------------------------------------
 
     def _make_model(self, preferences: Preferences, *, own_process: bool) -> None:
-        jobs = Jobs(own_process=own_process)
-        self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self, jobs=jobs)
+        jobs, readers = Jobs(own_process=own_process), Readers(own_process=own_process, window=True)
+        self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self, jobs=jobs, readers=readers)
         self.workspace.breakpoints.set_all(preferences.breakpoints)
         self.controller = Controller(self, process=serve if own_process else None)
         self.player = Player(self.workspace, self.controller, self)
@@ -125,6 +126,11 @@ class Application(QObject):
         self.run_manager.training.thin = preferences.thinning
         self.paths.runs.mkdir(parents=True, exist_ok=True)
         self.run_manager.new_run(Settings())
+
+    @Slot()
+    def warm_reader(self) -> None:
+        """Start a process that reads the next foreign file that is opened."""
+        self.workspace.readers.warm()
 
     def _make_controllers(self) -> None:
         paths, window, workspace, preferences = self.paths, self.window, self.workspace, self.preferences
@@ -145,8 +151,8 @@ class Application(QObject):
             window, workspace, self.run_manager, self.controller, self.layouts, self.lessons, self.presenter,
             preferences, self.recent_files, self,
         )  # fmt: skip
-        self.prompts = PromptReading(self.messages, self)
-        self.run_files = RunFiles(self.messages, self.run_manager, self)
+        self.prompts = PromptReading(workspace.readers, self.messages, self)
+        self.run_files = RunFiles(workspace.readers, self.messages, self.run_manager, self)
         self.structural = StructuralChanges(
             workspace, self.run_manager, self.player, self.prompts, self.layouts, self.messages, self
         )
@@ -154,7 +160,9 @@ class Application(QObject):
             workspace, self.run_manager, self.layouts, self.recent_files, self.messages, paths.cache / "recorded", self
         )
         self.examinations = Examinations(window, workspace, self.run_manager, self.recorded_runs, self.messages, self)
-        self.model_folders = ModelFolders(window, self.messages, lambda settings: self.runs.new_run_of(settings), self)
+        self.model_folders = ModelFolders(
+            window, workspace.readers, self.messages, lambda settings: self.runs.new_run_of(settings), self
+        )
         self.runs = RunsController(
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,
             self.session_files, self.prompts, self.structural, self.recorded_runs, self.model_folders,

@@ -128,6 +128,7 @@ def _windowed(options: argparse.Namespace) -> int:
     if not safe:
         QTimer.singleShot(1500, program, program.startup.offer_clean_up)
         QTimer.singleShot(1500, program, program.background_runs.offer)
+        QTimer.singleShot(0 if options.files or options.model else 3000, program, program.warm_reader)
     QTimer.singleShot(round(EARLY_SECONDS * 1000), program, marker.settle)
     status = app.exec()
     watchdog.close()

@@ -10,16 +10,16 @@ from functools import partial
 from typing import Any
 
 from grpo_core import __version__
-from grpo_core.audit.command import add_command as add_audit
 from grpo_core.command_line import FAILED, INTERRUPTED, Parser
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.experiments.command import add_commands as add_experiments
+from grpo_core.foreign.audit_command import add_command as add_audit
+from grpo_core.foreign.import_command import add_command as add_import
 from grpo_core.health.command import add_command as add_diagnose
 from grpo_core.inspect_command import add_commands as add_inspecting
 from grpo_core.interruptible import interruptible
 from grpo_core.pretrain_command import add_command as add_pretrain
 from grpo_core.runs.export_command import add_command as add_export
-from grpo_core.runs.import_command import add_command as add_import
 from grpo_core.train_command import add_commands as add_training
 
 

@@ -15,8 +15,7 @@ from grpo_core.command_line import FAILED, INTERRUPTED
 from grpo_core.command_numbers import count
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
-from grpo_core.hf.folder import look
-from grpo_core.hf.generation import ignored_sentence
+from grpo_core.foreign.readers import Readers
 from grpo_core.hf.memory import need
 from grpo_core.interruptible import interruptible
 from grpo_core.learners import Learner, learner
@@ -103,11 +102,12 @@ def _base(options: argparse.Namespace) -> Settings | None:
     """The defaults of the kind of run that is asked for; of a model from a folder it is said what it is and needs."""
     if options.model is None:
         return language_settings() if options.language else None
-    files = look(Path(options.model))
+    with contextlib.closing(Readers(own_process=True)) as readers:
+        files, ignored = readers.model(Path(options.model))
     settings = files.settings
     wanted = settings_from(options.preset, options.set, settings)
     about = ABOUT[wanted.language.problem]
-    sentences = [files.description, need(files, wanted).sentence, ignored_sentence(files.whole)]
+    sentences = [files.description, need(files, wanted).sentence, ignored]
     print(*filter(None, [*sentences, about.watch, about.gamed]), sep="\n", file=sys.stderr)
     return settings
 

@@ -30,7 +30,7 @@ FLOORS = (
     ("hf",),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
     ("host", "audit"),
-    ("experiments",),
+    ("experiments", "foreign"),
     ("cli", "__main__"),
 )  # fmt: skip
 """Rooms of grpo_core from the ground up; a room may use its own floor and those below."""

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks, TaskPoll
-from app.workspace.model_summary import model_summary
 from grpo_core.config import Settings
-from grpo_core.hf.folder import ModelFiles, look, texts_of
-from grpo_core.hf.generation import ignored_sentence
+from grpo_core.errors import Cancelled
+from grpo_core.foreign.readers import Readers
+from grpo_core.hf.folder import ModelFiles
 from grpo_core.hf.memory import need, require_room
 from grpo_core.hf.refusal import NO_TRANSFORMERS
 from grpo_core.text import tr
@@ -28,9 +28,11 @@ class ModelFolders(QObject):
     """Begins runs of models from folders; what the model is and needs is said before it is loaded."""
 
     def __init__(
-        self, window: QWidget, messages: MessageBar, begin: Callable[[Settings], None], parent: QObject | None = None
-    ) -> None:
+        self, window: QWidget, readers: Readers, messages: MessageBar, begin: Callable[[Settings], None],
+        parent: QObject | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
+        self._readers = readers
         self._window, self._messages, self._begin = window, messages, begin
         self._tasks = FileTasks(messages, LOOKING, self, abandon=True)
 
@@ -51,11 +53,12 @@ class ModelFolders(QObject):
             self._messages.say(NO_TRANSFORMERS)
             return
         title = tr("Looking at the model in {name}").format(name=path.name)
-        self._tasks.start(title, partial(looked_at, path), self._on_looked_at)
+        self._tasks.start(title, partial(looked_at, self._readers, path), self._on_looked_at)
 
-    def _on_looked_at(self, files: ModelFiles) -> None:
+    def _on_looked_at(self, found: tuple[ModelFiles, str]) -> None:
+        files, ignored = found
         self._begin(files.settings)
-        sentences = (files.description, need(files, files.settings).sentence, ignored_sentence(files.whole))
+        sentences = (files.description, need(files, files.settings).sentence, ignored)
         self._messages.say(" ".join(filter(None, sentences)), Severity.INFO)
 
     def close(self) -> None:
@@ -71,10 +74,14 @@ def is_model(path: Path) -> bool:
     return (path / "config.json").is_file() and ((path / "tokenizer.json").is_file() or any(path.glob("*.safetensors")))
 
 
-def looked_at(path: Path, poll: TaskPoll) -> ModelFiles:
-    """Read what the window says of the model in the folder ``path``, and make sure that there is room for it."""
-    files = look(path)
-    texts_of(str(files.path), files.digest)  # so that the window need not wait for them, nor for the next line's
-    model_summary(files.settings)
+def looked_at(readers: Readers, path: Path, poll: TaskPoll) -> tuple[ModelFiles, str]:
+    """Read what the window says of the model in the folder ``path``, and make sure that there is room for it: its
+    files, and which of its generation settings are not followed."""
+
+    def cancelled() -> None:
+        if poll():
+            raise Cancelled(tr("Looking at {name} was cancelled.").format(name=path.name))
+
+    files, ignored = readers.model(path, poll=cancelled)
     require_room(files, files.settings)
-    return files
+    return files, ignored

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks
 from grpo_core.config import Settings
+from grpo_core.foreign.readers import Readers
 from grpo_core.lm.kept_prompts import at_hand, read_ahead
 from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
@@ -20,8 +21,9 @@ READING = "prompts"
 class PromptReading(QObject):
     """Has the prompts of settings at hand before something is done that needs them; the last wish counts."""
 
-    def __init__(self, messages: MessageBar, parent: QObject | None = None) -> None:
+    def __init__(self, readers: Readers, messages: MessageBar, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._readers = readers
         self._tasks = FileTasks(messages, READING, self, abandon=True)
 
     @property
@@ -36,7 +38,8 @@ class PromptReading(QObject):
             then()
             return
         title = tr("Reading the prompts of {name}").format(name=located(settings.language.file).name)
-        self._tasks.start(title, partial(read_ahead, settings), lambda _: then())
+        work = partial(read_ahead, settings, read=self._readers.prompts)
+        self._tasks.start(title, work, lambda _: then())
 
     def close(self) -> None:
         """Give up what is being read; nothing follows."""

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import copy
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.experiments.jobs import Jobs
 from app.experiments.runner import Poll, Runner
 from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.experiments.recorded_jobs import batches
-from grpo_core.runs.importers import place_of
+from grpo_core.foreign.following import refreshed
+from grpo_core.foreign.readers import Readers
+from grpo_core.foreign.source import RemoteSource
 from grpo_core.runs.importers.series_cache import SeriesCache
 from grpo_core.runs.importers.source import Source
-from grpo_core.runs.importers.trace import Trace
 
 SOON_MS, LATER_MS = 2_000, 15_000
 """Between two looks at the folder: while it grows, and at most."""
@@ -27,10 +27,6 @@ IN_THREAD = 32
 """Updates up to which starting a process would take longer than the work."""
 LEAST_KEPT = 32
 """Updates whose numbers are worth a write of the cache."""
-DEPTH = 4
-"""Folders within folders that are looked at."""
-LOOKED_AT = (".jsonl", ".json", ".db", ".db-wal")
-"""Endings of the files that grow; others are new files when they appear."""
 
 FIRST, LAST = 64, 192
 """Of a long run so many updates of its beginning, and then of its end, are computed before those between them."""
@@ -40,6 +36,8 @@ WORTH_SAYING = 1_000
 Rows = tuple[int, list[dict[str, float]]]
 """Updates before the first, and the numbers of some that follow each other."""
 Make = Callable[[Poll], Iterator[Rows]]
+Found: TypeAlias = tuple[int, Source | None, bool]
+"""What :func:`grpo_core.foreign.following.refreshed` returns."""
 
 
 class RecordedFollower(QObject):
@@ -61,15 +59,15 @@ class RecordedFollower(QObject):
     quiet = Signal()
 
     def __init__(
-        self, run: RecordedRun, jobs: Jobs, cache: SeriesCache, changed: Callable[[], None],
+        self, run: RecordedRun, readers: Readers, cache: SeriesCache, changed: Callable[[], None],
         parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self.run = run
         self._cache = cache
-        self._jobs = jobs
+        self._readers = readers
         self._changed = changed
-        self._stamp: object = None
+        self._stamp: int | None = None
         self._planned = self._done = 0
         self._stopped = False
         self._task: FileTask | None = None
@@ -111,7 +109,7 @@ class RecordedFollower(QObject):
         if end - start <= IN_THREAD and not self.run.large:
             make = partial(_in_thread, source, start, end)
         else:
-            make = partial(_in_process, self._jobs, self.run.path, stretches(start, end))
+            make = partial(_in_process, self._readers, self.run.path, stretches(start, end))
         self._runner.start(partial(_kept, self._cache, source, start, make))
 
     @Slot(object)
@@ -143,29 +141,29 @@ class RecordedFollower(QObject):
         """Look at the folder, in a thread."""
         if self._task is not None:
             return
-        self._task = FileTask(partial(refreshed, self.run.source, self.run.path, self._stamp), self)
+        self._task = FileTask(partial(_looked, self.run.source, self._stamp), self)
         self._task.done.connect(self._on_looked)
         self._task.failed.connect(self._on_unreadable)
         self._task.start()
 
     @Slot(object)
-    def _on_looked(self, found: tuple[object, Source | None]) -> None:
+    def _on_looked(self, found: Found) -> None:
         if self._task is None:  # it was closed while this was on its way
             return
         self._end_task()
-        self._stamp, fresh = found
+        self._stamp, fresh, goes_on = found
         if fresh is None:
             self._wait_longer()
         else:
             self._timer.setInterval(SOON_MS)
-            self._take(fresh)
+            self._take(fresh, goes_on=goes_on)
         self._compute()
         self._timer.start()
         self.quiet.emit()
 
-    def _take(self, fresh: Source) -> None:
+    def _take(self, fresh: Source, *, goes_on: bool) -> None:
         before = self.run.source
-        if not _goes_on(before, fresh):
+        if not goes_on:
             self.replaced.emit(fresh)
             return
         more = len(fresh) > len(before)
@@ -207,9 +205,9 @@ def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[Row
         start += len(rows)
 
 
-def _in_process(jobs: Jobs, path: Path, stretches: Sequence[tuple[int, int]], poll: Poll) -> Iterator[Rows]:
+def _in_process(readers: Readers, path: Path, stretches: Sequence[tuple[int, int]], poll: Poll) -> Iterator[Rows]:
     for start, end in stretches:
-        for rows in jobs.results("recorded_series", str(path), start, end, poll=poll):
+        for rows in readers.results("recorded_series", path, start, end, poll=poll):
             yield start, rows
             start += len(rows)
 
@@ -227,39 +225,10 @@ def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll
             cache.extend(source, start, rows)
 
 
-def refreshed(source: Source, path: Path, stamp: object, cancelled: Callable[[], bool]) -> tuple[object, Source | None]:
-    """What the folder looks like, and the source with what is new in it; None where it looks as before."""
-    now = _stamp(path)
-    if now == stamp:
-        return now, None
-    # a trace puts new lists in the place of the old ones when it is refreshed; others add to those that they have
-    fresh = copy.copy(source) if isinstance(source, Trace) else copy.deepcopy(source)
-    fresh.refresh()
-    return now, fresh
-
-
-def _stamp(path: Path) -> object:
-    """Times and sizes that change when something is written at or below ``path``."""
-    path = place_of(path)
-    if path.is_file():
-        beside = (path, path.with_name(path.name + "-wal"))
-        return tuple((s.st_mtime_ns, s.st_size) for s in (file.stat() for file in beside if file.exists()))
-    changes: list[tuple[str, int, int]] = []
-    for folder, inside, files in os.walk(path):
-        here = Path(folder)
-        if len(here.relative_to(path).parts) >= DEPTH:
-            inside.clear()
-        changes.append((folder, here.stat().st_mtime_ns, 0))
-        for name in files:
-            if name.endswith(LOOKED_AT):
-                facts = (here / name).stat()
-                changes.append((name, facts.st_mtime_ns, facts.st_size))
-    return tuple(changes)
-
-
-def _goes_on(before: Source, fresh: Source) -> bool:
-    """Whether ``fresh`` begins with the updates that ``before`` has."""
-    if list(fresh.labels[: len(before)]) != list(before.labels):
-        return False
-    files, files_now = getattr(before, "steps", None), getattr(fresh, "steps", None)
-    return files is None or files_now is None or files_now[: len(files)] == files
+def _looked(source: Source, stamp: int | None, cancelled: Callable[[], bool]) -> Found:
+    if not isinstance(source, RemoteSource):
+        return refreshed(source, stamp)
+    found = source.refreshed(stamp)
+    if found[1] is not None and not found[2]:
+        _ = found[1].vocabulary  # which the window asks for where it begins anew
+    return found

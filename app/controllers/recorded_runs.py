@@ -20,11 +20,11 @@ from app.workspace.prepared import prepare
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
-from grpo_core.errors import RunFileError
-from grpo_core.runs.importers import importer_for, open_source
+from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.foreign.readers import Readers
+from grpo_core.foreign.source import RemoteSource
 from grpo_core.runs.importers.series_cache import SeriesCache
 from grpo_core.runs.importers.source import Source
-from grpo_core.runs.importers.unknown import OF_TRAINERS
 from grpo_core.text import tr
 
 TRIED = 20
@@ -82,7 +82,9 @@ class RecordedRuns(QObject):
             self._waiting.append((path, otherwise))
         else:
             title = tr("Reading {name}").format(name=path.name)
-            self._tasks.start(title, partial(_read, path, self.cache), partial(self._show, path, otherwise))
+            self._tasks.start(
+                title, partial(_read, self._workspace.readers, path, self.cache), partial(self._show, path, otherwise)
+            )
 
     def close(self) -> None:
         """Give up reading, and stop following the runs that are still being recorded."""
@@ -101,7 +103,7 @@ class RecordedRuns(QObject):
 
     def _put(self, run: RecordedRun) -> None:
         self._run_manager.add(run)
-        follower = RecordedFollower(run, self._workspace.jobs, self.cache, self._workspace.request_frame, self)
+        follower = RecordedFollower(run, self._workspace.readers, self.cache, self._workspace.request_frame, self)
         follower.grown.connect(self._on_grown)
         follower.replaced.connect(self._on_replaced)
         follower.progressed.connect(self._on_progressed)
@@ -204,6 +206,8 @@ class RecordedRuns(QObject):
         for gone in self.followers.keys() - open_here:
             follower = self.followers.pop(gone)
             follower.close()
+            if isinstance(follower.run.source, RemoteSource):
+                follower.run.source.close()
             follower.deleteLater()
 
 
@@ -211,16 +215,22 @@ def _same(run: RecordedRun, path: Path) -> bool:
     return path.resolve() in (run.path.resolve(), (run.path / "trace.json").resolve())
 
 
-def _read(path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
+def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
     """The run at ``path``, its last update decoded and what was computed of it before; None for a file that no importer
     knows, unless its name says that another program wrote it.
 
     Raises:
         RunFileError: it cannot be read; the message says why.
+        Cancelled: ``cancelled()`` turned true.
     """
-    if importer_for(path) is None and path.is_file() and not path.name.lower().endswith(OF_TRAINERS):
+
+    def poll() -> None:
+        if cancelled():
+            raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
+
+    source = readers.open_known(path, index=cache.folder, poll=poll)
+    if source is None:
         return None
-    source = open_source(path, index=cache.folder)
     if not len(source):
         raise RunFileError(tr("{name} holds no update yet.").format(name=source.title))
     run = RecordedRun(source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -15,7 +16,9 @@ from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
-from grpo_core.errors import GrpoError
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.foreign.readers import Readers
+from grpo_core.hf.folder import known
 from grpo_core.runs.importers import converted
 from grpo_core.runs.run_file import copy_run
 from grpo_core.text import tr
@@ -32,8 +35,11 @@ class RunFiles(QObject):
         tasks: the reading and writing, in a thread, with a message that can cancel it.
     """
 
-    def __init__(self, messages: MessageBar, run_manager: RunManager, parent: QObject | None = None) -> None:
+    def __init__(
+        self, readers: Readers, messages: MessageBar, run_manager: RunManager, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
+        self._readers = readers
         self._messages, self._run_manager = messages, run_manager
         self._waiting: deque[Callable[[], None]] = deque()
         self.tasks = FileTasks(messages, WORKING, self)
@@ -83,7 +89,9 @@ class RunFiles(QObject):
             else:
                 then(self._run_manager.adopt(run))
 
-        self.tasks.start(tr("Opening {name}").format(name=path.name), partial(_read, path), show)
+        own = path.parent.resolve() == self._run_manager.folder.resolve()
+        work = partial(_read, self._readers, path, own)
+        self.tasks.start(tr("Opening {name}").format(name=path.name), work, show)
 
     def _save_as(self, run: RunHandle, target: Path, then: Then) -> None:
         try:
@@ -102,6 +110,27 @@ class RunFiles(QObject):
         self.tasks.start(tr("Saving {name}").format(name=target.name), copied, finish)
 
 
-def _read(path: Path, poll: TaskPoll) -> RunHandle | None:
-    """The run at ``path``; None where another trainer's run was converted into it."""
-    return None if converted.probe(path) else RunHandle.open(path, poll)
+def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
+    """The run at ``path``, looked at by ``readers`` first where it is not from the ``own`` folder; None where another
+    trainer's run was converted into it."""
+
+    def cancelled() -> None:
+        if poll():
+            raise Cancelled(tr("Opening {name} was cancelled.").format(name=path.name))
+
+    if converted.probe(path) if own else readers.is_converted(path, poll=cancelled):
+        return None
+    run = RunHandle.open(path, poll)
+    _look_at_model(readers, run, cancelled)
+    return run
+
+
+def _look_at_model(readers: Readers, run: RunHandle, poll: Callable[[], None]) -> None:
+    """Have what is said of the model in a folder that the run was made of, where it is still there."""
+    settings = run.origin.settings
+    if not settings.is_language or not settings.model.folder:
+        return
+    place = known(settings.model.folder, settings.model.digest)
+    if place.files is None:
+        with suppress(GrpoError):
+            place.files = readers.model(Path(settings.model.folder), poll=poll)[0]

@@ -26,8 +26,9 @@ from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
+from grpo_core.foreign.readers import Readers
 from grpo_core.lm.kept_prompts import read_ahead
-from grpo_core.runs.session import SUFFIX, Manifest, SessionRun, open_session, save_session
+from grpo_core.runs.session import SUFFIX, Manifest, SessionRun, save_session
 from grpo_core.text import tr
 
 SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
@@ -143,7 +144,7 @@ class SessionFiles(QObject):
             self._waiting.append(path)
             return
         title = tr("Opening {name}").format(name=path.name)
-        work = partial(_opened_session, path, self._run_manager.folder)
+        work = partial(_opened_session, self._workspace.readers, path, self._run_manager.folder)
         self._opening = self.tasks.start(title, work, partial(self._on_opened, path))
 
     def _on_opened(self, path: Path, contents: OpenedSession) -> None:
@@ -226,11 +227,11 @@ def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: Tas
     return save_session(target, manifest, runs, poll, poll.tell)
 
 
-def _opened_session(path: Path, folder: Path, poll: TaskPoll) -> OpenedSession:
+def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) -> OpenedSession:
     """As :func:`open_session`, with its runs read; the prompts of the new run that it shows are at hand then."""
-    manifest, copies = open_session(path, folder, poll, poll.tell)
+    manifest, copies = readers.session(path, folder, poll, poll.tell)
     if manifest.shown is None and manifest.settings is not None:
-        read_ahead(manifest.settings, poll)
+        read_ahead(manifest.settings, poll, readers.prompts)
     return manifest, [
         _opened_run(copy) if run.listed else None for run, copy in zip(manifest.runs, copies, strict=True)
     ]

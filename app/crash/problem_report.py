@@ -24,6 +24,7 @@ import psutil
 import grpo_core
 from app.build import described
 from app.settings.paths import Paths
+from grpo_core.foreign.walls import said
 from grpo_core.regular_file import opened_regular, write_whole
 from grpo_core.runs.library import free_name
 from grpo_core.text import tr
@@ -96,6 +97,7 @@ def _program() -> list[str]:
         f"system: {platform.platform()}; {os.cpu_count()} processors; {memory.total / 1e9:.1f} GB of memory, "
         f"{memory.available / 1e9:.1f} GB free",
         f"Python: {sys.version.splitlines()[0]}",
+        said(),
     ]
     for name in LIBRARIES:
         with suppress(importlib.metadata.PackageNotFoundError):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.experiments.jobs import Jobs
 from app.experiments.runner import Poll, Runner
+from grpo_core.foreign.readers import Readers
 
 if TYPE_CHECKING:  # a program that opens no recorded run never needs them
     from grpo_core.experiments.recorded_jobs import Verdict
@@ -47,9 +47,9 @@ class Examination(QObject):
     changed = Signal()
     ended = Signal(str)
 
-    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+    def __init__(self, readers: Readers, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._jobs = jobs
+        self._readers = readers
         self.run = ""
         self._results: dict[str, Result] = {}
         self._runner = Runner(self)
@@ -69,7 +69,7 @@ class Examination(QObject):
         """Examine the run with the id ``run``, whose files are at ``path``; another examination is given up."""
         self.run = run
         self._results[run] = Result()
-        self._runner.start(partial(_examined, self._jobs, path))
+        self._runner.start(partial(_examined, self._readers, path))
         self.changed.emit()
 
     def keep(self, runs: Collection[str]) -> None:
@@ -107,5 +107,5 @@ class Examination(QObject):
         self.ended.emit(self.run)
 
 
-def _examined(jobs: Jobs, path: Path, poll: Poll) -> Iterator[Diagnosis | Verdict]:
-    yield from jobs.results("examination", str(path), poll=poll)
+def _examined(readers: Readers, path: Path, poll: Poll) -> Iterator[Diagnosis | Verdict]:
+    yield from readers.results("examination", path, poll=poll)

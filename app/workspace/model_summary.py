@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
-
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError
-from grpo_core.hf.folder import ModelFiles, look
+from grpo_core.hf.folder import ModelFiles, known
 from grpo_core.hf.memory import need
 from grpo_core.text import tr
 from grpo_core.update_time import UpdateTime
@@ -44,10 +40,6 @@ def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) ->
     )
 
 
-@lru_cache(maxsize=4)
 def _files(folder: str, digest: str) -> ModelFiles | None:
-    """What the headers of the files say, read once for each digest."""
-    try:
-        return look(Path(folder))
-    except GrpoError:
-        return None
+    """The headers of the files, where they were read: nothing here reads a model's folder."""
+    return known(folder, digest).files

@@ -17,6 +17,7 @@ from app.workspace.prepared import Prepared, prepare
 from app.workspace.run_handle import RunHandle
 from grpo_core import recorded_series, token_text
 from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.foreign.line import LateError
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
 from grpo_core.runs.importers.source import Completions, Source
@@ -66,7 +67,7 @@ class RecordedRun(RunHandle):
     def take(self, source: Source) -> None:
         """Read the run from ``source`` from now on, which holds what its trainer has written since."""
         for number in range(max(self.head - 1, 1), min(self.head, len(source)) + 1):
-            if number in self._stamps and source.stamp(number) != self._stamps[number]:
+            if number in self._stamps and _stamp(source, number) != self._stamps[number]:
                 self._forget(number)  # it was half written when it was read
         self.source = source
         self.head = len(source)
@@ -134,7 +135,7 @@ class RecordedRun(RunHandle):
         return labels[position - 1] if 1 <= position <= len(labels) else None
 
     def position(self, label: int) -> int | None:
-        """The update that the trainer numbers ``label``; None where there is none."""
+        """The update that the trainer numbers ``label``. None where there is none."""
         return next((place for place, known in enumerate(self.source.labels, 1) if known == label), None)
 
     def step(self, number: int) -> Step | None:
@@ -148,6 +149,9 @@ class RecordedRun(RunHandle):
             except NotRecordedError as error:
                 self.why_no_step = str(error)
                 return None
+            except LateError:
+                self.large = True
+                raise
             self.why_no_step = ""
             self._name_tokens(step)
             self.keep(step)
@@ -200,6 +204,9 @@ class RecordedRun(RunHandle):
                 self._stamps[number] = stamp
             except NotRecordedError:
                 self._tables[number] = None
+            except LateError:
+                self.large = True
+                raise
             _shorten(self._tables)
         return self._tables[number]
 
@@ -241,6 +248,14 @@ class RecordedRun(RunHandle):
         most = int(step.tokens.max(initial=-1)) + 1
         if not self._named and most > len(self.origin.vocabulary):
             self.origin = dataclasses.replace(self.origin, vocabulary=token_text.numbered(most))
+
+
+def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
+    """The stamp of an update. None where the source cannot say it."""
+    try:
+        return source.stamp(number)
+    except RunFileError:
+        return None
 
 
 def _shorten(kept: OrderedDict[int, Any]) -> None:

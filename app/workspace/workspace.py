@@ -20,6 +20,7 @@ from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.explain import Quantity
+from grpo_core.foreign.readers import Readers
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
@@ -42,6 +43,7 @@ class Workspace(QObject):
         progress: how far the update in progress is of the run that trains, None where it is quick or there is none.
         watched_group: the group whose completions are to be told while they are sampled.
         jobs: computes experiments.
+        readers: reads what strangers wrote.
         examination: looks for faults in recorded runs.
         approach: leads the cursor to updates that take long to read; None where it goes everywhere at once.
 
@@ -69,11 +71,12 @@ class Workspace(QObject):
 
     def __init__(
         self, settings: Settings, theme: Theme, scale: float = 1.0, parent: QObject | None = None,
-        *, jobs: Jobs | None = None,
+        *, jobs: Jobs | None = None, readers: Readers | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self.jobs = Jobs() if jobs is None else jobs
-        self.examination = Examination(self.jobs, self)
+        self.readers = Readers(own_process=False) if readers is None else readers
+        self.examination = Examination(self.readers, self)
         self.runs: list[RunHandle] = []
         self.run: RunHandle | None = None
         self.training: RunHandle | None = None
@@ -335,5 +338,6 @@ class Workspace(QObject):
             self.approach.close()
         self.examination.close()
         self.jobs.close()
+        self.readers.close()
         for run in self.runs:
             run.let_go()

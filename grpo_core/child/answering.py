@@ -62,17 +62,19 @@ def answer(
 
 def _answer(connection: Connection, table: Mapping[str, Answer], request: Message, pack: Pack, unpack: Unpack) -> None:
     poll = _Poll(connection)
+    last = object()
     try:
-        for result in table[request["what"]](*unpack(request["arguments"], request.get("blobs", ())), poll=poll):
-            poll.tell()
+        results = table[request["what"]](*unpack(request["arguments"], request.get("blobs", ())), poll=poll)
+        while (result := next(results, last)) is not last:
             tree, blobs = pack(result)
+            poll.tell()
             send(connection, {"is": "result", "result": tree}, blobs)
         poll.tell()
         send(connection, {"is": "end"})
-    except (OSError, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:
-        send(connection, error_message(error))
+        send(connection, error_message(error))  # an OSError where it is the connection that has ended
 
 
 class _Poll:

@@ -28,6 +28,7 @@ class Asked:
     at a time.
 
     Attributes:
+        lost: the sentence for its unexpected end, with “{how}” for how it ended.
         usable: it may be asked another question.
         busy: it has not yet ended its answer.
 
@@ -44,20 +45,23 @@ class Asked:
         unpack: Unpack = from_json,
         limits: Limits = _NO_LIMITS,
         environment: Mapping[str, str] | None = None,
+        error: type[GrpoError] = GrpoError,
     ) -> None:
         """Start it.
 
         Args:
             main: its life, which calls ``answer`` with a table.
-            lost: the sentence for its unexpected end, with “{how}” for how it ended.
+            lost: the sentence for its unexpected end.
             pack: for the list of arguments.
             unpack: for each result.
             limits: what it may use.
             environment: variables that it has besides those of this process.
+            error: what its unexpected end is raised as.
         """
         self.usable, self.busy = True, False
         self._process = ChildProcess(main, limits=limits, environment=environment)
-        self._lost_sentence, self._pack, self._unpack = lost, pack, unpack
+        self.lost, self._error = lost, error
+        self._pack, self._unpack = pack, unpack
 
     @property
     def pid(self) -> int | None:
@@ -131,7 +135,7 @@ class Asked:
             what: a name of the process's table.
             arguments: what it is asked with.
             poll: what it raises gives the question up.
-            seconds: a deadline for the whole answer, after which the process is killed; None for none.
+            seconds: the longest silence: a process that says nothing for so long is killed; None for none.
 
         Raises:
             Cancelled: ``poll`` raised it, and the process has given the question up.
@@ -155,7 +159,9 @@ class Asked:
                 if not self._process.connection.poll(LOOK):
                     owed -= 1
                     poll()
+                    continue
                 yield from self.heard(passed)
+                end = None if seconds is None else time.monotonic() + seconds
         finally:
             if self.busy:
                 self.give_up()
@@ -195,4 +201,4 @@ class Asked:
     def _lost(self, how: str = "") -> GrpoError:
         self.usable = self.busy = False
         ended = self._process.close(PATIENCE)
-        return GrpoError(self._lost_sentence.format(how=how or ended))
+        return self._error(self.lost.format(how=how or ended))

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, RunFileError, SettingsError
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, NotRecordedError, RunFileError, SettingsError
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -70,6 +70,8 @@ def readable(connection: Connection) -> Callable[..., bool]:
 def error_message(error: Exception) -> Message:
     """An error as a message (:func:`error_from` makes it an error again)."""
     message: Message = {"is": "error", "kind": type(error).__name__, "text": str(error)}
+    if isinstance(error, GrpoError):
+        message["sentence"] = True
     if isinstance(error, SettingsError):
         message |= {"field": error.field, "value": str(error.value), "allowed": error.allowed}
     if isinstance(error, NonFiniteError):
@@ -86,9 +88,11 @@ def error_from(message: Message) -> Exception:
             return NonFiniteError(message["step"], message["what"])
         case "Cancelled":
             return Cancelled(message["text"])
+        case "NotRecordedError":
+            return NotRecordedError(message["text"])
         case "RunFileError":
             return RunFileError(message["text"])
-        case "GrpoError":
+        case _ if message.get("sentence"):
             return GrpoError(message["text"])
         case kind:
             return RuntimeError(f"{kind}: {message['text']}")

@@ -11,7 +11,7 @@ import numpy as np
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
-from grpo_core.experiments import chain, group_sizes, lengths, queue_job, recorded_jobs
+from grpo_core.experiments import chain, group_sizes, lengths, queue_job
 from grpo_core.experiments.checkup import checkup
 from grpo_core.experiments.digest import Digest, digested
 from grpo_core.experiments.ensemble import Ensemble, ensembles
@@ -109,8 +109,6 @@ JOBS: dict[str, Answer] = {
     "repeats": repeated,
     "first_updates": first_updates,
     "ledger": ledger,
-    "recorded_series": recorded_jobs.series,
-    "examination": recorded_jobs.examination,
     "queue": queue_job.trained,
 }
 """What can be asked for, by name. Arguments and results are what :mod:`grpo_core.experiments.packing` knows."""

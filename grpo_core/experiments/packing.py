@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,23 +22,31 @@ from grpo_core.experiments.lengths import Lengths
 from grpo_core.experiments.recorded_jobs import Verdict
 from grpo_core.experiments.repeats import Repeats
 from grpo_core.health import Diagnosis, Evidence, Finding, NotLookedAt
+from grpo_core.hf.adapter_files import AdapterFiles
+from grpo_core.hf.folder import ModelFiles
 from grpo_core.memory import Block
 from grpo_core.record import Step
+from grpo_core.runs.importers.source import Completions, Report, Texts
 from grpo_core.runs.layout import decoded, encoded
 
 KINDS: dict[str, Any] = {
     "block": Block,
     "chain course": chain.ChainProgress,
     "compared": Compared,
+    "completions": Completions,
     "course": Course,
     "diagnosis": Diagnosis,
     "digest": Digest,
+    "adapter": AdapterFiles,
     "ensemble": Ensemble,
     "evidence": Evidence,
     "finding": Finding,
     "lengths": Lengths,
+    "model": ModelFiles,
     "not looked at": NotLookedAt,
     "repeats": Repeats,
+    "report": Report,
+    "texts": Texts,
     "verdict": Verdict,
     **{
         f"claim: {kind.__name__}": kind
@@ -48,6 +58,9 @@ KINDS: dict[str, Any] = {
 }  # fmt: skip
 """Dataclasses that cross field by field, by the name under which they do."""
 _NAMES = {kind: name for name, kind in KINDS.items()}
+
+BESIDE = ("label", "prompt_texts", "completion_texts")
+"""What a step of another trainer holds beside its arrays."""
 
 Tree = Any
 """What ``json.dumps`` takes."""
@@ -75,9 +88,14 @@ def unpacked(tree: Tree, blobs: Sequence[bytes]) -> Any:
         case {"array": place, "dtype": dtype, "shape": shape}:
             return np.frombuffer(blobs[place], dtype).reshape(shape)
         case {"settings": text}:
-            return settings_from_json(text)
-        case {"step": place, "layout": layout, "number": number, "under": text}:
-            return decoded(layout, blobs[place], number, settings_from_json(text))
+            return _settings(text)
+        case {"step": place, "layout": layout, "number": number, "under": text, "beside": beside}:
+            step = decoded(layout, blobs[place], number, _settings(text))
+            return dataclasses.replace(step, **unpacked(beside, blobs)) if beside else step
+        case {"path": text}:
+            return Path(text)
+        case {"strings": values}:
+            return tuple(values)
         case {"tuple": values}:
             return tuple(unpacked(value, blobs) for value in values)
         case {"list": values}:
@@ -102,18 +120,29 @@ def _tree(value: object, blobs: list[bytes]) -> Tree:
             return value
         case np.ndarray():
             return {"array": _placed(value.tobytes(), blobs), "dtype": value.dtype.str, "shape": value.shape}
+        case Path():
+            return {"path": str(value)}
         case Settings():
             return {"settings": value.to_json()}
         case Step():
             layout, record = encoded(value)
             place = _placed(record, blobs)
-            return {"step": place, "layout": layout, "number": value.step, "under": value.settings.to_json()}
+            beside = {name: known for name in BESIDE if (known := getattr(value, name)) is not None}
+            return {
+                "step": place, "layout": layout, "number": value.step, "under": value.settings.to_json(),
+                "beside": _tree(beside, blobs) if beside else None,
+            }  # fmt: skip
+        case tuple() if value and all(one is None or type(one) is str for one in value):
+            return {"strings": value}
         case tuple() | list():
             return {type(value).__name__: [_tree(one, blobs) for one in value]}
         case dict():
             return {"dict": [(_tree(key, blobs), _tree(one, blobs)) for key, one in value.items()]}
         case _:
             raise TypeError(f"{type(value).__name__} does not cross to the process of an experiment")
+
+
+_settings = lru_cache(maxsize=16)(settings_from_json)
 
 
 def _placed(data: bytes, blobs: list[bytes]) -> int:

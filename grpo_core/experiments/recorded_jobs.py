@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grpo_core import recorded_series
 from grpo_core.audit.audit import Audit, audit
-from grpo_core.audit.command import as_text, traced, why_not
+from grpo_core.audit.report import as_text, traced, why_not
 from grpo_core.errors import RunFileError
 from grpo_core.health import Diagnosis, diagnose
 from grpo_core.runs.importers import open_source

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from grpo_core.command_numbers import count
 from grpo_core.errors import RunFileError
+from grpo_core.foreign.readers import recorded
 from grpo_core.health.diagnose import diagnose
 from grpo_core.health.report import as_html, as_json, as_text
-from grpo_core.runs.importers import open_source
 from grpo_core.text import tr
 
 NOTHING_SERIOUS, SERIOUS = 0, 1
@@ -35,23 +35,23 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     Raises:
         RunFileError: there is no update that can be read.
     """
-    source = open_source(options.run)
-    first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
+    with recorded(options.run, poll) as source:
+        first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 
-    def progress(done: int, count: int) -> None:
-        poll()
-        if sys.stderr.isatty():
-            print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
+        def progress(done: int, count: int) -> None:
+            poll()
+            if sys.stderr.isatty():
+                print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
 
-    result = diagnose(source, range(first, len(source) + 1), progress)
-    if not result.updates:
-        raise RunFileError(
-            result.unreadable[0] if result.unreadable else tr("{name} holds no update.").format(name=source.title)
-        )
-    if options.html is not None:
-        _write_for_owner(options.html, as_html(source, result))
-    print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))
-    return SERIOUS if result.serious else NOTHING_SERIOUS
+        result = diagnose(source, range(first, len(source) + 1), progress)
+        if not result.updates:
+            raise RunFileError(
+                result.unreadable[0] if result.unreadable else tr("{name} holds no update.").format(name=source.title)
+            )
+        if options.html is not None:
+            _write_for_owner(options.html, as_html(source, result))
+        print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))
+        return SERIOUS if result.serious else NOTHING_SERIOUS
 
 
 def _write_for_owner(path: Path, text: str) -> None:

@@ -27,6 +27,8 @@ LARGEST_JSON = 128 << 20
 """Bytes of a JSON file of the folder at most; large vocabularies take some 35 MB."""
 MOST_COUNTED = 100_000
 """Heads, experts and the like that a configuration may ask for; of layers no more than there are tensors."""
+LONGEST_KIND = 100
+"""Characters of the name of an architecture."""
 BLOCK, BLOCKS = 4096, 256
 """Of a file of weights the digest reads so many blocks, evenly spread: training moves nearly every weight."""
 _LICENCE = re.compile(r"^license(?:_name)?:\s*['\"]?([^'\"\n]+)", re.MULTILINE)
@@ -121,14 +123,35 @@ def vocabulary(files: ModelFiles) -> tuple[str, ...]:
     return tuple(token_text.piece(str(text), byte_level=kind == "gpt2") for text in metadata["tokenizer.ggml.tokens"])
 
 
+@dataclass
+class Looked:
+    """A model that was looked at. Empty before.
+
+    Attributes:
+        files: what its files describe.
+        texts: of each token by its number, (V,).
+    """
+
+    files: ModelFiles | None = None
+    texts: tuple[str, ...] | None = None
+
+
 @lru_cache(maxsize=4)
+def known(folder: str, digest: str) -> Looked:
+    """The place for what is known of the model at ``folder``. Files that have changed have another digest."""
+    return Looked()
+
+
 def texts_of(folder: str, digest: str) -> tuple[str, ...]:
     """The text of each token of the model at ``folder``, read once for each digest.
 
     Raises:
         SettingsError: the folder cannot be used.
     """
-    return vocabulary(look(Path(folder)))
+    place = known(folder, digest)
+    if place.texts is None:
+        place.texts = vocabulary(look(Path(folder)))
+    return place.texts
 
 
 def _looked_at_folder(path: Path) -> ModelFiles:
@@ -152,7 +175,7 @@ def _whole_model(path: Path) -> ModelFiles:
     if config.get("quantization_config"):
         raise refuse(path, tr("its weights are quantized; choose the model in float32, float16 or bfloat16"))
     kind = config.get("model_type")
-    if not isinstance(kind, str) or not isinstance(tokenizer.get("model"), dict):
+    if not isinstance(kind, str) or len(kind) > LONGEST_KIND or not isinstance(tokenizer.get("model"), dict):
         raise refuse(path, tr("its config.json names no kind of model, or its tokenizer.json no tokenizer"))
     files = weight_files(path)
     shapes = {name: shape for file in files for name, shape in shapes_of(file).items()}
@@ -170,13 +193,13 @@ def _looked_at_gguf(path: Path) -> ModelFiles:
     header = header_of(path)
     kind = header.metadata.get("general.architecture")
     tokens = header.metadata.get("tokenizer.ggml.tokens")
-    if not isinstance(kind, str) or not isinstance(tokens, list) or not tokens:
+    if not isinstance(kind, str) or len(kind) > LONGEST_KIND or not isinstance(tokens, list) or not tokens:
         raise refuse(path, tr("it names no architecture or holds no tokenizer"))
     context = header.metadata.get(f"{kind}.context_length")
     return ModelFiles(
         path=path, gguf=True, kind=kind, shapes=header.shapes, parameters=numbers(header.shapes),
-        licence=str(header.metadata.get("general.license", "")), context=context if isinstance(context, int) else None,
-        digest=_digest([], [path]),
+        licence=str(header.metadata.get("general.license", ""))[:60], digest=_digest([], [path]),
+        context=context if isinstance(context, int) else None,
     )  # fmt: skip
 
 
@@ -205,7 +228,7 @@ def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None
             raise refuse(
                 path,
                 tr("its tensor {name} has the shape {shape}, its config.json asks for {wanted}").format(
-                    name=name, shape=shape, wanted=wanted
+                    name=shortened(name, 60), shape=shape, wanted=shortened(wanted, 60)
                 ),
             )
 
@@ -233,7 +256,7 @@ def _licence(path: Path, config: dict[str, Any]) -> str:
 def _digest(small: Iterable[Path], weights: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in small:
-        digest.update(path.read_bytes())
+        digest.update(read_limited(path, LARGEST_JSON) or b"")
     for path in weights:
         size = path.stat().st_size
         digest.update(f"{path.name} {size}".encode())

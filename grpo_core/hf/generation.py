@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import shortened
+from grpo_core.regular_file import read_limited
 from grpo_core.text import tr
 
 _PLAIN = {
@@ -15,12 +16,14 @@ _PLAIN = {
     "suppress_tokens": (), "begin_suppress_tokens": (), "forced_bos_token_id": (), "forced_eos_token_id": (),
 }  # fmt: skip
 """Generation settings that change which token is drawn -> values at which they are as good as absent."""
+LARGEST = 1 << 20
+"""Bytes of the file at most; a larger one is as none."""
 
 
 def generation_settings(path: Path) -> dict[str, Any]:
     """The generation settings of the model at ``path``, as they are written there; empty where there are none."""
     try:
-        read = json.loads((path / "generation_config.json").read_text("utf-8"))
+        read = json.loads(read_limited(path / "generation_config.json", LARGEST) or b"")
     except (OSError, ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}

@@ -19,6 +19,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 LONGEST_HEADER = 100_000_000
 """Bytes that the format allows a header to have."""
 LARGEST_INDEX = 50_000_000
+MOST_TENSORS, LONGEST_NAME, MOST_AXES = 200_000, 1_000, 16
+"""Of a file; the largest models have some ten thousand tensors."""
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16,
          "I8": 8, "U8": 8, "BOOL": 8, "F8_E4M3": 8, "F8_E5M2": 8}  # fmt: skip
 """Kind of number -> its bits; kinds that the format gets later are taken at their word."""
@@ -64,6 +66,8 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
             length = struct.unpack("<Q", head)[0] if len(head) == 8 else LONGEST_HEADER + 1
             header = json.loads(file.read(length) if length <= min(LONGEST_HEADER, size) else b"")
         entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        if len(entries) > MOST_TENSORS or any(len(name) > LONGEST_NAME for name in entries):
+            raise ValueError("too many tensors")
         shapes = {name: _shape(entry) for name, entry in entries.items()}
         end = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
     except OSError as error:
@@ -89,7 +93,7 @@ def _shape(entry: Any) -> tuple[int, ...]:
         ValueError: it is not that of the bytes which the entry gives it.
     """
     shape, (begin, end) = tuple(entry["shape"]), entry["data_offsets"]
-    if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
+    if len(shape) > MOST_AXES or not all(type(n) is int and 0 <= n < 2**63 for n in (*shape, begin, end)):
         raise ValueError("no shape")
     bits = _BITS.get(entry["dtype"])
     if bits is not None and 8 * (end - begin) != bits * math.prod(shape):

@@ -6,10 +6,10 @@ it is not has another thread read it first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import overload
+from typing import Protocol, overload
 
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
@@ -18,6 +18,14 @@ from grpo_core.lm.prompt_file import each_prompt, located
 
 SMALL = 64_000
 """Bytes of a file that is read within a frame or two."""
+
+
+class Read(Protocol):
+    """Reads a file of prompts, as :func:`grpo_core.lm.prompt_file.each_prompt` does."""
+
+    def __call__(
+        self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]
+    ) -> Iterable[Prompt]: ...
 
 
 class Prompts(Sequence[Prompt]):
@@ -60,7 +68,10 @@ def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) 
     return _Kept()
 
 
-def prompts_at(path: Path, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False) -> Prompts:
+def prompts_at(
+    path: Path, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False,
+    read: Read = each_prompt,
+) -> Prompts:  # fmt: skip
     """The prompts of a file, each text once.
 
     Args:
@@ -68,6 +79,7 @@ def prompts_at(path: Path, checker: str, longest: int | None, cancelled: Callabl
         checker: what an answer has to be.
         longest: tokens that a prompt may have.
         cancelled: asked before each prompt.
+        read: reads the file.
 
     Raises:
         Cancelled: ``cancelled()`` turned true.
@@ -78,7 +90,7 @@ def prompts_at(path: Path, checker: str, longest: int | None, cancelled: Callabl
         raise GrpoError(kept.error)
     if kept.prompts is None:
         try:
-            each = each_prompt(path, checker=checker, longest=longest, cancelled=cancelled)
+            each = read(path, checker=checker, longest=longest, cancelled=cancelled)
             kept.prompts = Prompts({prompt.text: prompt.answer for prompt in each})
         except Cancelled:
             raise
@@ -101,8 +113,10 @@ def at_hand(settings: Settings) -> bool:
     return bool(kept.error) or kept.prompts is not None or (small and settings.language.checker != "regex")
 
 
-def read_ahead(settings: Settings, cancelled: Callable[[], bool]) -> None:
+def read_ahead(settings: Settings, cancelled: Callable[[], bool], read: Read = each_prompt) -> None:
     """Reads the prompts of a run under ``settings``, so that they are at hand; what is wrong with them is kept too.
+
+    ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.each_prompt` does.
 
     Raises:
         Cancelled: ``cancelled()`` turned true.
@@ -110,7 +124,7 @@ def read_ahead(settings: Settings, cancelled: Callable[[], bool]) -> None:
     if at_hand(settings):
         return
     try:
-        prompts_at(located(settings.language.file), settings.language.checker, _longest(settings), cancelled)
+        prompts_at(located(settings.language.file), settings.language.checker, _longest(settings), cancelled, read)
     except Cancelled:
         raise
     except GrpoError:

@@ -22,8 +22,7 @@ from grpo_core.runs.creation import build
 from grpo_core.runs.database import explained, transaction
 from grpo_core.runs.files import lock, release, replacing
 from grpo_core.runs.importers import converted
-from grpo_core.runs.importers.source import Source
-from grpo_core.runs.importers.trace import Trace
+from grpo_core.runs.importers.source import Source, has_losses
 from grpo_core.runs.layout import encoded, packed
 from grpo_core.runs.meta import RunMeta
 from grpo_core.text import tr
@@ -98,7 +97,7 @@ def _written(
                 raise RunFileError(left_out[0] if left_out else tr("{name} holds no update.").format(name=source.title))
             facts = {
                 "labels": labels, "notes": [*source.notes, *left_out], "why_no_step": why_no_step,
-                "processes": getattr(source, "processes", 1), "has_losses": _has_losses(source),
+                "processes": getattr(source, "processes", 1), "has_losses": has_losses(source),
             }  # fmt: skip
             connection.execute("INSERT INTO meta(key, value) VALUES (?, ?)", (converted.KEY, json.dumps(facts)))
         finally:
@@ -122,17 +121,12 @@ def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]
     except NotRecordedError:
         table = None
     rest = {"table": table, "reports": [(report.step, dict(report.numbers)) for report in source.reports(position)]}
-    recorded: Any = source if with_losses and _has_losses(source) else None
+    recorded: Any = source if with_losses and has_losses(source) else None
     if recorded is not None:
         why_not = recorded.incomplete(position)
         losses = None if why_not else recorded.losses(position)
         rest |= {"losses": None if losses is None else losses.tolist(), "incomplete": why_not}
     return rest
-
-
-def _has_losses(source: Source) -> bool:
-    """Whether the trainer's losses are there to be compared."""
-    return isinstance(source, Trace) or (isinstance(source, converted.ConvertedRun) and source.has_losses)
 
 
 def _insert(connection: RunConnection, number: int, step: Step | None, rest: dict[str, Any]) -> None:

@@ -147,6 +147,26 @@ def open_session(
     return manifest, tuple(copies)
 
 
+def adopt_copies(manifest: Manifest, copies: Sequence[Path], folder: Path) -> tuple[Path, ...]:
+    """Move the ``copies`` of a session's runs, made elsewhere, into ``folder`` under names of their own. All or none.
+
+    Raises:
+        RunFileError: ``folder`` cannot be written.
+    """
+    places: list[Path] = []
+    try:
+        for copy, run in zip(copies, manifest.runs, strict=True):
+            place = library.new_path(folder, run.title)
+            with explained(place, "written"):
+                copy.replace(place)
+            places.append(place)
+    except BaseException:
+        for place in places:
+            place.unlink(missing_ok=True)
+        raise
+    return tuple(places)
+
+
 def _with_ancestors(runs: Sequence[Path]) -> tuple[tuple[SessionRun, ...], list[Path]]:
     """The runs in words and their files, followed by those that branches among them need for their first updates."""
     described: list[SessionRun] = []

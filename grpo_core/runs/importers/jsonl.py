@@ -13,6 +13,10 @@ from grpo_core.text import tr
 
 LONGEST_LINE = 64 << 20
 """Bytes of one line at most."""
+NOTED = 10
+"""Lines that are not JSON of which each is noted."""
+MOST_BAD = 100_000
+"""Lines that are not JSON after which a file is none of such lines."""
 
 
 @dataclass
@@ -58,7 +62,7 @@ def placed_lines(
     with file:
         at = Place() if at is None else at
         file.seek(at.byte)
-        number, end = at.lines, at.byte
+        number, end, bad = at.lines, at.byte, 0
         while line := file.readline(LONGEST_LINE):
             number, start, end = number + 1, end, end + len(line)
             if not line.endswith(b"\n"):
@@ -76,9 +80,26 @@ def placed_lines(
             try:
                 yield start, parse(line)
             except (ValueError, RecursionError):
+                bad += 1
+                if bad > MOST_BAD:
+                    break
+                if bad > NOTED:
+                    continue
                 sentence = (
                     tr("Line {number} of {name} is not JSON and is left out.")
                     if line.endswith(b"\n")
                     else tr("Line {number}, the last of {name}, is torn or still being written and is left out.")
                 )
                 notes.append(sentence.format(number=number, name=path.name))
+        if bad > MOST_BAD:
+            notes.append(
+                tr("More than {most:,} lines of {name} are not JSON; the rest is left out.").format(
+                    most=MOST_BAD, name=path.name
+                )
+            )
+        elif bad > NOTED:
+            notes.append(
+                tr("{count:,} more lines of {name} are not JSON and are left out.").format(
+                    count=bad - NOTED, name=path.name
+                )
+            )

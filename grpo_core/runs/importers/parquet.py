@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grpo_core.errors import GrpoError, RunFileError, shortened
-from grpo_core.regular_file import opened_regular
+from grpo_core.regular_file import opened_regular, read_limited
 from grpo_core.runs.importers.source import NEEDS_PYARROW
 from grpo_core.text import tr
 
-LARGEST = 4 << 30
-"""Bytes that a file may say that it holds when unpacked."""
-
+LARGEST = 1 << 30
+"""Bytes that columns may have when unpacked: what the file says of them, and what they turn out to have."""
+MOST_ROWS = 200_000
+"""Completions of one file: a few kilobytes can stand for millions that are alike."""
+MOST_VALUES = 1 << 27
+"""Values of one column, those of all its lists counted."""
+AT_ONCE = 1024
+"""Rows that are unpacked before their size is looked at."""
+IN_MEMORY = 64 << 20
+"""Bytes of a file that is read whole before it is unpacked; nothing is mapped, so that a file may be cut meanwhile."""
 
 MAGIC = b"PAR1"
 """With which a Parquet file begins and ends."""
+
+
+def warm() -> None:
+    """Import pyarrow, where it is installed, while nobody waits."""
+    with suppress(ImportError):
+        import pyarrow.parquet  # noqa: F401
 
 
 def is_written(path: Path) -> bool:
@@ -56,19 +70,28 @@ class Columns:
         self._loaded: Any = None
         self._errors = (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError)
         try:
-            self._file = pyarrow.parquet.ParquetFile(path, memory_map=True)
+            content = read_limited(path, IN_MEMORY)
+            source = pyarrow.OSFile(str(path)) if content is None else pyarrow.BufferReader(content)
+            self._file = pyarrow.parquet.ParquetFile(source)
             facts = self._file.metadata
-            size = sum(facts.row_group(i).total_byte_size for i in range(facts.num_row_groups))
+            groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
+            size = sum(group.total_byte_size for group in groups)
+            columns = range(facts.num_columns)
+            values = max((sum(group.column(i).num_values for group in groups) for i in columns), default=0)
             self.names = tuple(self._file.schema_arrow.names)
             self.rows = int(facts.num_rows)
         except self._errors as error:
             raise self._unreadable(error) from None
-        if size > LARGEST:
-            raise RunFileError(
-                tr("{name} says that it holds {size:,} bytes, more than the {most:,} that are read.").format(
-                    name=path.name, size=size, most=LARGEST
+        for what, count, most in (
+            (tr("bytes"), size, LARGEST), (tr("rows"), self.rows, MOST_ROWS),
+            (tr("values in a column"), values, MOST_VALUES),
+        ):  # fmt: skip
+            if not 0 <= count <= most:
+                raise RunFileError(
+                    tr("{name} says that it holds {count:,} {what}, more than the {most:,} that are read.").format(
+                        name=path.name, count=count, what=what, most=most
+                    )
                 )
-            )
 
     def has_values(self, name: str) -> bool:
         """Whether there is a column ``name`` and some row of it is not empty.
@@ -85,10 +108,32 @@ class Columns:
             RunFileError: one of them is damaged.
         """
         try:
-            self._loaded = self._file.read(columns=[name for name in self.names if name not in left_out])
+            self._loaded = self._bounded([name for name in self.names if name not in left_out])
         except self._errors as error:
             raise self._unreadable(error) from None
         return self
+
+    def _bounded(self, names: list[str]) -> Any:
+        """Columns as an Arrow table, read piece by piece until they are too large.
+
+        Raises:
+            RunFileError: they are.
+        """
+        import pyarrow
+
+        if not self.rows:
+            return self._file.read(columns=names)
+        batches, size = [], 0
+        for batch in self._file.iter_batches(AT_ONCE, columns=names, use_threads=False):
+            batches.append(_plain(batch))
+            size += batches[-1].nbytes
+            if size > LARGEST:
+                raise RunFileError(
+                    tr("{name} holds more than the {most:,} bytes that are read of one file.").format(
+                        name=self._path.name, most=LARGEST
+                    )
+                )
+        return pyarrow.Table.from_batches(batches)
 
     def array(self, name: str) -> Any:
         """Column ``name`` as one Arrow array.
@@ -101,7 +146,7 @@ class Columns:
         try:
             if self._loaded is not None and name in self._loaded.column_names:
                 return self._loaded.column(name).combine_chunks()
-            return self._file.read(columns=[name]).column(0).combine_chunks()
+            return self._bounded([name]).column(0).combine_chunks()
         except self._errors as error:
             raise self._unreadable(error) from None
 
@@ -203,6 +248,16 @@ class Columns:
         )
 
 
+def _plain(batch: Any) -> Any:
+    """A batch with every value written out: a few bytes may stand for the same long text a million times."""
+    import pyarrow
+
+    columns = [
+        column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column for column in batch.columns
+    ]
+    return pyarrow.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
 def _lengths(column: Any) -> np.ndarray:
     """Entries of each list, 0 for one that is not there."""
     import pyarrow.compute
@@ -211,4 +266,5 @@ def _lengths(column: Any) -> np.ndarray:
 
 
 def _short(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(said.split())[:200] or type(error).__name__

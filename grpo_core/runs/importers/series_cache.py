@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from grpo_core.regular_file import read_limited, write_whole
-from grpo_core.runs.importers.source import Source
+from grpo_core.runs.importers.source import Source, stamps
 
 VERSION = 1
 """Raised where the numbers of a release are others than those of the one before."""
@@ -59,10 +59,10 @@ class SeriesCache:
         whole = [*before, *rows]
         names = sorted({name for row in whole for name in row})
         values = np.array([[row.get(name, np.nan) for row in whole] for name in names])
-        stamps = np.array([source.stamp(position) for position in range(1, len(whole) + 1)], np.int64)
+        known = np.array(stamps(source, 1, len(whole)), np.int64)
         archive = io.BytesIO()
         np.savez(
-            archive, names=np.frombuffer(json.dumps([VERSION, names]).encode(), np.uint8), values=values, stamps=stamps
+            archive, names=np.frombuffer(json.dumps([VERSION, names]).encode(), np.uint8), values=values, stamps=known
         )
         with suppress(OSError, ValueError):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -75,12 +75,11 @@ class SeriesCache:
             return []
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             version, names = json.loads(archive["names"].tobytes())
-            values, stamps = archive["values"], archive["stamps"]
-        if version != VERSION or values.shape != (len(names), len(stamps)) or stamps.ndim != 2:
+            values, known = archive["values"], archive["stamps"]
+        if version != VERSION or values.shape != (len(names), len(known)) or known.ndim != 2:
             return []
-        count = 0
-        while count < min(len(stamps), len(source)) and tuple(stamps[count]) == tuple(source.stamp(count + 1)):
-            count += 1
+        now = stamps(source, 1, min(len(known), len(source)))
+        count = next((n for n, stamp in enumerate(now) if tuple(known[n]) != tuple(stamp)), len(now))
         with suppress(OSError):
             os.utime(self._file(source))
         return [dict(zip(map(str, names), map(float, column), strict=True)) for column in values.T[:count]]

@@ -176,6 +176,20 @@ def read_twice(source: Source, position: int) -> tuple[Completions | None, Step 
     return table, step
 
 
+def has_losses(source: Source) -> bool:
+    """Whether the trainer's losses are there to be compared (:class:`grpo_core.audit.audit.Traced`)."""
+    return bool(getattr(source, "has_losses", False))
+
+
+def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
+    """:meth:`Source.stamp` of the updates from ``first`` to ``last``. A source elsewhere is asked once for all."""
+    at_once = getattr(source, "stamps", None)
+    if at_once is not None:
+        known: list[tuple[int, ...]] = at_once(first, last)
+        return known
+    return [source.stamp(position) for position in range(first, last + 1)]
+
+
 def file_stamp(path: Path, *more: int) -> tuple[int, ...]:
     """What changes when a file is written: its size, its time, and which file it is; zeros where there is none."""
     try:

@@ -25,7 +25,7 @@ from grpo_core.runs.importers.arrays import Arrays, columns_of
 from grpo_core.runs.importers.jsonl import complete_lines
 from grpo_core.runs.importers.parquet import Columns
 from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp
-from grpo_core.runs.importers.trace_folder import LOG, TRACE, StepFiles, description_of, steps_of
+from grpo_core.runs.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
 from grpo_core.runs.importers.trace_rewards import stacked, weighted
 from grpo_core.runs.importers.trace_step import StepAssembly, generations_of, read_columns
 from grpo_core.runs.importers.trl_settings import objective_of
@@ -36,6 +36,9 @@ OF_THE_LOSS = ("completion_ids", "mask", "pass", "part", "logp")
 """Columns without which no loss can be recomputed."""
 TOKENIZER = "tokenizer"
 """The folder of the tokenizer, within the trace."""
+MOST_PROCESSES = 4096
+MOST_NAMED = 1000
+"""Reward functions, and tokens that end a completion, at most."""
 
 
 def probe(path: Path) -> bool:
@@ -47,12 +50,14 @@ class Trace:
     """A trace folder; :class:`grpo_core.runs.importers.source.Source` says what its methods do.
 
     Attributes:
+        has_losses: the trainer's losses are there to be compared.
         loss_type: TRL's name of the loss.
         processes: how many processes trained.
         steps: the files of each step.
     """
 
     partial = False
+    has_losses = True
 
     def __init__(self, path: Path) -> None:
         self.path = path if path.is_dir() else path.parent
@@ -62,7 +67,7 @@ class Trace:
         self._trainer: dict[str, Any] = self._description["settings"]
         try:
             self.loss_type = str(self._trainer["loss_type"])
-            self.processes = max(int(self._description.get("num_processes") or len(list(self.path.glob("rank*")))), 1)
+            self.processes = _processes(self._description, self.path)
             self.settings = settings_of(self._description)
         except KeyError as error:
             raise RunFileError(
@@ -98,8 +103,8 @@ class Trace:
             notes.append(
                 tr("Only texts and rewards were recorded: {reason}.").format(reason=self._description.get("reason"))
             )
-        dropped = sum(int(last_line(step).get("dropped", 0)) for step in steps[-1:])
-        if dropped:
+        dropped = last_line(steps[-1]).get("dropped") if steps else None
+        if is_whole(dropped) and dropped:
             notes.append(
                 tr("{count} steps were dropped while recording, because the disk was slower.").format(count=dropped)
             )
@@ -221,7 +226,7 @@ class Trace:
         files = self.steps[position - 1]
         wanted = range(files.last_step - files.passes + 1, files.last_step + 1)
         log = self._log(files.attempt)
-        return [report for step in wanted for report in log.get(step, ())]
+        return [report for step in sorted(log) if step in wanted for report in log[step]]
 
     def stamp(self, position: int) -> tuple[int, ...]:
         files = self.steps[position - 1]
@@ -286,14 +291,37 @@ def _reports(path: Path) -> dict[int, list[Report]]:
     return reports
 
 
+def _processes(description: dict[str, Any], folder: Path) -> int:
+    """The number of processes that trained, at most :data:`MOST_PROCESSES`.
+
+    Raises:
+        ValueError: the description says something else.
+    """
+    processes = description.get("num_processes") or len(list(folder.glob("rank*"))) or 1
+    if not is_whole(processes, MOST_PROCESSES):
+        raise ValueError(f"num_processes = {shortened(processes, 40)}")
+    return int(processes)
+
+
 def last_line(step: StepFiles) -> dict[str, Any]:
     """The index line of the process with the smallest rank."""
     return step.pieces[min(step.pieces)].index
 
 
+def _refuse_long_lists(description: dict[str, Any]) -> None:
+    """
+    Raises:
+        ValueError: a list of the description has more entries than any trainer has.
+    """
+    for name in ("reward_names", "reward_weights", "eos_ids"):
+        if isinstance(given := description.get(name), list) and len(given) > MOST_NAMED:
+            raise ValueError(f"{name}: {len(given)}")
+
+
 def settings_of(description: dict[str, Any]) -> Settings:
     """The settings of a traced run, with the trainer's own as text beside them."""
     trainer = description["settings"]
+    _refuse_long_lists(description)
     names = tuple(map(str, description.get("reward_names") or ()))
     weights = tuple(map(float, description.get("reward_weights") or ()))
     names += tuple(f"reward {number + 1}" for number in range(len(names), len(weights)))

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import RunFileError
+from grpo_core.regular_file import read_limited
 from grpo_core.runs.importers.jsonl import complete_lines
+from grpo_core.runs.importers.text_run import numbered
 from grpo_core.text import tr
 
 TRACE, INDEX, LOG = "trace.json", "index.jsonl", "log.jsonl"
@@ -67,12 +69,12 @@ def description_of(folder: Path) -> dict[str, Any]:
     """
     path = folder / TRACE
     try:
-        with path.open("rb") as file:
-            text = file.read(LONGEST_DESCRIPTION + 1)
-    except OSError as error:
-        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None
+        text = read_limited(path, LONGEST_DESCRIPTION)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=why)) from None
     try:
-        facts = json.loads(text) if len(text) <= LONGEST_DESCRIPTION else None
+        facts = None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         facts = None
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("settings"), dict):
@@ -138,24 +140,26 @@ def _written(step: StepFiles) -> float:
 
 
 def _attempts(home: Path) -> list[tuple[int, Path]]:
-    attempts = [(int(path.name[7:]), path) for path in home.glob("attempt*") if path.name[7:].isdigit()]
-    return sorted(attempts)
+    """(number, folder) of each start of the run."""
+    return numbered(home, [path.name for path in home.glob("attempt*")], "attempt", "")
 
 
 def _sound(line: Any) -> bool:
     """Whether a line of the index has what is read of it, and leads nowhere but to a file beside it."""
-    if not isinstance(line, dict) or not all(_whole(line.get(key)) for key in ("number", "global_step", "passes")):
+    if not isinstance(line, dict) or not all(is_whole(line.get(key)) for key in ("number", "global_step")):
+        return False
+    if not is_whole(line.get("passes"), MOST_PARTS):
         return False
     name, micro_batches = line.get("file"), line.get("micro_batches")
     if not isinstance(name, str) or Path(name).name != name or not isinstance(micro_batches, list):
         return False
     return all(
-        isinstance(one, dict) and _whole(one.get("pass"), MOST_PARTS) and _whole(one.get("part"), MOST_PARTS)
+        isinstance(one, dict) and is_whole(one.get("pass"), MOST_PARTS) and is_whole(one.get("part"), MOST_PARTS)
         for one in micro_batches
     )
 
 
-def _whole(value: Any, most: int = 2**53) -> bool:
+def is_whole(value: Any, most: int = 2**53) -> bool:
     """Whether a value is a whole number from 0 to ``most``."""
     return type(value) is int and 0 <= value <= most
 

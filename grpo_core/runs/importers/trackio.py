@@ -122,9 +122,9 @@ class TrackioRun(TextRun):
 
     def refresh(self) -> int:
         with reading(self.file) as connection:
-            while rows := connection.execute(
+            while rows := connection.execute(  # “+”: in the order of the table, which need not be sorted each time
                 "SELECT id, CASE WHEN length(metrics) <= ? THEN metrics END, substr(CAST(metrics AS TEXT), 1, 200) "
-                "FROM metrics WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?",
+                "FROM metrics WHERE +run_id = ? AND id > ? ORDER BY id LIMIT ?",
                 (SMALL, self._run, self._last, AT_ONCE),
             ).fetchall():
                 for number, text, beginning in rows:
@@ -218,9 +218,12 @@ class TrackioRun(TextRun):
 _STEP = re.compile(r'"_value": ?\[\{"step": ?"?(\d{1,18})"?[,}]')
 
 
+_STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+
+
 def _steps(value: Any) -> set[int]:
     """The steps that the rows of a table of completions name."""
-    return {int(row["step"]) for row in table_rows(value) if str(row.get("step", "")).isdigit()}
+    return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}
 
 
 def _number(value: Any) -> float | None:

@@ -4,28 +4,57 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import RunFileError
+from grpo_core.regular_file import opened_regular
 from grpo_core.runs.connection import RunConnection, connected
+from grpo_core.runs.importers.source import file_stamp
 from grpo_core.text import tr
+
+COPIED = 3
+"""Times that a database is copied which is written meanwhile; SQLite leaves the torn end of a log out."""
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[RunConnection]:
-    """A connection that only reads; a database that nobody writes is read without leaving files beside it."""
+    """A connection that only reads; nothing is left beside the database, and one with a log is copied to be read."""
     log = path.with_name(path.name + "-wal")
-    mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
     try:
-        with contextlib.closing(connected(path, mode)) as connection:
-            yield connection
+        with contextlib.ExitStack() as stack:
+            if log.exists() and log.stat().st_size:
+                scratch = stack.enter_context(
+                    tempfile.TemporaryDirectory(prefix="database-", ignore_cleanup_errors=True)
+                )
+                path, mode = _copied(path, log, Path(scratch)), "mode=rw"
+            else:
+                mode = "mode=ro&immutable=1"
+            yield stack.enter_context(contextlib.closing(connected(path, mode)))
     except (sqlite3.Error, OSError, MemoryError) as error:
         raise RunFileError(
             tr("{name} cannot be read as a trackio database: {error}.").format(name=path.name, error=error)
         ) from None
+
+
+def _copied(path: Path, log: Path, scratch: Path) -> Path:
+    """A copy in ``scratch`` of a database and of its log, which is folded in when the copy is read.
+
+    Raises:
+        OSError: it cannot be copied.
+    """
+    for _ in range(COPIED):
+        before = file_stamp(path), file_stamp(log)
+        for file in (path, log):
+            with opened_regular(file) as source, (scratch / file.name).open("wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+        if before == (file_stamp(path), file_stamp(log)):
+            break
+    return scratch / path.name
 
 
 def check_tables(path: Path, connection: RunConnection) -> None:

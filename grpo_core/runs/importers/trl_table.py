@@ -21,6 +21,8 @@ from grpo_core.text import tr
 
 FIXED = ("step", "prompt", "completion", "advantage")
 """Columns that are no reward."""
+MOST_REWARDS = 256
+"""Columns of rewards that are read at most; each becomes a series."""
 
 
 def table(
@@ -47,7 +49,7 @@ def table(
     if missing:
         raise RunFileError(tr("{file} has no column “{name}”.").format(file=name, name=missing[0]))
     names = [n for n in columns if n not in FIXED and _decimal(columns[n])] if rewards is None else list(rewards)
-    names = [n for n in names if n in columns]
+    names = [n for n in names if n in columns][:MOST_REWARDS]
     prompts, completions = (tuple(as_text(v) for v in columns[n]) for n in ("prompt", "completion"))
     parts = np.stack([_numbers(columns[n], n, name) for n in names], axis=1) if names else None
     known = tuple(weights) if len(weights) == len(names) else ()

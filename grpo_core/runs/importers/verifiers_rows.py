@@ -15,6 +15,8 @@ from grpo_core.runs.importers.text_run import equal_groups
 
 LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed")
 """Values of ``stop_condition`` that say that a limit ended the rollout (``Trace.is_truncated``)."""
+MOST_TRACES, MOST_MESSAGES = 100_000, 1_000_000
+"""Of one update: what is beyond them is left out. Branches share messages, which then count once for each."""
 
 
 @dataclass
@@ -33,11 +35,15 @@ class EpisodeRows:
     sampling: list[np.ndarray] = field(default_factory=list)
     training: list[np.ndarray] = field(default_factory=list)
     errors: int = 0
+    messages: int = 0
 
     def add(self, episode: dict[str, Any]) -> None:
         """Add the branches of an episode's traces, or of a trace that stands alone."""
         alone = "nodes" in episode
         for trace in [episode] if alone else episode.get("traces") or []:
+            if len(self.prompts) + self.errors >= MOST_TRACES:
+                self.errors += 1
+                continue
             trace = as_dict(trace)
             agent = as_dict(trace.get("agent"))
             if agent.get("trainable") is False:
@@ -47,6 +53,9 @@ class EpisodeRows:
             key = (str(group) if group is not None else json.dumps(task, sort_keys=True), str(agent.get("name")))
             try:
                 for number, branch in enumerate(_branches(trace["nodes"])):
+                    self.messages += len(branch)
+                    if self.messages > MOST_MESSAGES:
+                        raise ValueError("too many messages")
                     self._add_branch(trace, branch, key, counted=number == 0)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
                 self.errors += 1

@@ -9,8 +9,9 @@ import pytest
 
 from app.controllers import model_folders
 from app.sessions.file_task import TaskPoll
-from app.workspace import model_summary as summary_module
 from app.workspace.model_summary import in_fewer_words, model_summary
+from grpo_core.foreign.readers import Readers
+from grpo_core.hf import folder as folder_module
 from grpo_core.update_time import UpdateTime
 
 pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="not installed: transformers")
@@ -21,12 +22,13 @@ def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
 ) -> None:
     from tests.core.hf.tiny import saved
 
-    files = model_folders.looked_at(saved(tmp_path / "tiny", "llama"), TaskPoll())
+    readers = Readers(own_process=False)
+    files, _ = model_folders.looked_at(readers, saved(tmp_path / "tiny", "llama"), TaskPoll())
 
     def read(path: Path) -> None:
         raise AssertionError("the files are read again")
 
-    monkeypatch.setattr(summary_module, "look", read)
+    monkeypatch.setattr(folder_module, "look", read)
     assert f"{files.parameters:,} parameters" in model_summary(files.settings)
     measured = UpdateTime(sampling=8.0, learning=4.0, device="cpu")
     whole = model_summary(files.settings, measured)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from grpo_core.audit import audit
-from grpo_core.audit.command import as_text
+from grpo_core.audit.report import as_text
 from grpo_core.cli import main
 from grpo_core.record import Step
 from grpo_core.runs.importers.trace import Trace

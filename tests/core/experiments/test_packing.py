@@ -17,7 +17,6 @@ from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
 from tests.core.steps import random_step
-from tests.core.traces import DATA
 
 SMALL = Settings().replace({"learner.group_size": 4, "learner.mu": 1})
 LENGTH = SMALL.replace({"task.landscape": "length"})
@@ -31,8 +30,6 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "lengths": (LENGTH,),
     "chain": (CHAIN, 4),
     "repeats": (SMALL, (0, 1), 4),
-    "recorded_series": (str(DATA / "grpo"), 0, 2),
-    "examination": (str(DATA.parent / "diseased" / "kl_explodes"),),
 }
 """Small arguments for every job that trains no language model."""
 LANGUAGE = {"first_updates", "ledger", "queue"}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from grpo_core import recorded_series
-from grpo_core.audit.command import traced
+from grpo_core.audit.report import traced
 from grpo_core.errors import GrpoError, NotRecordedError
 from grpo_core.health import diagnose
 from grpo_core.runs.conversion import convert

@@ -1,62 +1,23 @@
-"""``grpo-lab audit``: a recorded run recomputed, on the command line."""
+"""The result of an audit of a recorded run, in sentences and as plain values."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from grpo_core.audit.audit import Audit, Traced, audit
+from grpo_core.audit.audit import Audit, Traced
 from grpo_core.audit.compare import Comparison
-from grpo_core.command_numbers import count
-from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.runs.importers import open_source
-from grpo_core.runs.importers.converted import ConvertedRun
-from grpo_core.runs.importers.source import Source
-from grpo_core.runs.importers.trace import Trace
+from grpo_core.errors import NotRecordedError
+from grpo_core.runs.importers.source import Source, has_losses
 from grpo_core.text import tr
-
-AGREES, DEPARTS = 0, 1
-
-
-def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``audit`` to the commands."""
-    parser = add("audit", tr("recompute a run that another trainer recorded; exit code 1 where its loss departs"), run)
-    parser.add_argument("run", type=Path, help=tr("the folder of a recorded run"))
-    parser.add_argument("--json", action="store_true", help=tr("the result as JSON"))
-    parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
-
-
-def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Print the audit; 0 where everything agrees, 1 where something departs. ``poll`` raises after Ctrl-C."""
-    source = open_source(options.run)
-    recorded = traced(source)
-    if recorded is None:
-        raise RunFileError(why_not(source))
-    first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
-
-    def progress(done: int, count: int) -> None:
-        poll()
-        if sys.stderr.isatty():
-            print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
-
-    result = audit(recorded, range(first, len(source) + 1), progress)
-    print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))
-    return AGREES if result.agrees else DEPARTS
 
 
 def traced(source: Source) -> Traced | None:
-    """``source``, where it holds the losses that its trainer computed; else None."""
-    if isinstance(source, Trace) or (isinstance(source, ConvertedRun) and source.has_losses):
-        return source
-    return None
+    """``source``, where it holds the losses that its trainer computed. Else None."""
+    return cast("Traced", source) if has_losses(source) else None
 
 
 def why_not(source: Source) -> str:
-    """Why the loss of a source without a trainer's losses cannot be recomputed, and what would be needed."""
+    """The reason why the loss of a source without a trainer's losses cannot be recomputed, and what it would take."""
     try:
         source.step(len(source))
     except NotRecordedError as error:

@@ -1,0 +1,242 @@
+"""The life of the process that reads what strangers wrote: one source, and what it can be asked about it.
+
+Nothing here is trusted by whoever asks: answers are JSON and arrays, and one that would be too large is refused.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grpo_core.child.answering import Answer, Poll, answer
+from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
+from grpo_core.experiments import recorded_jobs
+from grpo_core.experiments.packing import Tree, packed, unpacked
+from grpo_core.foreign import walls
+from grpo_core.foreign.following import refreshed
+from grpo_core.runs.importers import importer_for, open_source, parquet
+from grpo_core.runs.importers.source import Source, has_losses, stamps
+from grpo_core.runs.importers.unknown import OF_TRAINERS
+from grpo_core.runs.reader import RunReader
+from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+PROCESSOR_SECONDS = 600
+"""Processor time between two passes of an answer; all of one that makes none. Whoever asks waits less for most."""
+LARGEST_ANSWER = 256 << 20
+"""Bytes of the arrays of an answer."""
+MOST_NOTES, LONGEST_SENTENCE = 1_000, 2_000
+LONGEST_TEXT = 96 << 20
+"""Characters of the texts of an answer."""
+
+
+class Sources:
+    """The states of one source that may be asked about, by a number that the asker gives them: as it was opened, and
+    as it was after each look for what has been written since. The last two are kept."""
+
+    def __init__(self) -> None:
+        self._sources: dict[int, Source] = {}
+
+    def known(self, path: str, *, poll: Poll) -> Iterator[bool]:
+        """Whether there is a format for the file or folder, or its name says that another trainer has written it."""
+        place = Path(path)
+        named = place.name.lower().endswith(OF_TRAINERS)
+        yield named or not place.is_file() or importer_for(place) is not None
+
+    def open(self, number: int, path: str, index: str | None, *, poll: Poll) -> Iterator[dict[str, Any]]:
+        """All there is to know of a source without its updates."""
+        self._sources[number] = open_source(Path(path), index=None if index is None else Path(index))
+        yield facts_of(self._sources[number])
+
+    def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Any, bool]]:
+        """:func:`grpo_core.foreign.following.refreshed`, where the fresh source has the next number."""
+        now, fresh, goes_on = refreshed(self._sources[number], stamp)
+        if fresh is not None:
+            self._sources = {number: self._sources[number], number + 1: fresh}
+        yield now, None if fresh is None else facts_of(fresh), goes_on
+
+    def table(self) -> dict[str, Answer]:
+        """All that can be asked, by name."""
+
+        def of_source(read: Callable[..., object]) -> Answer:
+            def answered(number: int, *arguments: object, poll: Poll) -> Iterator[object]:
+                yield read(self._sources[number], *arguments)
+
+            return answered
+
+        return {
+            "known": self.known,
+            "open": self.open,
+            "refresh": self.refresh,
+            **{what: of_source(read) for what, read in READ.items()},
+        }
+
+
+def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
+    """Whether from now on this process reaches the program, ``path`` and its own folder alone."""
+    if scratch is not None:
+        tempfile.tempdir = scratch
+    yield walls.enclose(Path(path), None if scratch is None else Path(scratch))
+
+
+def facts_of(source: Source) -> dict[str, Any]:
+    """All there is to know of a source without its updates."""
+    return {
+        "path": str(source.path), "title": source.title, "settings": source.settings, "partial": source.partial,
+        "siblings": tuple(map(str, source.siblings)), "notes": tuple(source.notes)[:MOST_NOTES],
+        "labels": np.asarray(source.labels, np.int64), "processes": getattr(source, "processes", 1),
+        "has_losses": has_losses(source),
+    }  # fmt: skip
+
+
+READ: dict[str, Callable[..., object]] = {
+    "vocabulary": lambda source: source.vocabulary,
+    "notes": lambda source: tuple(source.notes)[:MOST_NOTES],
+    "step": lambda source, position: source.step(position),
+    "texts": lambda source, position: source.texts(position),
+    "completions": lambda source, position: source.completions(position),
+    "measured": lambda source, position: source.measured(position),
+    "reports": lambda source, position: list(source.reports(position)),
+    "stamps": lambda source, first, last: stamps(source, first, last),
+    "losses": lambda source, position: source.losses(position),
+    "incomplete": lambda source, position: source.incomplete(position),
+}
+"""What is read of a source that is open."""
+
+
+def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
+    """The files of a model, the text of each token, and the generation settings that are not followed."""
+    from grpo_core.hf.folder import look, vocabulary
+    from grpo_core.hf.generation import ignored_sentence
+
+    files = look(Path(path))
+    yield {"files": files, "texts": vocabulary(files), "ignored": ignored_sentence(files.whole)}
+
+
+def prompts(path: str, checker: str, longest: int | None, *, poll: Poll) -> Iterator[tuple[Any, ...]]:
+    """The prompts of a file and their answers."""
+    from grpo_core.lm.prompt_file import read_prompts
+
+    read = read_prompts(Path(path), checker=checker, longest=longest, cancelled=given_up(poll))
+    yield tuple(prompt.text for prompt in read), tuple(prompt.answer for prompt in read)
+
+
+def session(path: str, scratch: str, *, poll: Poll) -> Iterator[object]:
+    """The manifest of a session file, and the copies of its runs, made in ``scratch``."""
+    from grpo_core.runs.manifest import manifest_text
+    from grpo_core.runs.session import open_session
+
+    manifest, copies = open_session(Path(path), Path(scratch), given_up(poll))
+    yield manifest_text(manifest), tuple(map(str, copies))
+
+
+def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
+    """Whether another trainer's run was converted into a run file, of which a window's first reads are made.
+
+    Raises:
+        RunFileError: it cannot be read.
+    """
+    with RunReader.open(Path(path)) as reader:
+        _ = reader.origin, reader.settings_changes()
+        yield reader.meta.settings.is_recorded
+
+
+FILES: dict[str, Answer] = {
+    "enclose": enclosed,
+    "model": model,
+    "prompts": prompts,
+    "session": session,
+    "converted_run": converted_run,
+}
+"""What is read of other files."""
+EXAMINED: dict[str, Answer] = {
+    "recorded_series": recorded_jobs.series,
+    "examination": recorded_jobs.examination,
+}
+"""What is computed of a source by a process of its own."""
+
+
+def serve(connection: Connection) -> None:
+    """The process's whole life."""
+    parquet.warm()
+    table = {what: guarded(asked) for what, asked in {**Sources().table(), **EXAMINED, **FILES}.items()}
+    answer(connection, table, pack_bounded, unpacked)
+
+
+def guarded(asked: Answer) -> Answer:
+    """``asked``, with an allowance of processor time, so that whatever it raises is a sentence."""
+
+    def answered(*arguments: object, poll: Poll) -> Iterator[object]:
+        allow()
+
+        def renewed() -> None:
+            allow()
+            poll()
+
+        try:
+            yield from asked(*arguments, poll=renewed)
+        except MemoryError:
+            raise
+        except GrpoError as error:
+            if len(str(error)) <= LONGEST_SENTENCE:
+                raise
+            raise RunFileError(shortened(error, LONGEST_SENTENCE)) from None  # a window lays out all of it
+        except OSError as error:
+            where = error.filename or tr("The file")
+            raise RunFileError(
+                tr("{path} cannot be read: {why}.").format(path=where, why=error.strerror or error)
+            ) from None
+        except Exception as error:
+            raise RunFileError(
+                tr("What was recorded cannot be read: it holds what no trainer writes ({error}).").format(
+                    error=f"{type(error).__name__}: {shortened(error)}"
+                )
+            ) from None
+
+    return answered
+
+
+def allow(seconds: int = PROCESSOR_SECONDS) -> None:
+    """Let this process use so many more seconds of processor time before the system ends it, where it can."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (int(time.process_time()) + seconds, resource.getrlimit(resource.RLIMIT_CPU)[1])
+        )
+
+
+def pack_bounded(value: object) -> tuple[Tree, Sequence[bytes]]:
+    """:func:`grpo_core.experiments.packing.packed`.
+
+    Raises:
+        RunFileError: the answer is too large to be sent.
+    """
+    tree, blobs = packed(value)
+    size = sum(map(len, blobs)) / LARGEST_ANSWER + _characters(tree) / LONGEST_TEXT
+    if size > 1:
+        raise RunFileError(
+            tr("This update holds {times:.1f} times as many numbers and texts as are shown of one.").format(times=size)
+        )
+    return tree, blobs
+
+
+def _characters(tree: Tree) -> int:
+    """Characters of the long lists of texts in a tree."""
+    match tree:
+        case {"strings": texts}:
+            return sum(len(text) for text in texts if text is not None)
+        case dict():
+            return sum(map(_characters, tree.values()))
+        case [*values]:
+            return sum(map(_characters, values))
+        case _:
+            return 0

@@ -1,0 +1,72 @@
+"""A recorded run that may still be written: whether anything of it has changed, and the run with what is new in it."""
+
+from __future__ import annotations
+
+import copy
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from grpo_core.runs.importers import place_of
+from grpo_core.runs.importers.source import Source
+from grpo_core.runs.importers.trace import Trace
+
+DEPTH = 4
+"""Folders within folders that are looked at."""
+LOOKED_AT = (".jsonl", ".json", ".db", ".db-wal")
+"""Endings of the files that grow; others are new files when they appear."""
+
+
+def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bool]:
+    """The source with what is new in it.
+
+    Args:
+        source: as it is known; it stays as it is.
+        stamp: what its place looked like the last time; None where nobody has looked.
+
+    Returns:
+        What the place looks like now; the source with what is new in it, None where the place looks as before; and
+        whether that one begins with the updates that ``source`` has.
+    """
+    now = _stamp(source.path)
+    if now == stamp:
+        return now, None, True
+    # a trace puts new lists in the place of the old ones when it is refreshed; others add to those that they have
+    fresh = copy.copy(source) if isinstance(source, Trace) else copy.deepcopy(source)
+    fresh.refresh()
+    return now, fresh, _goes_on(source, fresh)
+
+
+def _stamp(path: Path) -> int:
+    """A number that is another one once something was written at or below ``path``."""
+    digest = 0
+    for name, changed, size in _facts(place_of(path)):
+        digest = zlib.crc32(repr((name, changed, size)).encode("utf-8", "surrogateescape"), digest)
+    return digest
+
+
+def _facts(path: Path) -> Iterator[tuple[str, int, int]]:
+    """Names, times and sizes of what may grow."""
+    if path.is_file():
+        for file in (path, path.with_name(path.name + "-wal")):
+            if file.exists():
+                yield file.name, file.stat().st_mtime_ns, file.stat().st_size
+        return
+    for folder, inside, files in os.walk(path):
+        here = Path(folder)
+        if len(here.relative_to(path).parts) >= DEPTH:
+            inside.clear()
+        yield folder, here.stat().st_mtime_ns, 0
+        for name in files:
+            if name.endswith(LOOKED_AT):
+                facts = (here / name).stat()
+                yield name, facts.st_mtime_ns, facts.st_size
+
+
+def _goes_on(before: Source, fresh: Source) -> bool:
+    """Whether ``fresh`` begins with the updates that ``before`` has."""
+    if list(fresh.labels[: len(before)]) != list(before.labels):
+        return False
+    files, files_now = getattr(before, "steps", None), getattr(fresh, "steps", None)
+    return files is None or files_now is None or files_now[: len(files)] == files

@@ -1,0 +1,266 @@
+"""Processes that read one foreign file each, and a spare one: whoever needs something of such a file asks here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grpo_core.errors import Cancelled, GrpoError, RunFileError
+from grpo_core.foreign.line import SPEED, Line, ReaderProcess, size_of
+from grpo_core.foreign.source import RemoteSource
+from grpo_core.runs.database import explained
+from grpo_core.runs.importers import importer_for, open_source
+from grpo_core.runs.importers.source import Source
+from grpo_core.runs.importers.unknown import OF_TRAINERS
+from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from grpo_core.child.answering import Poll
+    from grpo_core.hf.folder import ModelFiles
+    from grpo_core.lm.problems import Prompt
+    from grpo_core.runs.manifest import Manifest
+
+SILENCE = 60.0
+"""Seconds without a word after which a process that reads a file is taken to hang."""
+MOST_FOLDERS = 200
+"""Sources of which something is kept in the cache."""
+IN_SIGHT = 3.0
+"""Seconds that the window's own thread waits for an answer."""
+
+
+def _never() -> None:
+    pass
+
+
+class Readers:
+    """Readers of foreign files, each a process of its own, or the thread that asks where no processes are wanted.
+
+    Attributes:
+        own_process: whether processes are started.
+        spare: a process that reads nothing yet; None where there is none.
+        lines: to the processes of the sources that are open.
+    """
+
+    def __init__(self, *, own_process: bool, window: bool = False, silence: float = SILENCE) -> None:
+        """
+        Args:
+            own_process: start processes.
+            window: the main thread draws a window, and cannot wait for long; a spare process is kept.
+            silence: seconds without a word after which a process is taken to hang.
+        """
+        self.own_process = own_process
+        self._window, self._silence = window, silence
+        self._lock = threading.Lock()
+        self.spare: ReaderProcess | None = None
+        self._closed = False
+        self.lines: weakref.WeakSet[Line] = weakref.WeakSet()
+
+    def warm(self) -> None:
+        """Start a process ahead of the question that needs it, beside the thread that asks for that."""
+        if self.own_process:
+            threading.Thread(target=self._warm, name="spare", daemon=True).start()
+
+    def open(
+        self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
+    ) -> Source:
+        """The recorded run at ``path`` (:func:`grpo_core.runs.importers.open_source`). ``poll`` gives it up.
+
+        Its process writes into a folder of its own in ``index``, or into ``scratch``.
+
+        Raises:
+            RunFileError: it cannot be read, or the process that reads it has ended.
+        """
+        if not self.own_process:
+            return open_source(path, index=index)
+        return self._opened(self._line(path, index, poll, scratch), path, index)
+
+    def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
+        """As :meth:`open`. None for a file of no known format, unless its name says that a trainer wrote it."""
+        if not self.own_process:
+            named = path.name.lower().endswith(OF_TRAINERS)
+            if importer_for(path) is None and path.is_file() and not named:
+                return None
+            return open_source(path, index=index)
+        line = self._line(path, index, poll)
+        return self._opened(line, path, index) if line.ask("known", str(path)) else None
+
+    def results(
+        self, what: str, path: Path, *arguments: object, poll: Poll, scratch: Path | None = None
+    ) -> Iterator[Any]:
+        """Results that a process reads or computes of ``path``, as they come. It ends then.
+
+        Args:
+            what: a name of :data:`grpo_core.foreign.answers.EXAMINED` or :data:`~grpo_core.foreign.answers.FILES`.
+            path: of the file or folder.
+            arguments: further ones.
+            poll: what it raises gives it up.
+            scratch: the folder into which the process may write; by default one that is deleted then.
+
+        Raises:
+            Cancelled: ``poll`` raised it.
+            GrpoError: it cannot be read, or the process has ended.
+        """
+        if not self.own_process:
+            from grpo_core.foreign.answers import EXAMINED, FILES
+
+            yield from {**EXAMINED, **FILES}[what](str(path), *arguments, poll=poll)
+            return
+        process = self._taken()
+        try:
+            with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as own:
+                process.read(path, Path(own) if scratch is None else scratch)
+
+                def given_up() -> None:
+                    try:
+                        poll()
+                    except BaseException:
+                        process.kill()
+                        raise
+
+                silence = self._silence + size_of(path) / SPEED
+                yield from process.results(what, (str(path), *arguments), given_up, silence)
+        finally:
+            process.kill()
+            process.close()
+
+    def model(self, path: Path, *, poll: Poll = _never) -> tuple[ModelFiles, str]:
+        """The model at ``path`` (:func:`grpo_core.hf.folder.look`), and which of its generation settings are not
+        followed. The texts of its tokens are known then.
+
+        Raises:
+            GrpoError: it cannot be used; the sentence says why.
+        """
+        from grpo_core.hf.folder import known
+
+        (found,) = self.results("model", path, poll=poll)
+        files: ModelFiles = found["files"]
+        place = known(str(files.path), files.digest)
+        place.files, place.texts = files, found["texts"]
+        return files, found["ignored"]
+
+    def prompts(
+        self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]
+    ) -> Iterator[Prompt]:
+        """As :func:`grpo_core.lm.prompt_file.each_prompt`."""
+        from grpo_core.lm.problems import Prompt
+
+        def poll() -> None:
+            if cancelled():
+                raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
+
+        ((texts, answers),) = self.results("prompts", path, checker, longest, poll=poll)
+        yield from map(Prompt, texts, answers)
+
+    def session(
+        self, path: Path, folder: Path, cancelled: Callable[[], bool], progress: Callable[[float], object]
+    ) -> tuple[Manifest, tuple[Path, ...]]:
+        """As :func:`grpo_core.runs.session.open_session`."""
+        from grpo_core.runs.manifest import manifest_from
+        from grpo_core.runs.session import adopt_copies, open_session
+
+        if not self.own_process:
+            return open_session(path, folder, cancelled, progress)
+
+        def poll() -> None:
+            if cancelled():
+                raise Cancelled(tr("Opening {name} was cancelled.").format(name=path.name))
+
+        with explained(folder, "written"):
+            folder.mkdir(parents=True, exist_ok=True)
+            scratch = tempfile.TemporaryDirectory(prefix=".session-", dir=folder)
+        with scratch as name:
+            ((text, copies),) = self.results("session", path, name, poll=poll, scratch=Path(name))
+            manifest = manifest_from(text.encode("utf-8"), path.name)
+            return manifest, adopt_copies(manifest, [Path(name) / Path(copy).name for copy in copies], folder)
+
+    def is_converted(self, path: Path, *, poll: Poll) -> bool:
+        """Whether another trainer's run was converted into the run file at ``path``.
+
+        Raises:
+            GrpoError: it cannot be read.
+        """
+        (converted,) = self.results("converted_run", path, poll=poll)
+        return bool(converted)
+
+    def close(self) -> None:
+        """End every process."""
+        with self._lock:
+            self._closed = True
+            spare, self.spare = self.spare, None
+        for line in [*self.lines]:
+            line.close()
+        if spare is not None:
+            spare.kill()
+            spare.close()
+
+    def _line(self, path: Path, index: Path | None, poll: Poll, scratch: Path | None = None) -> Line:
+        scratch = scratch if index is None else scratch_of(path, index)
+        line = Line(path, scratch, self._taken, self._patience, self._silence, poll)
+        self.lines.add(line)
+        return line
+
+    def _opened(self, line: Line, path: Path, index: Path | None) -> RemoteSource:
+        scratch = None if index is None else scratch_of(path, index)
+        facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch))
+        line.opened[0] = None
+        if self._window:
+            self.warm()
+        return RemoteSource(line, path, scratch, 0, facts)
+
+    def _patience(self) -> float | None:
+        waits = not self._window or threading.current_thread() is not threading.main_thread()
+        return None if waits else IN_SIGHT
+
+    def _taken(self) -> ReaderProcess:
+        with self._lock:
+            if self._closed:
+                raise RunFileError(tr("The program closes; nothing more is read."))
+            process, self.spare = self.spare, None
+        if process is None or process.has_ended:
+            process = ReaderProcess()
+        return process
+
+    def _warm(self) -> None:
+        with suppress(GrpoError), self._lock:
+            if self.spare is None and not self._closed:
+                self.spare = ReaderProcess()
+
+
+def scratch_of(path: Path, cache: Path) -> Path:
+    """The folder in ``cache`` that is of the source at ``path`` alone. Those used longest ago go where there are many.
+
+    Where it cannot be made, the source is read without.
+    """
+    scratch = cache / hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
+    with suppress(OSError):
+        scratch.mkdir(parents=True, exist_ok=True)
+        os.utime(scratch)
+        folders = sorted(
+            (entry for entry in cache.iterdir() if entry.is_dir()), key=lambda entry: entry.stat().st_mtime
+        )
+        for old in folders[: max(len(folders) - MOST_FOLDERS, 0)]:
+            shutil.rmtree(old, ignore_errors=True)
+    return scratch
+
+
+@contextmanager
+def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
+    """The recorded run at ``path``, read by a process that ends with the block. ``poll`` gives a question up.
+
+    Raises:
+        RunFileError: it cannot be read, or the process that reads it has ended.
+    """
+    with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as scratch:
+        readers = Readers(own_process=True)
+        try:
+            yield readers.open(path, poll=poll, scratch=Path(scratch))
+        finally:
+            readers.close()

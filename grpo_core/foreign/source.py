@@ -1,0 +1,163 @@
+"""A recorded run that a process of its own reads: as every importer's, with each update asked for when it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError, shortened
+from grpo_core.foreign.line import Line
+from grpo_core.record import Step
+from grpo_core.runs.importers.source import Completions, Report, Texts
+from grpo_core.text import tr
+
+MOST_NOTES, LONGEST_NOTE = 50, 1_000
+"""Sentences on a source, and characters of each, that are shown."""
+
+
+def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
+    """The notes on a source, as many and as long as a window can show."""
+    kept = tuple(shortened(note, LONGEST_NOTE) for note in notes[:MOST_NOTES])
+    more = len(notes) - len(kept)
+    return (*kept, tr("There are {count:,} more such notes.").format(count=more)) if more else kept
+
+
+class RemoteSource:
+    """A recorded run. :class:`~grpo_core.runs.importers.source.Source` says what its methods do.
+
+    Attributes:
+        has_losses: whether the trainer's losses are there to be compared.
+        processes: how many processes trained.
+    """
+
+    def __init__(self, line: Line, asked: Path, index: Path | None, number: int, facts: dict[str, Any]) -> None:
+        """
+        Args:
+            line: to the process.
+            asked: the path that was asked for.
+            index: folder of the user's cache for indexes of large files.
+            number: of this state of the source.
+            facts: what the process says of it (:func:`grpo_core.foreign.answers.facts_of`).
+        """
+        self._line, self._number = line, number
+        self._opening = ("open", (number, str(asked), None if index is None else str(index)))
+        self._asked_for, self._index_folder = asked, index
+        self._read = False
+        try:
+            self.path, self.title, self.partial = Path(facts["path"]), shortened(facts["title"]), bool(facts["partial"])
+            self.settings: Settings = facts["settings"]
+            self.siblings = tuple(map(Path, facts["siblings"]))
+            self.labels: list[int] = facts["labels"].tolist()
+            self.has_losses, self.processes = bool(facts["has_losses"]), int(facts["processes"])
+            self._notes = _bounded(facts["notes"])
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise RunFileError(
+                tr("{name} cannot be read: its process answers what nobody asked ({error}).").format(
+                    name=asked.name, error=error
+                )
+            ) from None
+
+    def __len__(self) -> int:
+        """Updates there are."""
+        return len(self.labels)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences on what is torn, repeated, missing or left out, what reading updates has shown included."""
+        if self._read:
+            with suppress(RunFileError):
+                self._notes, self._read = _bounded(self._ask("notes")), False
+        return self._notes
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The text of each token by its number, (V,)."""
+        return tuple(self._ask("vocabulary"))
+
+    def step(self, position: int) -> Step:
+        step: Step = self._of_update("step", position, Step)
+        return step
+
+    def texts(self, position: int) -> Texts:
+        texts: Texts = self._of_update("texts", position, Texts)
+        return texts
+
+    def completions(self, position: int) -> Completions:
+        table: Completions = self._of_update("completions", position, Completions)
+        return table
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        table, step = self._of_update("measured", position, tuple)
+        return table, step
+
+    def reports(self, position: int) -> Sequence[Report]:
+        reports: list[Report] = self._of_update("reports", position, list)
+        return reports
+
+    def losses(self, position: int) -> np.ndarray | None:
+        """The loss of each micro-batch as its process computed it, (N, M), NaN where none was noted."""
+        losses: np.ndarray | None = self._of_update("losses", position, np.ndarray | None)  # type: ignore[arg-type]
+        return losses
+
+    def incomplete(self, position: int) -> str:
+        """The reason why the losses of an update cannot be compared. Empty where they can."""
+        return str(self._of_update("incomplete", position, str))
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        return tuple(self.stamps(position, position)[0])
+
+    def stamps(self, first: int, last: int) -> list[tuple[int, ...]]:
+        """:meth:`stamp` of the updates from ``first`` to ``last``, in one question."""
+        stamps: list[tuple[int, ...]] = self._ask("stamps", first, last)
+        return stamps
+
+    def refresh(self) -> int:
+        """Do nothing: :meth:`refreshed` makes another source."""
+        return len(self.labels)
+
+    def refreshed(self, stamp: int | None) -> tuple[int, RemoteSource | None, bool]:
+        """:func:`grpo_core.foreign.following.refreshed`, by the process."""
+        now, facts, goes_on = self._ask("refresh", stamp)
+        if facts is None:
+            return now, None, goes_on
+        fresh = RemoteSource(self._line, self._asked_for, self._index_folder, self._number + 1, facts)
+        self._line.opened[fresh._number] = facts
+        return now, fresh, goes_on
+
+    def close(self) -> None:
+        """End the process. It is started again where something is asked for."""
+        self._line.close()
+
+    def _of_update(self, what: str, position: int, kind: type) -> Any:
+        self._read = True
+        found = self._ask(what, position)
+        if not isinstance(found, kind):
+            raise RunFileError(tr("{name} could not be read.").format(name=self._asked_for.name))
+        return found
+
+    def _ask(self, what: str, *arguments: object) -> Any:
+        result = self._line.ask(what, self._number, *arguments, before=[self._opening])
+        self._check_same()
+        return result
+
+    def _check_same(self) -> None:
+        """Refuse what a process that was started anew found in the place of this source, where that is another.
+
+        Raises:
+            RunFileError: it is.
+        """
+        facts = self._line.opened.get(self._number)
+        if isinstance(facts, dict):
+            labels = facts["labels"][: len(self.labels)].tolist()
+            if labels != self.labels:
+                self._line.close()
+                raise RunFileError(
+                    tr("{name} is not what it was when it was opened; open it again.").format(name=self._asked_for.name)
+                )
+            self._line.opened[self._number] = None

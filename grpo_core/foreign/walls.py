@@ -1,0 +1,167 @@
+"""The walls around a process that reads a foreign file: it reaches the program, that file, and a folder of its own.
+
+Linux alone, by two of its means that need no rights: Landlock for files and TCP (``man 7 landlock``), a filter of
+system calls for every other socket (``man 2 seccomp``). Where the kernel lacks one, the process reads without it, and
+the problem report says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+from grpo_core.runs.importers import place_of
+from grpo_core.text import tr
+
+_CREATE, _ADD, _RESTRICT = 444, 445, 446
+_READ = 0b1101
+"""To execute and read files, and to list folders."""
+_FIRST, _REFER, _TRUNCATE, _IOCTL = (1 << 13) - 1, 1 << 13, 1 << 14, 1 << 15
+"""What the versions 1, 2, 3 and 5 of Landlock can forbid."""
+_OF_FILES = 0b111 | _TRUNCATE | _IOCTL
+"""The rights that a file can have, rather than a folder."""
+_BIND_AND_CONNECT = 0b11
+_NO_NEW_PRIVILEGES = 38
+_LOOKED_THROUGH = 2_000
+"""Entries of a folder in which links are looked for."""
+SYSTEM = (
+    "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/proc/cpuinfo", "/proc/meminfo",
+    "/sys/devices/system/cpu", "/dev/urandom",
+)  # fmt: skip
+_MACHINES = {"x86_64": (0xC000003E, 317, (41, 101, 425)), "aarch64": (0xC00000B7, 277, (198, 117, 425))}
+"""Machine -> its number for seccomp, that of the call ``seccomp``, and those of socket, ptrace and io_uring_setup."""
+
+
+def version() -> int:
+    """The version of Landlock that the kernel has, 0 where it has none."""
+    if sys.platform != "linux":
+        return 0
+    with suppress(OSError, AttributeError):
+        return max(int(_system().syscall(_CREATE, None, ctypes.c_size_t(0), 1)), 0)
+    return 0
+
+
+def said() -> str:
+    """A sentence on what the processes that read foreign files can reach here."""
+    known = version()
+    if not known:
+        return tr(
+            "Foreign files are read by a process with limits; it can reach any file, as there is no Landlock here."
+        )
+    sentence = tr("Foreign files are read by a process that reaches no other files (Landlock {version}).")
+    if platform.machine() in _MACHINES:
+        sentence = tr(
+            "Foreign files are read by a process that reaches no other files and no network (Landlock {version})."
+        )
+    return sentence.format(version=known)
+
+
+def enclose(path: Path, scratch: Path | None) -> bool:
+    """Let this process from now on read the program and ``path``, write into ``scratch``, and open no socket.
+
+    Returns:
+        Whether the kernel does that; where it does not, nothing is changed.
+    """
+    known = version()
+    if not known:
+        return False
+    handled = _FIRST | _REFER * (known >= 2) | _TRUNCATE * (known >= 3) | _IOCTL * (known >= 5)
+    attributes = struct.pack("QQQ", handled, _BIND_AND_CONNECT * (known >= 4), 0b11 * (known >= 6))
+    size = 8 if known < 4 else 16 if known < 6 else 24
+    system = _system()
+    ruleset = system.syscall(_CREATE, attributes, ctypes.c_size_t(size), 0)
+    if ruleset < 0:
+        return False
+    try:
+        read, written = readable(path), writable(path, scratch)
+        for place, rights in [*((place, _READ) for place in read), *((place, handled) for place in written)]:
+            _allow(system, ruleset, place, rights & handled)
+        if system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) or system.syscall(_RESTRICT, ruleset, 0):
+            return False
+    finally:
+        os.close(ruleset)
+    _forbid_sockets(system)
+    return True
+
+
+def readable(path: Path) -> Iterator[Path]:
+    """The program, its interpreter and libraries, and what belongs to the source at ``path``."""
+    yield from map(Path, SYSTEM)
+    program = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(sys.executable).resolve().parent), *sys.path]
+    yield from (Path(place) for place in program if place)
+    yield Path(__file__).parents[2]
+    place = place_of(path)
+    yield place
+    alone = (place / "adapter_config.json").exists() and not (place / "config.json").exists()
+    if place.suffix.lower() == ".grpo" or alone:  # a log beside it; the model beside an adapter
+        yield place.parent
+    yield from (place.with_name(place.name + ending) for ending in ("-wal", "-shm"))
+    if place.is_dir():
+        yield from map(_target, filter(Path.is_symlink, islice(place.rglob("*"), _LOOKED_THROUGH)))
+
+
+def _target(link: Path) -> Path:
+    """The file or folder that a link leads to. The link itself where it leads in circles."""
+    try:
+        return link.resolve()
+    except (OSError, RuntimeError):
+        return link
+
+
+def writable(path: Path, scratch: Path | None) -> Iterator[Path]:
+    """The source's own folder in the cache. Of a run file with a log, which SQLite reads together, the folder."""
+    yield Path(os.devnull)
+    if scratch is not None:
+        yield scratch
+    log = path.with_name(path.name + "-wal")
+    if path.suffix.lower() == ".grpo" and log.exists():
+        yield path.parent
+
+
+def _allow(system: ctypes.CDLL, ruleset: int, place: Path, rights: int) -> None:
+    """Allow what is below ``place``, where that is there."""
+    with suppress(OSError, ValueError):
+        number = os.open(place, os.O_PATH | os.O_CLOEXEC)
+        try:
+            rights &= -1 if place.is_dir() else _OF_FILES
+            system.syscall(_ADD, ruleset, 1, struct.pack("=Qi", rights, number), 0)
+        finally:
+            os.close(number)
+
+
+def _forbid_sockets(system: ctypes.CDLL) -> bool:
+    """Refuse the calls that open sockets, or that look into other processes, to every thread of this one."""
+    if platform.machine() not in _MACHINES:
+        return False
+    machine, seccomp, refused = _MACHINES[platform.machine()]
+    program = _filter(machine, refused)
+    code = ctypes.create_string_buffer(program)
+    header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
+    return bool(system.syscall(seccomp, 1, 1, header) == 0)  # a filter, for all threads
+
+
+def _filter(machine: int, refused: Iterable[int]) -> bytes:
+    """A program of the kernel's packet filter: calls of another machine and ``refused`` ones fail with EPERM."""
+    load, equal, result, above = 0x20, 0x15, 0x06, 0x35
+    allow, refuse = 0x7FFF0000, 0x00050001
+    calls = [*refused]
+    code = [
+        (load, 0, 0, 4),
+        (equal, 0, len(calls) + 3, machine),
+        (load, 0, 0, 0),
+        (above, len(calls) + 1, 0, 0x40000000),
+    ]
+    code += [(equal, len(calls) - place, 0, call) for place, call in enumerate(calls)]
+    code += [(result, 0, 0, allow), (result, 0, 0, refuse)]
+    return b"".join(struct.pack("HBBI", *one) for one in code)
+
+
+def _system() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

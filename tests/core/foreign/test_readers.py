@@ -1,0 +1,329 @@
+"""What strangers wrote is read by a process that may die: the same updates, sentences, walls, and another process."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core.child.asking import Asked
+from grpo_core.child.limits import Limits
+from grpo_core.errors import Cancelled, GrpoError, NotRecordedError, RunFileError
+from grpo_core.experiments.recorded_jobs import examination
+from grpo_core.foreign.line import LateError, ReaderProcess
+from grpo_core.foreign.readers import Readers, recorded
+from grpo_core.foreign.source import RemoteSource
+from grpo_core.foreign.walls import said, version
+from grpo_core.runs.importers import open_source
+from grpo_core.runs.importers.source import Completions, Source
+from grpo_core.runs.layout import encoded
+from grpo_core.runs.session import open_session
+from tests.core.foreign.mains import serve
+from tests.core.sources import SOURCES, source_path
+from tests.core.traces import DATA, copied
+from tests.fuzz.hostile_models import changed
+from tests.fuzz.hostile_sources import converted
+from tests.fuzz.readers import good_run, good_session
+
+WALLED = pytest.mark.skipif(version() == 0, reason="this kernel has no Landlock")
+
+
+def never() -> None:
+    """A question that nobody gives up."""
+
+
+@pytest.fixture
+def readers() -> Iterator[Readers]:
+    made = Readers(own_process=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def asked() -> Iterator[Asked]:
+    process = Asked(serve, "run.db could not be read ({how}).", limits=Limits(memory=1 << 30), error=RunFileError)
+    process.await_ready()
+    yield process
+    process.kill()
+    process.close()
+
+
+def table_of(source: Source, position: int) -> dict[str, Any] | str:
+    try:
+        table = source.completions(position)
+    except NotRecordedError as error:
+        return str(error)
+    return {field.name: getattr(table, field.name) for field in dataclasses.fields(Completions)}
+
+
+def step_of(source: Source, position: int) -> object:
+    try:
+        step = source.step(position)
+    except NotRecordedError as error:
+        return str(error)
+    return encoded(step), step.settings, step.label, step.prompt_texts, step.completion_texts
+
+
+@pytest.mark.parametrize("name", ["grpo", *SOURCES])
+def test_the_updates_are_those_that_are_read_here(name: str, readers: Readers, tmp_path: Path) -> None:
+    path = DATA / name if name == "grpo" else source_path(name, tmp_path)
+    there, here = readers.open(path), open_source(path)
+    assert isinstance(there, RemoteSource)
+    for fact in ("path", "title", "settings", "partial", "labels", "siblings", "vocabulary"):
+        found, right = getattr(there, fact), getattr(here, fact)
+        assert found == right or list(found) == list(right), fact
+    for position in range(1, len(here) + 1):
+        assert step_of(there, position) == step_of(here, position)
+        np.testing.assert_equal(table_of(there, position), table_of(here, position))
+        assert list(there.reports(position)) == list(here.reports(position))
+        assert there.stamp(position) == tuple(here.stamp(position))
+        assert there.texts(position) == here.texts(position)
+    assert list(there.notes) == list(here.notes)
+
+
+def test_an_examination_is_the_one_that_is_made_here(readers: Readers) -> None:
+    path = DATA.parent / "diseased" / "kl_explodes"
+    assert list(readers.results("examination", path, poll=never)) == list(examination(str(path), poll=never))
+
+
+def test_what_is_written_meanwhile_is_a_source_of_its_own(readers: Readers, tmp_path: Path) -> None:
+    folder = copied("grpo", tmp_path)
+    index = folder / "rank0" / "attempt0" / "index.jsonl"
+    lines = index.read_text("utf-8").splitlines(keepends=True)
+    index.write_text(lines[0], "utf-8")
+    before = readers.open(folder)
+    assert isinstance(before, RemoteSource)
+    stamp, nothing, _ = before.refreshed(before.refreshed(None)[0])
+    assert nothing is None
+    index.write_text("".join(lines), "utf-8")
+    _, after, goes_on = before.refreshed(stamp)
+    assert after is not None and goes_on
+    assert (len(before), len(after)) == (1, 2)
+    assert after.step(2).label == 4 and before.step(1).label == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_a_process_that_was_killed_is_said_once_and_the_next_question_starts_another(readers: Readers) -> None:
+    source = readers.open(DATA / "grpo")
+    first = source.step(1)
+    (process,) = (one for held in readers.lines for one in held.processes)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGSTOP)
+    killer = threading.Timer(0.2, os.kill, (process.pid, signal.SIGKILL))
+    killer.start()
+    with pytest.raises(RunFileError, match=r"^grpo could not be read: .*killed by signal 9.*asked for again\.$"):
+        source.step(2)
+    assert encoded(source.step(1)) == encoded(first)
+
+
+def test_a_source_that_became_another_while_nobody_looked_is_refused(readers: Readers, tmp_path: Path) -> None:
+    folder = copied("grpo", tmp_path)
+    source = readers.open(folder)
+    assert isinstance(source, RemoteSource)
+    source.close()
+    index = folder / "rank0" / "attempt0" / "index.jsonl"
+    index.write_text(index.read_text("utf-8").splitlines(keepends=True)[1], "utf-8")
+    with pytest.raises(RunFileError, match="is not what it was when it was opened"):
+        source.step(1)
+
+
+def test_the_windows_thread_waits_three_seconds_at_most() -> None:
+    readers = Readers(own_process=True, window=True)
+    try:
+        source = readers.open(DATA / "grpo")
+        (process,) = (one for held in readers.lines for one in held.processes)
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        begun = time.monotonic()
+        with pytest.raises(LateError, match="grpo takes longer to read than the window can wait"):
+            source.step(1)
+        with pytest.raises(LateError):
+            source.step(2)  # at once: several panels ask for one update
+        assert time.monotonic() - begun < 4.5
+        found: list[object] = []
+        thread = threading.Thread(target=lambda: found.append(source.step(1).label))
+        thread.start()
+        thread.join(60)
+        assert found == [2] and source.step(2).label == 4
+    finally:
+        readers.close()
+
+
+def test_a_question_that_is_given_up_ends_its_process_at_once() -> None:
+    begun = time.monotonic()
+
+    def poll() -> None:
+        if time.monotonic() - begun > 1:
+            raise Cancelled("enough")
+
+    with pytest.raises(Cancelled):
+        list(_endless(poll))
+    assert time.monotonic() - begun < 5
+
+
+def _endless(poll: Any) -> Iterator[object]:
+    process = Asked(serve, "{how}")
+    try:
+        yield from process.results("fails", ("silent",), lambda: _or_kill(process, poll))
+    finally:
+        process.close()
+
+
+def _or_kill(process: Asked, poll: Any) -> None:
+    try:
+        poll()
+    except BaseException:
+        process.kill()
+        raise
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("missing", r"^/nowhere/at all cannot be read: No such file or directory\.$"),
+        ("odd", r"^What was recorded cannot be read: .*ZeroDivisionError: by zero\)\.$"),
+        ("memory", r"^run.db could not be read \(memory was short\)\.$"),
+        ("killed", r"^run.db could not be read \(killed by signal 9\)\.$"),
+        ("silent", r"^run.db could not be read \(it did not answer for 1 seconds\)\.$"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals, no limits")
+def test_whatever_goes_wrong_there_is_a_sentence(asked: Asked, kind: str, sentence: str) -> None:
+    with pytest.raises(RunFileError, match=sentence):
+        list(asked.results("fails", (kind,), never, seconds=1.0))
+
+
+@WALLED
+def test_the_process_reaches_the_source_and_its_room_and_nothing_else(asked: Asked, tmp_path: Path) -> None:
+    for name in ("source.db", "outside.db"):
+        (tmp_path / name).write_bytes(b"x")
+    room = tmp_path / "room"
+    room.mkdir()
+    arguments = [str(place) for place in (tmp_path / "source.db", room, tmp_path / "outside.db")]
+    (became,) = asked.results("prisoner", arguments, never)
+    assert {name for name, what in became.items() if what == "done"} == {
+        "read the source", "write to its room", "run the interpreter", "import",
+    }  # fmt: skip
+    assert {what for name, what in became.items() if name != "enclosed"} == {"done", "refused"}
+    assert became["enclosed"] == "True" and "no other files" in said()
+
+
+@WALLED
+def test_files_that_a_folder_links_to_are_read(readers: Readers, tmp_path: Path) -> None:
+    folder = copied("grpo", tmp_path)
+    file = folder / "rank0" / "attempt0" / "step_00000001.parquet"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    file.rename(elsewhere / "blob")
+    file.symlink_to(elsewhere / "blob")
+    assert readers.open(folder).step(1).label == 2
+
+
+def test_a_file_that_was_replaced_is_read_anew(readers: Readers, tmp_path: Path) -> None:
+    path = source_path("trackio", tmp_path)
+    source = readers.open(path)
+    fresh = tmp_path / "fresh"
+    fresh.write_bytes(path.read_bytes())
+    fresh.replace(path)
+    assert len(source.completions(1).prompts) == 8
+
+
+def test_a_database_with_a_log_is_read_from_a_copy(readers: Readers, tmp_path: Path) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    path = source_path("trackio", tmp_path)
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("PRAGMA journal_mode=WAL")
+        writer.execute("UPDATE metrics SET timestamp = 'later'")
+        writer.commit()
+        log = path.with_name(path.name + "-wal")
+        beside = {file.name: file.read_bytes() for file in (path, log)}
+        room = tmp_path / "rooms"
+        source = readers.open(path, index=room)
+        assert len(source.completions(1).prompts) == 8
+        assert {file.name: file.read_bytes() for file in (path, log)} == beside
+
+
+def test_prompts_are_those_of_the_file(readers: Readers, tmp_path: Path) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_text('prompt,answer\n1+1=,2\n2+2=,"a+b"\n', "utf-8")
+    read = list(readers.prompts(path, checker="regex", longest=None, cancelled=lambda: False))
+    assert [(prompt.text, prompt.answer) for prompt in read] == [("1+1=", "2"), ("2+2=", "a+b")]
+    path.write_text("prompt,answer\n1+1=,(\n", "utf-8")
+    with pytest.raises(GrpoError, match=r"Line 2 of prompts\.csv: the answer cannot be used"):
+        list(readers.prompts(path, checker="regex", longest=None, cancelled=lambda: False))
+
+
+def test_a_session_s_runs_come_into_the_folder(readers: Readers, tmp_path: Path) -> None:
+    path = tmp_path / "x.grposession"
+    path.write_bytes(good_session())
+    folder, other = tmp_path / "runs", tmp_path / "other"
+    manifest, copies = readers.session(path, folder, lambda: False, lambda fraction: None)
+    right, expected = open_session(path, other)
+    assert manifest == right
+    assert [copy.read_bytes() for copy in copies] == [copy.read_bytes() for copy in expected]
+    assert sorted(folder.iterdir()) == sorted(copies)
+    path.write_bytes(good_session()[:500])
+    with pytest.raises(GrpoError, match=r"x\.grposession"):
+        readers.session(path, folder, lambda: False, lambda fraction: None)
+    assert sorted(folder.iterdir()) == sorted(copies)
+
+
+def test_a_run_file_from_outside_is_looked_at(readers: Readers, tmp_path: Path) -> None:
+    path = tmp_path / "run.grpo"
+    path.write_bytes(good_run())
+    assert not readers.is_converted(path, poll=never)
+    path.write_bytes(b"SQLite format 3\0" + bytes(5000))
+    with pytest.raises(GrpoError, match=r"run\.grpo"):
+        readers.is_converted(path, poll=never)
+
+
+def test_a_command_s_source_ends_with_it() -> None:
+    with recorded(DATA / "grpo", never) as source:
+        assert isinstance(source, RemoteSource) and len(source) == 2
+    assert json.loads(source.settings.to_json())
+    with pytest.raises(RunFileError, match="The program closes"):
+        source.step(1)
+
+
+def test_a_spare_process_is_there_for_the_next_source() -> None:
+    readers = Readers(own_process=True, window=True)
+    try:
+        readers.warm()
+        deadline = time.monotonic() + 60
+        while readers.spare is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        spare = readers.spare
+        assert isinstance(spare, ReaderProcess)
+        source = readers.open(DATA / "grpo")
+        assert len(source) == 2
+        assert [one for held in readers.lines for one in held.processes] == [spare]
+    finally:
+        readers.close()
+
+
+def test_of_a_million_notes_a_few_are_shown(readers: Readers, tmp_path: Path) -> None:
+    notes = readers.open(converted(tmp_path, "notes", ["A note."] * 1_000_000)).notes
+    assert len(notes) == 51 and notes[-1] == "There are 950 more such notes."
+
+
+def test_a_refusal_that_repeats_a_million_values_is_cut_short(readers: Readers, tmp_path: Path) -> None:
+    with pytest.raises(GrpoError) as refused:
+        readers.model(changed(tmp_path, "config.json", "vocab_size", [1] * 1_000_000))
+    assert len(str(refused.value)) < 2_100
+
+
+def test_whatever_is_said_of_a_file_is_cut_short(asked: Asked) -> None:
+    with pytest.raises(RunFileError, match=r"^a{1999}…$"):
+        list(asked.results("fails", ("long",), never))

@@ -1,0 +1,175 @@
+"""Sources and models that were made to bring a reader down, opened in the window and by the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.application import Application
+from app.settings.paths import find_paths
+from app.settings.preferences import Preferences
+from app.workspace.recorded_run import RecordedRun
+from grpo_core import cli
+from grpo_core.foreign.readers import Readers
+from tests.app.conftest import Driver, take_down
+from tests.fuzz.readers import sentence
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(sys.platform == "win32", reason="no pipes and devices in folders"),
+]
+LONGEST_SILENCE = 5.0
+"""Seconds in which the window, whatever it reads, draws and takes a key."""
+MOST_MEMORY = 600 << 20
+"""Bytes of the window's process."""
+GIVEN_UP = 20.0
+"""Seconds of reading after which Cancel is pressed."""
+MODES = [pytest.param(False, id="quick"), pytest.param(True, id="long")]
+
+
+def made(kind: str, folder: Path, *more: str) -> list[tuple[str, Path]]:
+    """What the harness ``kind`` makes: names and paths."""
+    command = [sys.executable, "-m", f"tests.fuzz.{kind}", str(folder), *more]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
+    assert done.returncode == 0, done.stderr
+    return [(name, Path(path)) for name, path in map(json.loads, done.stdout.splitlines())]
+
+
+class Pulse(QTimer):
+    """Beats as long as the window's thread is free; remembers its longest silence and the most memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.silence, self.memory = 0.0, 0
+        self._last = time.monotonic()
+        self._process = psutil.Process()
+        self.timeout.connect(self.beat)
+        self.start(20)
+
+    def beat(self) -> None:
+        now = time.monotonic()
+        self.silence = max(self.silence, now - self._last)
+        self.memory = max(self.memory, self._process.memory_info().rss)
+        self._last = time.monotonic()
+
+    def begin(self) -> None:
+        """Forget what was before."""
+        self.silence, self.memory, self._last = 0.0, 0, time.monotonic()
+
+
+@pytest.fixture
+def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]:
+    """A program with processes of its own, as a user starts it."""
+    preferences = Preferences(theme="light", speed=None)
+    program = Application(qapp, find_paths({"GRPO_LAB_HOME": str(tmp_path / "home")}), preferences, own_process=True)
+    program.window.show()
+    one = Driver(program, qtbot, preferences)
+    one.settle()
+    yield one
+    take_down(one)
+
+
+def busy(driver: Driver) -> bool:
+    program = driver.program
+    return program.recorded_runs.busy or program.run_files.busy or program.model_folders.busy
+
+
+def opened(driver: Driver, path: Path) -> bool:
+    """Open what is at ``path``, look at it, and close it; whether it came to an end without Cancel."""
+    program, begun = driver.program, time.monotonic()
+    program.runs.open_path(path)
+    while busy(driver) and time.monotonic() - begun < GIVEN_UP:
+        QApplication.processEvents()
+        time.sleep(0.005)
+    ended = not busy(driver)
+    run = program.workspace.run
+    if isinstance(run, RecordedRun):
+        driver.settle()
+        program.workspace.move_to(1)
+        driver.settle()
+        program.runs.close_run()
+    if not ended:
+        program.recorded_runs.close()
+        program.model_folders.close()
+    driver.qtbot.waitUntil(lambda: not busy(driver), timeout=5_000)  # a cancel that is ignored
+    driver.settle()
+    return ended
+
+
+@pytest.mark.parametrize("long", MODES)
+def test_the_window_outlives_every_source(driver: Driver, tmp_path: Path, long: bool) -> None:
+    sources = made("hostile_sources", tmp_path / "sources", *(["--long"] if long else []))
+    assert len(sources) >= 90
+    pulse, report = Pulse(), []
+    for name, path in sources[-9:] if long else sources:
+        pulse.begin()
+        begun = time.monotonic()
+        ended = opened(driver, path)
+        report.append((name, time.monotonic() - begun, pulse.silence, pulse.memory, ended))
+        said(report[-1])
+        assert not any("Traceback" in text or "unexpected error" in text for text in driver.messages), driver.messages
+    pulse.stop()
+    assert [one for one in report if one[2] > LONGEST_SILENCE or one[3] > MOST_MEMORY] == []
+
+
+def test_the_window_outlives_every_model(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = made("hostile_models", tmp_path / "models")
+    assert len(models) >= 100
+    monkeypatch.setattr("app.controllers.model_folders.find_spec", lambda name: name)  # a look needs no library
+    monkeypatch.setattr(driver.program.runs, "new_run_of", lambda settings: None)  # to train it is another matter
+    pulse, report = Pulse(), []
+    for name, path in models:
+        pulse.begin()
+        begun = time.monotonic()
+        driver.program.model_folders.open(path)
+        while driver.program.model_folders.busy and time.monotonic() - begun < GIVEN_UP:
+            QApplication.processEvents()
+            time.sleep(0.005)
+        ended = not driver.program.model_folders.busy
+        driver.program.model_folders.close()
+        driver.settle()
+        report.append((name, time.monotonic() - begun, pulse.silence, pulse.memory, ended))
+        said(report[-1])
+        assert not any("Traceback" in text or "unexpected error" in text for text in driver.messages), driver.messages
+    pulse.stop()
+    assert [one for one in report if one[2] > LONGEST_SILENCE or one[3] > MOST_MEMORY] == []
+
+
+def test_the_command_line_says_a_sentence_of_every_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, path in made("hostile_sources", tmp_path / "sources"):
+        status = cli.main(["diagnose", str(path)])
+        out, err = capsys.readouterr()
+        assert status in (0, 1, 2), name
+        assert "Traceback" not in err and (status == 0 or out or err.strip().endswith((".", "…", "”"))), (name, err)
+    assert psutil.Process().memory_info().rss < MOST_MEMORY
+
+
+def test_the_command_line_s_reader_says_a_sentence_of_every_model(tmp_path: Path) -> None:
+    readers = Readers(own_process=True)
+    try:
+        models = made("hostile_models", tmp_path / "models")
+        assert sum(sentence(partial(readers.model, path)) for _, path in models) >= 50
+    finally:
+        readers.close()
+    assert psutil.Process().memory_info().rss < MOST_MEMORY
+
+
+def said(row: tuple[str, float, float, int, bool]) -> None:
+    """A line of the report, for ``pytest -s``."""
+    name, seconds, silence, memory, ended = row
+    how = "" if ended else ", cancelled"
+    print(f"{seconds:6.1f} s, silent {silence:4.2f} s, {memory >> 20} MB: {name}{how}", flush=True)

@@ -1,0 +1,124 @@
+"""Each importer, and the look at a model's folder, on files that are damaged at random: an answer, or a sentence."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from grpo_core.errors import GrpoError
+from grpo_core.foreign.answers import READ
+from grpo_core.hf.folder import look, vocabulary
+from grpo_core.hf.generation import ignored_sentence
+from grpo_core.runs.conversion import convert
+from grpo_core.runs.importers import IMPORTERS, open_source
+from tests.core.sources import SOURCES as SOUND
+from tests.core.sources import source_path
+from tests.core.traces import DATA, copied
+from tests.fuzz.damage import damaged
+from tests.fuzz.hostile_models import FOLDERS, adapter, sound
+from tests.fuzz.hostile_sources import SOURCES, made
+
+pytestmark = pytest.mark.long
+SECONDS = 5_000
+"""Milliseconds of one example."""
+bounded = settings(
+    max_examples=150, deadline=SECONDS, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+@cache
+def converted() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        convert(open_source(DATA / "grpo"), Path(folder, "run.grpo"))
+        return Path(folder, "run.grpo").read_bytes()
+
+
+@contextmanager
+def whole(name: str) -> Iterator[Path]:
+    """A sound source of a format, to be damaged."""
+    with tempfile.TemporaryDirectory() as folder:
+        if name == "trace":
+            yield copied("grpo", Path(folder))
+        elif name == "converted":
+            Path(folder, "run.grpo").write_bytes(converted())
+            yield Path(folder, "run.grpo")
+        else:
+            path = source_path(name, Path(folder))
+            copy = Path(folder, "copy", path.name)
+            copy.parent.mkdir()
+            yield Path(shutil.copytree(path, copy) if path.is_dir() else shutil.copyfile(path, copy))
+
+
+def told(read: Callable[[], object]) -> None:
+    """An answer or none: nothing but an error of ours may be raised."""
+    with suppress(GrpoError):
+        read()
+
+
+def read(path: Path) -> None:
+    """Everything that is asked of a source."""
+    source = open_source(path)
+    for position in range(1, min(len(source), 3) + 1):
+        for what in ("step", "texts", "completions", "measured", "reports"):
+            told(partial(READ[what], source, position))
+        told(partial(READ["stamps"], source, position, position))
+    told(source.refresh)
+
+
+@pytest.mark.parametrize("name", IMPORTERS)
+@given(data=st.data())
+@bounded
+def test_an_importer_reads_or_says_a_told(name: str, data: DataObject) -> None:
+    assert set(IMPORTERS) == {"trace", "converted", *SOUND}
+    with whole(name) as path:
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        file = data.draw(st.sampled_from(files))
+        file.write_bytes(data.draw(damaged(file.read_bytes())))
+        told(partial(read, path))
+
+
+SEEDS = [name for name in SOURCES if "unfolds" not in name and "equal" not in name and "100 MB" not in name]
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_seed_is_read_or_said_here_too(name: str, tmp_path: Path) -> None:
+    told(partial(read, made(name, tmp_path / "seed")))
+
+
+def look_at(path: Path) -> None:
+    """Everything that is asked of a model."""
+    files = look(path)
+    vocabulary(files)
+    assert files.description.endswith(".")
+    ignored_sentence(files.whole)
+
+
+@example(None)
+@given(data=st.data() | st.none())
+@bounded
+def test_a_model_is_looked_at_or_refused(data: DataObject | None) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        if data is None:
+            look_at(sound(Path(name)))
+            return
+        home = data.draw(st.sampled_from([sound, adapter]))(Path(name))
+        file = data.draw(st.sampled_from(sorted(home.iterdir())))
+        file.write_bytes(data.draw(damaged(file.read_bytes())))
+        told(partial(look_at, home))
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_seed_of_a_model_is_looked_at_or_refused_here_too(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "seed"
+    if name.startswith("gguf"):
+        folder.mkdir()
+    told(partial(look_at, FOLDERS[name](folder)))
