@@ -54,7 +54,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 
 
 def opened(driver: Driver, path: Path) -> None:
-    driver.program.run_manager.open(path)
+    driver.program.runs.open_path(path)  # which has the model's folder looked at as well
+    driver.qtbot.waitUntil(lambda: getattr(driver.program.workspace.run, "path", None) == path)
     driver.program.window.show_layout("Language model")
     driver.program.workspace.move_to(2)
     driver.settle()
@@ -110,7 +111,6 @@ def test_what_a_model_says_before_its_first_update_stands_under_evolution(
     assert run is not None and isinstance(panel, EvolutionPanel)
     monkeypatch.setattr(controller, "ask", asked.append)
     monkeypatch.setattr(controller, "run_id", run.id)
-    adapted.settle()
     assert "parameters" in panel.note.text() and " s here" not in panel.note.text()
     number = tuple(run.origin.vocabulary.index(digit) for digit in "14")
     controller.answered.emit(FirstAnswers(run=run.id), FixedAnswers(tokens=(number,) * len(run.origin.watched)))

@@ -129,7 +129,7 @@ def test_the_layout_for_language_models_has_the_answers_in_the_middle_and_the_to
 ) -> None:
     assert visible(language) == {
         "controls", "metrics", "pipeline", "token_inspector", "training_history", "evolution", "score_your_own",
-        "kl_over_beta", "step_detail",
+        "kl_over_beta", "step_detail", "home",
     }  # fmt: skip
     docks = language.program.window.docks
     assert docks["evolution"].geometry().right() < docks["token_inspector"].geometry().left()

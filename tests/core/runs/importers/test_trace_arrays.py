@@ -61,7 +61,11 @@ def test_arrays_say_the_same_as_parquet(name: str, tmp_path: Path) -> None:
 
 def test_a_trace_in_arrays_is_audited_without_pyarrow(tmp_path: Path) -> None:
     folder = as_arrays(copied("two_processes", tmp_path))
-    code = "import sys; sys.modules['pyarrow'] = None; from grpo_core.cli import main; sys.exit(main(sys.argv[1:]))"
+    without = tmp_path / "without"
+    without.mkdir()
+    (without / "pyarrow.py").write_text("raise ModuleNotFoundError('as if it were not there', name='pyarrow')\n")
+    first = f"import sys; sys.path.insert(0, {str(without)!r})"  # the process that reads has the same path
+    code = f"{first}; from grpo_core.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "audit", str(folder)]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     assert told.returncode == 0 and "Everything agrees" in told.stdout, told.stdout + told.stderr
