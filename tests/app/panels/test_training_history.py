@@ -216,7 +216,7 @@ def test_repeats_fill_a_band_whose_runs_repeat_bit_for_bit(driver: Driver) -> No
     run = driver.program.workspace.run
     assert run is not None and run.origin.settings.seed == results.seeds[4]
     for name in SERIES:
-        assert np.allclose(run.series[name].values, results.series[name][:5, 4], rtol=1e-12, atol=1e-12)
+        assert np.allclose(run.series[name].values[:5], results.series[name][:5, 4], rtol=1e-12, atol=1e-12)
 
 
 def test_the_chip_of_the_repeats_hides_their_band(driver: Driver) -> None:

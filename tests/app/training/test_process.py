@@ -142,6 +142,7 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
         patch.setattr(deadlines, "PATIENCE", 0.4)
         trainer.close_run()
         trainer.until(State.IDLE)
+        trainer.qtbot.waitUntil(lambda: bool(sentences))
     assert ["did not answer" in sentence for sentence in sentences] == [True]
     assert trainer.failures == []
     assert written_to(path) == [1]
