@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -10,6 +11,9 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QStyle,
+    QStyleOptionButton,
+    QStylePainter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -27,6 +31,17 @@ from grpo_core.explain import Node, Quantity, explain_from
 from grpo_core.text import tr
 
 MOST_INPUTS = 60
+
+
+class Door(QPushButton):
+    """A button whose text is shortened, with an ellipsis, where it has no room."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, option = QStylePainter(self), QStyleOptionButton()
+        self.initStyleOption(option)
+        room = self.style().subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self).width()
+        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
+        painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
 
 
 class ExplainPanel(Panel):
@@ -192,10 +207,11 @@ class ExplainPanel(Panel):
 
     def _add_door(self) -> None:
         """Room for one more input; it stays for whatever is explained next."""
-        n, door, value = len(self._doors), QPushButton(), Label()
+        n, door, value = len(self._doors), Door(), Label()
         value.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         door.setObjectName("door")
-        door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # cut rather than widen the panel
+        # It is shortened rather than widen the panel.
+        door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         door.setProperty("quantity", n)
         door.clicked.connect(self._on_input)
         value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
