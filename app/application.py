@@ -19,6 +19,7 @@ from app.controllers.breakpoints import BreakpointsController
 from app.controllers.examinations import Examinations
 from app.controllers.export import ExportController
 from app.controllers.first_steps import FirstSteps
+from app.controllers.held_runs import HeldRuns
 from app.controllers.homework import HomeworkController
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
@@ -167,6 +168,7 @@ class Application(QObject):
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,
             self.session_files, self.prompts, self.structural, self.recorded_runs, self.model_folders,
         )  # fmt: skip
+        self.held_runs = HeldRuns(workspace, self.run_manager, self.runs.open_path, self)
         self.first_steps = FirstSteps(
             window, workspace, self.player, self.run_manager, self.layouts, self.runs, self.lessons, self
         )

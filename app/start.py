@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractEventDispatcher, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMessageBox
 
 from app.arguments import parser, shown_in_window
 from app.crash.hooks import CrashHooks
@@ -27,7 +28,8 @@ from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
-from grpo_core.command_line import FAILED
+from grpo_core.command_line import FAILED, plain_output
+from grpo_core.errors import GrpoError
 
 if TYPE_CHECKING:
     from app.application import Application
@@ -42,7 +44,8 @@ def start(arguments: list[str]) -> int:
     """Open the window and stay until it is closed, or run a command that draws without one; returns the exit status."""
     command = _command(arguments[0]) if arguments else None
     if command is not None:
-        return command(arguments[1:])
+        with plain_output():
+            return command(arguments[1:])
     options = parser().parse_args(arguments)
     if options.self_test:
         from app.self_test.run import self_test
@@ -51,7 +54,11 @@ def start(arguments: list[str]) -> int:
     if options.problem_report:
         from app.crash.problem_report import report_problem
 
-        return report_problem(find_paths(), options.out or Path.cwd())
+        try:
+            return report_problem(find_paths(), options.out or Path.cwd())
+        except GrpoError as error:
+            print(error, file=sys.stderr)
+            return FAILED
     absent = missing_display()
     if absent is not None:
         if asked := shown_in_window(options):
@@ -82,7 +89,10 @@ def _command(name: str) -> Callable[[list[str]], int] | None:
 
 
 def _windowed(options: argparse.Namespace) -> int:
-    paths = find_paths()
+    try:
+        paths = find_paths()
+    except GrpoError as error:
+        return _refused(str(error))
     first = not paths.preferences.exists()
     preferences, problems = load_preferences(paths.preferences)
     logs, hooks = LogFiles(paths.log), CrashHooks()
@@ -136,6 +146,15 @@ def _windowed(options: argparse.Namespace) -> int:
     hooks.uninstall()
     logs.close()
     return status
+
+
+def _refused(sentence: str) -> int:
+    """Say why there can be no window, where it was started and where it would have been."""
+    print(sentence, file=sys.stderr)
+    app = QtApplication(sys.argv[:1])
+    QMessageBox.critical(None, "GRPO Lab", sentence)
+    del app
+    return FAILED
 
 
 def first_size(room: QSize) -> QSize:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from grpo_core import __version__
-from grpo_core.command_line import FAILED, INTERRUPTED, Parser
+from grpo_core.command_line import FAILED, INTERRUPTED, Parser, plain_output
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.experiments.command import add_commands as add_experiments
 from grpo_core.foreign.audit_command import add_command as add_audit
@@ -28,6 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter shows a question mark
             stream.reconfigure(errors="replace")
+    with plain_output():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     options = _parser().parse_args(arguments)
     try:
         command: Callable[[argparse.Namespace], int] = options.command

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, NoReturn
 
 FAILED, INTERRUPTED = 2, 130
 """Exit codes after an error that was told in a sentence, and after Ctrl-C."""
@@ -15,3 +18,41 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """End the program with ``message`` as a sentence."""
         self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; {self.prog} --help says what is possible.\n")
+
+
+_HARMLESS = "\n\t"
+_CONTROLS = {n: "\N{REPLACEMENT CHARACTER}" for n in (*range(32), *range(127, 160)) if chr(n) not in _HARMLESS}
+"""Control characters of ASCII and Latin-1, with those that begin a terminal's escape sequences."""
+
+
+class PlainOutput:
+    """A text stream that a terminal shows and does not obey: what files hold may contain escape sequences.
+
+    A return to the beginning of the line is passed on where a text begins with it, as progress does.
+
+    Args:
+        stream: takes the text; whatever else is asked of this one is asked of it.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write ``text`` with its control characters replaced; returns its length."""
+        start = "\r" if text.startswith("\r") else ""
+        self._stream.write(start + text[len(start) :].translate(_CONTROLS))
+        return len(text)
+
+
+@contextmanager
+def plain_output() -> Iterator[None]:
+    """Inside the block whatever is printed goes through :class:`PlainOutput`."""
+    with redirect_stdout(_plain(sys.stdout)), redirect_stderr(_plain(sys.stderr)):
+        yield
+
+
+def _plain(stream: Any) -> Any:
+    return None if stream is None else PlainOutput(stream)  # an executable without a console has none

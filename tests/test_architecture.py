@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = (
     (
-        "errors", "arrays", "command_numbers", "shipped", "text", "regular_file", "token_text", "progress",
+        "errors", "arrays", "command_numbers", "csv_file", "shipped", "text", "regular_file", "token_text", "progress",
         "update_time", "versions",
     ),
     ("child", "config", "typeset", "expression", "formula_term", "shapes"),
@@ -254,3 +254,13 @@ def test_importing_the_core_imports_numpy_and_array_api_compat_only() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) <= {"grpo_core", "numpy", "array_api_compat"}
+
+
+@pytest.mark.parametrize(
+    ("name", "only"),
+    [("csv.writer", "grpo_core/csv_file.py"), ("QFileDialog.get", "app/theme/file_dialogs.py")],
+    ids=["tables that a spreadsheet does not run", "dialogs that only choose"],
+)
+def test_what_must_be_asked_for_in_one_way_is_called_in_one_place(name: str, only: str) -> None:
+    sources = (path for room in ("app", "grpo_core") for path in (ROOT / room).rglob("*.py"))
+    assert [str(path.relative_to(ROOT)) for path in sources if name in path.read_text(encoding="utf-8")] == [only]

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QFileDialog
 
 from app.experiments.queue import BackgroundQueue
 from app.experiments.runner import Poll, Runner
 from app.messages.message import BarAction, Message, Severity
 from app.panels.registry import QUEUE
+from app.theme.file_dialogs import folder_to_use
 from app.window.main_window import MainWindow
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
@@ -77,7 +77,7 @@ class BackgroundRunsController(QObject):
     def ask_open(self) -> None:
         """Ask for the folder of a queue, and show it."""
         title = tr("Open runs in the background")
-        name = QFileDialog.getExistingDirectory(self._window, title, str(self._folder))
+        name = folder_to_use(self._window, title, str(self._folder))
         if name:
             self.open(Path(name))
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.lessons import LessonController
 from app.controllers.panels import PanelsController
@@ -17,6 +16,7 @@ from app.export.exporter import Exporter
 from app.panels.base import Panel
 from app.panels.registry import POLICY_BARS
 from app.panels.spec import PanelSpec
+from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Lesson
@@ -68,7 +68,7 @@ class ExportController(QObject):
 
     def _save_picture(self, choice: PictureChoice) -> None:
         panel = self._window.panels[choice.panel]
-        name, kind = QFileDialog.getSaveFileName(
+        name, kind = file_to_save(
             self._window, tr("Export picture"), self._suggestion(panel.title, ".png"), ";;".join(PICTURES)
         )
         if name:
@@ -187,13 +187,13 @@ class ExportController(QObject):
                 self._exporter.handout(target, self._lessons.called)
 
     def _ask_file(self, title: str, suggestion: str, kind: str) -> Path | None:
-        name, _ = QFileDialog.getSaveFileName(self._window, title, suggestion, kind)
+        name, _ = file_to_save(self._window, title, suggestion, kind)
         suffix = kind[kind.index(".") : -1]
         return None if not name else Path(name) if Path(name).suffix else Path(name + suffix)
 
     def _ask_folder(self, title: str, name: str) -> Path | None:
         """A folder that is not there yet, in the one that the user chooses."""
-        chosen = QFileDialog.getExistingDirectory(self._window, title, str(Path.home()))
+        chosen = folder_to_use(self._window, title, str(Path.home()))
         return unused_path(Path(chosen) / _file_name(name)) if chosen else None
 
 

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.lessons import CSV, LessonController
 from app.export.homework_window import HomeworkWindow
 from app.lessons.homework import HomeworkDialog, homework_of, suggested
 from app.messages.message import Severity
 from app.settings.files import write_or_say
+from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow
 from grpo_core.homework import Homework, HomeworkError
 from grpo_core.homework.file import ENDING
@@ -56,7 +56,7 @@ class HomeworkController(QObject):
             homework = homework_of(
                 lesson, self._lessons.player.placed, self._name, dialog.conclusion.toPlainText().strip()
             )
-            name, _ = QFileDialog.getSaveFileName(self._window, tr("Save my homework"), suggested(homework), FILES)
+            name, _ = file_to_save(self._window, tr("Save my homework"), suggested(homework), FILES)
             if name:
                 self.save(homework, Path(name if name.lower().endswith(".json") else name + ENDING))
         dialog.deleteLater()
@@ -72,7 +72,7 @@ class HomeworkController(QObject):
 
     def ask_collect(self) -> None:
         """Ask for a folder, and show the homework in it."""
-        name = QFileDialog.getExistingDirectory(self._window, tr("Collect homework"), str(Path.home()))
+        name = folder_to_use(self._window, tr("Collect homework"), str(Path.home()))
         if name:
             self.collect(Path(name))
 
@@ -92,7 +92,7 @@ class HomeworkController(QObject):
             shown.close()
 
     def _ask_table(self, shown: HomeworkWindow) -> None:
-        name, _ = QFileDialog.getSaveFileName(shown, tr("Save table"), str(shown.folder / "homework.csv"), CSV)
+        name, _ = file_to_save(shown, tr("Save table"), str(shown.folder / "homework.csv"), CSV)
         if name:
             shown.read(Path(name) if Path(name).suffix else Path(name).with_suffix(".csv"))
 

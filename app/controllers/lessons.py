@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.controllers.own_lessons import OwnLessons
 from app.lessons.catalogue import find_lesson
@@ -17,6 +17,7 @@ from app.panels.base import in_window
 from app.panels.policy_chart import Guess
 from app.panels.registry import LESSON, POLICY_BARS
 from app.presenting.speaker import SpeakerWindow
+from app.theme.file_dialogs import file_to_save
 from app.training.controller import Controller
 from app.window.lesson_layout import LessonLayout
 from app.window.main_window import MainWindow
@@ -105,7 +106,7 @@ class LessonController(QObject):
     def ask_export(self) -> None:
         """Ask for a file, and write every prediction made on this machine to it."""
         suggestion = str(Path.home() / "predictions.csv")
-        name, _ = QFileDialog.getSaveFileName(self._window, tr("Export predictions"), suggestion, CSV)
+        name, _ = file_to_save(self._window, tr("Export predictions"), suggestion, CSV)
         if name:
             target = Path(name) if Path(name).suffix else Path(name).with_suffix(".csv")
             refusal = self.progress.export(target)

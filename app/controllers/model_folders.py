@@ -8,11 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks, TaskPoll
+from app.theme.file_dialogs import folder_to_use
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
 from grpo_core.foreign.readers import Readers
@@ -43,7 +44,7 @@ class ModelFolders(QObject):
 
     def ask(self) -> None:
         """Ask for the folder of a model, and begin a run of it."""
-        name = QFileDialog.getExistingDirectory(self._window, tr("Choose the folder of a model"), str(Path.home()))
+        name = folder_to_use(self._window, tr("Choose the folder of a model"), str(Path.home()))
         if name:
             self.open(Path(name))
 

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QFileDialog
-
 from app.controllers.layouts import LayoutsController
 from app.controllers.model_folders import ModelFolders, is_model
 from app.controllers.prompt_reading import PromptReading
@@ -21,6 +19,7 @@ from app.examples import example
 from app.messages.message import Severity
 from app.panels.controls.own_prompts import with_prompt_file
 from app.settings.files import exists
+from app.theme.file_dialogs import file_to_open, file_to_save, folder_to_use
 from app.window.main_window import MainWindow
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
@@ -157,13 +156,13 @@ class RunsController:
     def ask_open(self) -> None:
         """Ask for a run file, and open it."""
         folder = str(self._run_manager.folder)
-        name, _ = QFileDialog.getOpenFileName(self._window, tr("Open run"), folder, f"{RUNS};;{RECORDED}")
+        name = file_to_open(self._window, tr("Open run"), folder, f"{RUNS};;{RECORDED}")
         if name:
             self.open_path(Path(name))
 
     def ask_open_folder(self) -> None:
         """Ask for the folder of a run that another program trained, and open it."""
-        name = QFileDialog.getExistingDirectory(self._window, tr("Open the folder of a recorded run"), str(Path.home()))
+        name = folder_to_use(self._window, tr("Open the folder of a recorded run"), str(Path.home()))
         if name:
             self.open_path(Path(name))
 
@@ -201,7 +200,7 @@ class RunsController:
         run = self._workspace.run
         assert run is not None
         suggestion = str(Path.home() / f"{run.title}.grpo")
-        name, _ = QFileDialog.getSaveFileName(self._window, tr("Save run as"), suggestion, RUNS)
+        name, _ = file_to_save(self._window, tr("Save run as"), suggestion, RUNS)
         if name:
             target = Path(name) if Path(name).suffix else Path(name).with_suffix(".grpo")
             self._files.save_as(run, target, lambda _: self._on_saved(target))

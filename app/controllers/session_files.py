@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
@@ -18,6 +17,7 @@ from app.messages.message import Severity
 from app.plotting.numbers import in_bytes
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.settings.store import PreferenceStore
+from app.theme.file_dialogs import file_to_open, file_to_save
 from app.training.controller import Controller
 from app.window.layouts import LAYOUTS
 from app.window.main_window import MainWindow
@@ -71,7 +71,7 @@ class SessionFiles(QObject):
         """Ask for a file, and save a session to it."""
         run = self._workspace.run
         suggestion = str(Path.home() / f"{run.title if run is not None else 'Session'}{SUFFIX}")
-        name, _ = QFileDialog.getSaveFileName(self._window, tr("Save session as"), suggestion, SESSIONS)
+        name, _ = file_to_save(self._window, tr("Save session as"), suggestion, SESSIONS)
         if name:
             self.save(Path(name) if Path(name).suffix == SUFFIX else Path(name + SUFFIX))
 
@@ -134,7 +134,7 @@ class SessionFiles(QObject):
 
     def ask_open(self) -> None:
         """Ask for a session file, and open it."""
-        name, _ = QFileDialog.getOpenFileName(self._window, tr("Open session"), str(Path.home()), SESSIONS)
+        name = file_to_open(self._window, tr("Open session"), str(Path.home()), SESSIONS)
         if name:
             self.open(Path(name))
 

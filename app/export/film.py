@@ -104,7 +104,7 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
     """Write a film of the run file ``run`` to ``out``; yields a sentence for each picture, and one at the end.
 
     ``out`` is an animated WebP, or a folder for pictures that are numbered, each of them standing for one picture's
-    time. Nothing is written to a WebP before it is whole.
+    time. What was there before stays until the film is whole.
 
     Raises:
         GrpoError: the run cannot be read, an update is not there, or ``out`` cannot be written or replaced.
@@ -115,12 +115,11 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
         if not steps:
             raise GrpoError(tr("{name} has no update to film.").format(name=run.name))
         planned = shots(steps, lambda step: _passes(handle, step), choice.speed, choice.rate)
-        target = film_target(out, choice.rate, force=force)
-        with application() as app:
+        with film_target(out, choice.rate, force=force) as target, application() as app:
             for number, (image, shot) in enumerate(_pictures(app, handle, choice, planned), start=1):
                 target.add(image, shot.milliseconds)
                 yield tr("Picture {number} of {count}.").format(number=number, count=len(planned))
-        target.finish()
+            target.finish()
         yield str(out)
     finally:
         handle.let_go()

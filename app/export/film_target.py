@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice
@@ -10,6 +13,7 @@ from PySide6.QtGui import QImage
 
 from app.export.files import refuse_existing, write
 from app.export.webp import AnimatedWebp
+from app.settings.files import reason
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
@@ -18,7 +22,7 @@ _FRAME = re.compile(r"frame-\d{4,}\.png")
 
 
 def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTarget:
-    """What takes the pictures of a film that is to be written to ``out``.
+    """What takes the pictures of a film that is to be written to ``out``. Nothing is there before it is finished.
 
     Args:
         out: a file that ends in .webp, or a folder for numbered pictures.
@@ -31,14 +35,17 @@ def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTa
     return WebpTarget(out, force) if out.suffix.lower() == ENDING else FolderTarget(out, rate, force)
 
 
-class WebpTarget:
-    """One file, written when it is whole."""
+class WebpTarget(AbstractContextManager["WebpTarget"]):
+    """One file."""
 
     def __init__(self, out: Path, force: bool) -> None:
         refuse_existing([out], force)
         if not out.parent.is_dir():
             raise GrpoError(tr("There is no folder {parent}; choose one that exists.").format(parent=out.parent))
         self._out, self._film = out, AnimatedWebp()
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing has been written before the end."""
 
     def add(self, image: QImage, milliseconds: int) -> None:
         """Add ``image`` as the next picture, shown for so many milliseconds."""
@@ -49,8 +56,11 @@ class WebpTarget:
         write(self._out, self._film.to_bytes())
 
 
-class FolderTarget:
-    """Numbered pictures of equal time. The folder is new or empty, or holds nothing but such pictures."""
+class FolderTarget(AbstractContextManager["FolderTarget"]):
+    """Numbered pictures of equal time. The folder is new or empty, or holds nothing but such pictures.
+
+    They are made in a folder beside it, and take the place of an older film once all of them are there.
+    """
 
     def __init__(self, out: Path, rate: float, force: bool) -> None:
         if out.suffix.lower() in (".png", ".gif", ".mp4", ".webm", ".apng") or (out.exists() and not out.is_dir()):
@@ -68,9 +78,14 @@ class FolderTarget:
                 )
             )
         refuse_existing([out / name for name in there], force)
-        for name in there:  # a longer film that was there would end with its old pictures
-            (out / name).unlink()
-        self._out, self._rate, self._count, self._due = out, rate, 0, 0.0
+        self._out, self._rate, self._before = out, rate, there
+        self._made, self._due = list[str](), 0.0
+        with _refusals(out):
+            out.absolute().parent.mkdir(parents=True, exist_ok=True)
+            self._room = tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.absolute().parent)
+
+    def __exit__(self, *error: object) -> None:
+        self._room.cleanup()
 
     def add(self, image: QImage, milliseconds: int) -> None:
         """The next picture, as often as it takes for its time."""
@@ -79,9 +94,27 @@ class FolderTarget:
         buffer = QBuffer(data)
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         image.save(buffer, "PNG")  # type: ignore[call-overload]
-        while self._count < max(round(self._due), 1):
-            self._count += 1
-            write(self._out / f"frame-{self._count:04}.png", bytes(data.data()))
+        while len(self._made) < max(round(self._due), 1):
+            self._made.append(f"frame-{len(self._made) + 1:04}.png")
+            write(Path(self._room.name, self._made[-1]), bytes(data.data()))
 
     def finish(self) -> None:
-        """Every picture has been added; they are all on disk already."""
+        """Put the pictures in their place: all of them have been added.
+
+        Raises:
+            GrpoError: the system refuses; the sentence says why.
+        """
+        with _refusals(self._out):
+            self._out.mkdir(exist_ok=True)
+            for name in self._made:
+                Path(self._room.name, name).replace(self._out / name)
+            for name in set(self._before) - set(self._made):  # a longer film would end with its old pictures
+                (self._out / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _refusals(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise GrpoError(tr("{path} cannot be written: {error}.").format(path=out, error=reason(error))) from None

@@ -60,8 +60,8 @@ def export_lesson(lesson: Lesson, out: Path, film_look: FilmLook, *, force: bool
     Raises:
         GrpoError: a step cannot be computed, or ``out`` cannot be written or replaced.
     """
-    target = film_target(out, film_look.rate, force=force)
     with (
+        film_target(out, film_look.rate, force=force) as target,
         application() as app,
         tempfile.TemporaryDirectory(prefix="grpo-lab-film-", ignore_cleanup_errors=True) as folder,
         closing(LessonFilm(app, lesson, film_look, Path(folder))) as film,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import io
 import json
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from app.settings.files import reason, write_atomically, write_or_say
-from grpo_core.homework import defused
+from grpo_core.csv_file import CsvWriter
+from grpo_core.homework import cell_of
 from grpo_core.text import tr
 
 LARGEST = 10_000_000
@@ -152,7 +152,7 @@ class LessonProgress:
     def csv(self) -> str:
         """Every prediction as a table: one row each, numbers at full precision."""
         text = io.StringIO()
-        writer = csv.writer(text)
+        writer = CsvWriter(text)
         writer.writerow(COLUMNS)
         for entry in self.history:
             writer.writerow([_cell(getattr(entry, name)) for name in COLUMNS])
@@ -176,4 +176,4 @@ def _finite(value: float) -> float | None:
 
 
 def _cell(value: object) -> object:
-    return "" if isinstance(value, float) and math.isnan(value) else defused(value)
+    return "" if isinstance(value, float) and math.isnan(value) else cell_of(value)

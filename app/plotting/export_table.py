@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from app.plotting.numbers import plain
 from app.plotting.table_model import Column, Rows
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
+from grpo_core.csv_file import CsvWriter
 
 
 def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
@@ -38,7 +38,7 @@ def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
 def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
     """A table as CSV in UTF-8: the titles of the columns, then every number in full; empty where there is none."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = CsvWriter(text, "\n")
     writer.writerow([column.title for column in columns])
     writer.writerows([plain(value) for value in row] for row in rows)
     return text.getvalue().encode("utf-8")

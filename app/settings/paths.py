@@ -11,6 +11,7 @@ from pathlib import Path
 from platformdirs import PlatformDirs
 
 from app.settings.files import reason
+from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 HOME_VARIABLE = "GRPO_LAB_HOME"
@@ -61,12 +62,25 @@ class Paths:
 
 
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
-    """The user's folders, made if need be. Never raises: what cannot be written is replaced, and said."""
+    """The user's folders, made if need be. What cannot be written is replaced by a temporary folder, and said.
+
+    Raises:
+        GrpoError: no folder can be written, a temporary one neither.
+    """
     wanted = _wanted(environment.get(HOME_VARIABLE, ""))
     refused = {kind: why for kind, folder in wanted.items() if (why := _refusal(folder))}
     if not refused:
         return _paths(wanted)
-    root = Path(tempfile.mkdtemp(prefix="grpo-lab-"))
+    try:
+        root = Path(tempfile.mkdtemp(prefix="grpo-lab-"))
+    except OSError as error:
+        kind, why = next(iter(refused.items()))
+        raise GrpoError(
+            tr(
+                "GRPO Lab finds no folder that it can write to: {place} cannot be written ({why}), and there is no "
+                "place for temporary files either ({temporary}). Name a folder in {variable} and start it again."
+            ).format(place=wanted[kind], why=why, temporary=reason(error), variable=HOME_VARIABLE)
+        ) from None
     for kind in refused:
         (root / kind).mkdir()
     sentence = _sentence({kind: (wanted[kind], why) for kind, why in refused.items()}, root)

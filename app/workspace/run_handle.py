@@ -55,6 +55,7 @@ class RunHandle:
         saved: the user has named and kept this run.
         note: what a person should know of its file, in a sentence, or empty.
         read_only: why it can be looked at only, in a sentence, or empty.
+        held: that is because another window writes its file.
         thinned: where updates were dropped to keep a file small, also of the run it goes on from.
         own_thinned: the same of its own file.
         next_settings: what its next update will run under where that is no longer what its last one ran under.
@@ -82,6 +83,7 @@ class RunHandle:
         self.saved = False
         self.note = ""
         self.read_only = ""
+        self.held = False
         self.why_no_step = ""
         self.next_settings: Settings | None = None
         self.first_answers: tuple[tuple[int, ...], ...] | None = None
@@ -121,13 +123,22 @@ class RunHandle:
         handle.extend(all_series(path, reader, poll), reader.last)
         handle.changes = list(reader.settings_changes()) or handle.changes
         handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
-        handle.read_only = _hindrance(path, reader.newer)
+        handle.held = not (is_example(path) or reader.newer) and in_use(path)
+        handle.read_only = _hindrance(path, reader.newer, handle.held)
         if not reader.meta.ended:
             handle.note = tr("{name} was not closed properly. It holds {last:,} updates; go on from the last.").format(
                 name=path.name, last=reader.last
             )
         handle.note = handle.read_only or handle.note
         return handle
+
+    def release(self) -> bool:
+        """Let it be continued here if it was :attr:`held` and no other window writes its file now; returns whether."""
+        if not self.held or in_use(self.path):
+            return False
+        self.held, self.read_only, self.note = False, "", ""
+        self.version += 1
+        return True
 
     @property
     def is_recorded(self) -> bool:
@@ -303,7 +314,7 @@ def _nowhere(number: int) -> Step | None:
     return None
 
 
-def _hindrance(path: Path, newer: bool) -> str:
+def _hindrance(path: Path, newer: bool, held: bool) -> str:
     """Why a run file can be looked at only, in a sentence; empty where it can be continued."""
     if is_example(path):
         return RECORDED
@@ -311,7 +322,7 @@ def _hindrance(path: Path, newer: bool) -> str:
         return tr("{name} was written by a newer version of GRPO Lab: it can be looked at, but not continued.").format(
             name=path.name
         )
-    if in_use(path):
+    if held:
         return tr("{name} is being written by another window: it can be looked at here, but not continued.").format(
             name=path.name
         )

@@ -144,9 +144,11 @@ class Workspace(QObject):
         try:
             return self.cursor, run.step(self.cursor.step), None
         except RunFileError as error:
-            near, problem = self.cursor.at(run.kept(self.cursor.step)), (str(error), "info")
+            near, said = self.cursor.at(run.kept(self.cursor.step)), str(error)
+        if near.step == self.cursor.step:
+            return self.cursor, None, (said, "error")
         try:
-            return near, run.step(near.step), problem
+            return near, run.step(near.step), (said, "info")
         except RunFileError as error:
             return self.cursor, None, (str(error), "error")
 

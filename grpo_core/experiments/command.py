@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from grpo_core.claims.claim import sentence
 from grpo_core.claims.comparison import Trained
 from grpo_core.claims.numbers import written
 from grpo_core.config import Settings
+from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
 from grpo_core.experiments.outcome import details, of_sweep, outcome, swept, trained
@@ -166,7 +166,7 @@ def _report(
     with contextlib.ExitStack() as stack:
         writer = None
         if out is not None:
-            writer = csv.writer(stack.enter_context(_table(Path(out))))
+            writer = CsvWriter(stack.enter_context(_table(Path(out))))
             writer.writerow(COLUMNS)
         print("reward after the last update: mean, median (middle half of the seeds)   KL      best action")
         for name, runs in tqdm(results, total=count, unit="setting", file=sys.stderr, disable=None, leave=False):

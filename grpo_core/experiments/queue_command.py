@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.assignments import settings_from
 from grpo_core.config import language_settings
+from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import Cancelled, SettingsError, given_up
 from grpo_core.experiments import queue as runs
 from grpo_core.metrics import METRICS
@@ -76,7 +76,7 @@ def _write_curves(folder: Path) -> None:
     queue = runs.read(folder)
     curves = folder / CURVES
     with replacing(curves) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+        writer = CsvWriter(file)
         writer.writerow((*queue.axes, "seed", "update", *METRICS))
         for result in runs.results(folder):
             place = [result.settings.get(path) for path in queue.axes]

@@ -2,9 +2,9 @@
 
 from grpo_core.homework.checking import Checker, Verdict
 from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
-from grpo_core.homework.table import Collected, Row, collect, defused
+from grpo_core.homework.table import Collected, Row, cell_of, collect
 
 __all__ = [
-    "Checker", "Collected", "Homework", "HomeworkAnswer", "HomeworkError", "Row", "Verdict", "collect", "defused",
+    "Checker", "Collected", "Homework", "HomeworkAnswer", "HomeworkError", "Row", "Verdict", "cell_of", "collect",
     "read_homework",
 ]  # fmt: skip

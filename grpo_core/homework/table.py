@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import statistics
 from collections import Counter
@@ -12,14 +11,13 @@ from itertools import islice
 from pathlib import Path
 
 from grpo_core import __version__
+from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import GrpoError
 from grpo_core.homework.checking import DIFFERS, REFUSED, Checker, Verdict
 from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
 from grpo_core.text import tr
 
 MOST_FILES = 2000
-SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""A spreadsheet runs a cell that begins so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +63,7 @@ class Collected:
     def csv(self) -> str:
         """The table as CSV: numbers at full precision, and no text that a spreadsheet would run."""
         text = io.StringIO()
-        csv.writer(text).writerows([defused(cell) for cell in row] for row in self.table())
+        CsvWriter(text).writerows([cell_of(cell) for cell in row] for row in self.table())
         return text.getvalue()
 
     def _answers(self, row: Row) -> Iterator[object]:
@@ -119,14 +117,11 @@ def _first(row: Row) -> list[object]:
     return [row.file, homework.name, homework.lesson, homework.version, flags, homework.conclusion]
 
 
-def defused(value: object) -> object:
-    """A cell that a spreadsheet does not run: a text that begins like a formula gets an apostrophe."""
+def cell_of(value: object) -> object:
+    """A value as a table of homework or predictions has it: yes or no, and numbers at full precision."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return repr(value)
-    risky = isinstance(value, str) and (value[:1] in SIGNS or value.lstrip()[:1] in SIGNS[:4]) and value.strip()
-    return f"'{value}" if risky else value
+    return repr(value) if isinstance(value, float) else value
 
 
 def collect(folder: Path, checker: Checker) -> Iterator[Row]:

@@ -6,7 +6,6 @@ ran under from which update on. Numbers are written in full: the shortest text t
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import time
@@ -19,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from grpo_core import __version__, step_table
+from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS
 from grpo_core.record import Origin, Step
@@ -145,7 +145,7 @@ def _writing(path: Path) -> Iterator[IO[str]]:
 
 def _write_series(file: IO[str], reader: RunReader) -> None:
     """One row an update; a series that the run does not have is empty. The best action is named as in the samples."""
-    writer = csv.writer(file, lineterminator="\n")
+    writer = CsvWriter(file, "\n")
     writer.writerow(("update", *METRICS))
     columns = [reader.series(name) for name in METRICS]
     for number in range(reader.last):
@@ -177,7 +177,7 @@ def _described(reader: RunReader) -> dict[str, Any]:
 
 def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list[str], poll: Callable[[], None]) -> int:
     """Every sampled token of every pass of ``steps``; returns how many updates could be read."""
-    writer = csv.writer(file, lineterminator="\n")
+    writer = CsvWriter(file, "\n")
     parts = lineage.reader.origin.reward_names
     writer.writerow((*PLACES, *NUMBERS, *LOG_PROBABILITIES, *(f"reward_{name}" for name in parts)))
     count, point = 0, lineage.reader.first - 1

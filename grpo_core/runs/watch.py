@@ -104,12 +104,10 @@ class FileWatch:
 
     def _saved(self, committed: int) -> tuple[Path, int] | None:
         """Where all that can be read lies now, and up to which update; None where nothing can be saved."""
-        for folder in (self._path.parent, Path(tempfile.gettempdir())):
-            if not folder.is_dir():
-                continue
+        for place in (self._beside, _private_folder):
             name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
             with suppress(RunFileError, sqlite3.Error, OSError):
-                target = free_name(folder / name)
+                target = free_name(place() / name)
                 with replacing(target) as temporary:
                     if self.short:
                         last = salvage(self._connection, self._path.name, temporary)
@@ -118,6 +116,16 @@ class FileWatch:
                         last = committed
                 return target, last
         return None
+
+    def _beside(self) -> Path:
+        """The folder of the run.
+
+        Raises:
+            OSError: it is not there any more.
+        """
+        if not self._path.parent.is_dir():
+            raise FileNotFoundError(self._path.parent)
+        return self._path.parent
 
     def _copy(self, temporary: Path) -> None:
         """All that the open handle reads, as one closed file."""
@@ -141,3 +149,12 @@ class FileWatch:
         except OSError:
             return None
         return status.st_dev, status.st_ino, status.st_size
+
+
+def _private_folder() -> Path:
+    """A new folder for temporary files that nobody but the user can look into.
+
+    Raises:
+        OSError: there can be none.
+    """
+    return Path(tempfile.mkdtemp(prefix="grpo-lab-saved-"))

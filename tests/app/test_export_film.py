@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
+from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from PySide6.QtGui import QColor, QImage, QImageReader, QPainter
 
 from app.examples import example
 from app.export.files import write
-from app.export.film import AT_END, shots
+from app.export.film import AT_END, FilmChoice, export_film, shots
 from app.export.film_command import main
 from app.export.film_look import SIZE
 from app.export.webp import AnimatedWebp, chunks
@@ -155,6 +158,28 @@ def test_several_updates_become_numbered_pictures_in_a_folder_of_their_own(
     assert main([*command, "--force"]) == 2
     assert "holds other files, such as mine.txt" in capsys.readouterr().err
     assert (out / "mine.txt").read_text() == "keep"
+
+
+def test_an_older_film_stays_until_the_new_one_is_whole(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], qapp: object
+) -> None:
+    """All its pictures were deleted before the first of the new ones was drawn."""
+    out = tmp_path / "pictures"
+    choice = FilmChoice(steps=range(1, 4), speed=10.0, rate=10.0)
+    for _ in export_film(run, out, choice):
+        pass
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with suppress(InterruptedError):
+        for _ in export_film(run, out, replace(choice, theme="dark"), force=True):
+            raise InterruptedError
+    gc.collect()  # the film that nobody goes on with
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [], "no picture is left behind"
+    for _ in export_film(run, out, replace(choice, theme="dark"), force=True):
+        pass
+    after = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert after.keys() == before.keys()
+    assert all(after[name] != before[name] for name in before)
 
 
 def test_an_update_of_a_language_model_shows_its_completions(tmp_path: Path, qapp: object) -> None:

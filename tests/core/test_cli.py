@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -213,6 +215,20 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     assert "is not a run file" in refused(capsys, "inspect", tmp_path / "text.grpo")
     assert "There is no run file" in refused(capsys, "inspect", tmp_path / "missing.grpo")
     assert "There is no folder" in refused(capsys, "train", "--out", tmp_path / "nowhere" / "run.grpo")
+
+
+def test_a_terminal_does_not_obey_what_a_file_says(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = trained.with_name("\x1b]0;owned\x07\x9b31m\r.grpo")
+    assert main(["inspect", str(hostile)]) == 2
+    with RunReader.open(trained) as reader:
+        assert reader.last
+    with closing(sqlite3.connect(trained)) as file, file:
+        file.execute("UPDATE meta SET value = ? WHERE key = 'title'", ("\x1b[2Jmine",))
+    main(["inspect", str(trained)])
+    out, err = capsys.readouterr()
+    assert "mine" in out
+    assert "owned" in err
+    assert not {c for c in out + err if not c.isprintable()} - {"\n", "\t"}
 
 
 def test_lists_name_every_preset_and_setting(capsys: pytest.CaptureFixture[str]) -> None:

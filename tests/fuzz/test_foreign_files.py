@@ -51,7 +51,7 @@ def made(kind: str, folder: Path, *more: str) -> list[tuple[str, Path]]:
 
 
 class Pulse(QTimer):
-    """Beats as long as the window's thread is free; remembers its longest silence and the most memory that came on top."""
+    """Beats as long as the window's thread is free; its longest silence and the most memory on top are kept."""
 
     def __init__(self) -> None:
         super().__init__()

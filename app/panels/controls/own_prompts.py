@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.theme.file_dialogs import file_to_open
 from grpo_core.config import Settings
 from grpo_core.text import tr
 
@@ -21,5 +22,5 @@ def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget)
     """
     if changes not in OWN or wanted.language.file:
         return changes
-    name, _ = QFileDialog.getOpenFileName(parent, tr("Your prompts: columns “prompt” and “answer”"), "", PROMPTS)
+    name = file_to_open(parent, tr("Your prompts: columns “prompt” and “answer”"), "", PROMPTS)
     return {**changes, "task.file": name} if name else {}

@@ -10,7 +10,6 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFileDialog,
     QLineEdit,
     QToolButton,
     QWidget,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 from app.panels.calm import CalmBox, CalmSlider
 from app.panels.controls.row import Row
 from app.panels.controls.scale import SliderScale, parsed, shown
+from app.theme.file_dialogs import file_to_open
 from grpo_core.config import About, about
 from grpo_core.config.words import headed
 from grpo_core.text import tr
@@ -155,7 +155,7 @@ class TextRow(Row):
 
     @Slot()
     def _on_browse(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self, self.about.title, self._shown)
+        name = file_to_open(self, self.about.title, self._shown)
         if name:
             self.edited.emit(self.paths, name, None)
 

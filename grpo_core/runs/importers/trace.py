@@ -75,8 +75,8 @@ class Trace:
             ) from None
         except (TypeError, ValueError, AttributeError, OverflowError, GrpoError) as error:
             raise RunFileError(
-                tr("{path}: a setting of the trainer cannot be used: {error}").format(
-                    path=self.path / TRACE, error=shortened(error)
+                tr("{path}: a setting of the trainer cannot be used: {error}.").format(
+                    path=self.path / TRACE, error=shortened(error).rstrip(".")
                 )
             ) from None
         self.steps: list[StepFiles] = []

@@ -6,8 +6,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.settings.paths import find_paths
+from app.start import start
 
 
 def test_one_variable_puts_everything_below_one_folder(tmp_path: Path) -> None:
@@ -42,3 +44,19 @@ def test_one_bad_folder_costs_that_folder_only(tmp_path: Path, monkeypatch: pyte
     assert paths.data == home / "data"
     assert len(paths.problems) == 1
     assert "log files" in paths.problems[0]
+
+
+def test_where_nothing_can_be_written_the_program_says_so_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], qapp: QApplication
+) -> None:
+    """It ended in a traceback of the module for temporary files."""
+    (tmp_path / "home").write_text("")
+    monkeypatch.setenv("GRPO_LAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    shown: list[str] = []
+    monkeypatch.setattr(QMessageBox, "critical", lambda *arguments: shown.append(arguments[-1]))
+    monkeypatch.setattr("app.start.QtApplication", lambda arguments: qapp)
+    assert start([]) == 2
+    assert shown == [capsys.readouterr().err.strip()]
+    assert "finds no folder that it can write to" in shown[0]
+    assert "Name a folder in GRPO_LAB_HOME" in shown[0]

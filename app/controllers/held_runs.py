@@ -1,0 +1,73 @@
+"""Runs that another window writes: they can be continued here as soon as it has closed them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from app.workspace.run_handle import RunHandle
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.errors import RunFileError
+from grpo_core.runs.run_file import RunReader
+from grpo_core.text import tr
+
+LOOK_MS = 2000
+
+
+class HeldRuns(QObject):
+    """Looks now and then, while a run is shown that another window writes, whether that window still does.
+
+    Args:
+        workspace: shows the runs.
+        run_manager: keeps them.
+        reopen: reads a run's file again and shows it, where the other window has gone on with it.
+        parent: owns this.
+    """
+
+    def __init__(
+        self, workspace: Workspace, run_manager: RunManager, reopen: Callable[[Path], object], parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._workspace, self._run_manager, self._reopen = workspace, run_manager, reopen
+        self._timer = QTimer(self)
+        self._timer.setInterval(LOOK_MS)
+        self._timer.timeout.connect(self.look)
+        run_manager.runs_changed.connect(self._on_runs)
+        workspace.activated.connect(self._on_runs)
+
+    @Slot()
+    def _on_runs(self) -> None:
+        run = self._workspace.run
+        if run is not None and run.held:
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+    @Slot()
+    def look(self) -> None:
+        """Let the run shown be continued if no other window writes it any more."""
+        run = self._workspace.run
+        if run is None or not run.release():
+            return
+        if _last(run) == run.head:
+            self._run_manager.runs_changed.emit()
+            self._workspace.request_frame()
+        else:
+            self._reopen(run.path)
+        self._workspace.problem.emit(
+            tr("{name} is not written by another window any more: it can be continued here.").format(
+                name=run.path.name
+            ),
+            "info",
+        )
+
+
+def _last(run: RunHandle) -> int | None:
+    """The last update in a run's file, None where that cannot be read."""
+    with suppress(RunFileError), closing(RunReader.open(run.path)) as reader:
+        return reader.last
+    return None

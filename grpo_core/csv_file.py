@@ -1,0 +1,51 @@
+"""Tables for spreadsheets: comma-separated values without a cell that a spreadsheet would run."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from typing import IO
+
+FORMULA_STARTS = ("=", "+", "-", "@")
+BREAKS = ("\t", "\r", "\n")
+"""Spreadsheets leave these out at a cell's beginning, and look at what follows."""
+
+
+def defused(value: object) -> object:
+    """A cell that a spreadsheet does not run: a text that begins like a formula gets an apostrophe.
+
+    Negative numbers written as text, and a sign alone (a token such as ``=``), are no formulas and stay as they are.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    risky = len(text) > 1 and (text.startswith(FORMULA_STARTS) or value.startswith(BREAKS)) and not _is_negative(text)
+    return f"'{value}" if risky else value
+
+
+def _is_negative(text: str) -> bool:
+    try:
+        return text.startswith("-") and float(text) <= 0
+    except ValueError:
+        return False
+
+
+class CsvWriter:
+    """Writes rows of a table to a text file, every cell :func:`defused`.
+
+    Args:
+        file: opened with ``newline=""``.
+        lineterminator: end of a row.
+    """
+
+    def __init__(self, file: IO[str], lineterminator: str = "\r\n") -> None:
+        self._writer = csv.writer(file, lineterminator=lineterminator)
+
+    def writerow(self, row: Iterable[object]) -> None:
+        """Write one row."""
+        self._writer.writerow([defused(cell) for cell in row])
+
+    def writerows(self, rows: Iterable[Iterable[object]]) -> None:
+        """Write several rows."""
+        for row in rows:
+            self.writerow(row)
