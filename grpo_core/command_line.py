@@ -41,7 +41,7 @@ class PlainOutput:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write ``text`` with its control characters replaced; returns its length."""
+        """Write ``text`` with its control characters replaced, and return its length."""
         start = "\r" if text.startswith("\r") else ""
         self._stream.write(start + text[len(start) :].translate(_CONTROLS))
         return len(text)

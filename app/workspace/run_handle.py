@@ -133,7 +133,11 @@ class RunHandle:
         return handle
 
     def release(self) -> bool:
-        """Let it be continued here if it was :attr:`held` and no other window writes its file now; returns whether."""
+        """Allow this window to continue a run that was :attr:`held`, once no other window writes its file.
+
+        Returns:
+            Whether that is so now.
+        """
         if not self.held or in_use(self.path):
             return False
         self.held, self.read_only, self.note = False, "", ""
