@@ -21,6 +21,9 @@ from grpo_core.interruptible import interruptible
 from grpo_core.pretrain_command import add_command as add_pretrain
 from grpo_core.runs.export_command import add_command as add_export
 from grpo_core.train_command import add_commands as add_training
+from grpo_core.verify_command import add_commands as add_verify
+
+_ENDS = (".", "!", "?", "…", "”")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +41,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         command: Callable[[argparse.Namespace], int] = options.command
         return command(options)
     except GrpoError as error:
-        print(error, file=sys.stderr)
+        said = str(error)
+        print(said if said.endswith(_ENDS) else f"{said}.", file=sys.stderr)  # a library's own words may lack the stop
         return INTERRUPTED if isinstance(error, Cancelled) else FAILED
     except BrokenPipeError:  # the reader of a pipe has seen enough
         with contextlib.suppress(OSError):
@@ -78,6 +82,7 @@ def _add_commands(commands: Any) -> None:
     add_import(add)
     add_audit(add)
     add_diagnose(add)
+    add_verify(add)
 
 
 def _interruptible_command(

@@ -17,6 +17,7 @@ import numpy as np
 from grpo_core import __version__
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.record import Origin, Step
+from grpo_core.runs.checks import note_checks
 from grpo_core.runs.connection import RunConnection, connected
 from grpo_core.runs.creation import build
 from grpo_core.runs.database import explained, transaction
@@ -99,7 +100,9 @@ def _written(
                 "labels": labels, "notes": [*source.notes, *left_out], "why_no_step": why_no_step,
                 "processes": getattr(source, "processes", 1), "has_losses": has_losses(source),
             }  # fmt: skip
-            connection.execute("INSERT INTO meta(key, value) VALUES (?, ?)", (converted.KEY, json.dumps(facts)))
+            with transaction(connection):
+                connection.execute("INSERT INTO meta(key, value) VALUES (?, ?)", (converted.KEY, json.dumps(facts)))
+                note_checks(connection, "layout", "text")
         finally:
             connection.close()
     return left_out

@@ -9,6 +9,7 @@ from pathlib import Path
 from grpo_core.config import Settings
 from grpo_core.record import Origin
 from grpo_core.runs import series
+from grpo_core.runs.checks import note_checks
 from grpo_core.runs.database import APPLICATION_ID, VERSION, transaction
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.meta import RunMeta, meta_rows, origin_record, raise_needs
@@ -33,6 +34,7 @@ def build(path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, in
                 reader, point = parent
                 series.store(connection, series.recorded(reader, point))
                 _insert_snapshot(connection, point, "step", *encoded(reader.step(point)))
+            note_checks(connection)
     finally:
         connection.close()
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.runs import series
+from grpo_core.runs.checks import note_checks
 from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.meta import raise_needs
@@ -40,6 +41,11 @@ class PendingUpdates:
         """Whether any update waits."""
         return bool(self._steps)
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of the records and values that wait."""
+        return sum(len(row[-1]) for row in self._steps) + sum(len(data) for _, data in self._scalars)
+
     def add(self, step: Step, scalars: Mapping[str, float] | None) -> None:
         """Encode the update after the last; ``scalars`` are its metrics, for whoever has computed them already.
 
@@ -61,8 +67,10 @@ class PendingUpdates:
         sql.executemany("INSERT OR REPLACE INTO settings(id, json) VALUES (?, ?)", self._new_settings)
         if self._needs:
             raise_needs(sql, *self._needs)
+        if self._new_layouts or self._new_settings:
+            note_checks(sql, "layout", "settings")
         sql.executemany("INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)", self._steps)
-        sql.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", self._scalars)
+        series.append(sql, self._scalars)
 
     def clear(self) -> None:
         """Forget the rows, once the transaction that stored them has succeeded."""

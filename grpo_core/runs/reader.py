@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from bisect import bisect_right
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -18,6 +18,8 @@ from grpo_core.metrics import METRICS, metrics
 from grpo_core.questions import AnyAnswer, AnyQuestion, answer_from_json
 from grpo_core.record import Origin, Step
 from grpo_core.runs import thinning
+from grpo_core.runs.checks import KEY as CHECKS
+from grpo_core.runs.checks import damaged_meta, is_damaged
 from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.database import CHUNK, VERSION, explained, newer_version_error, opened, transaction
 from grpo_core.runs.files import collapsed, size_of
@@ -58,6 +60,9 @@ class RunReader:
         self._computed: dict[int, np.ndarray] = {}
         with explained(path):
             self._rows = all_rows(connection)
+        self._sound: set[str] = set()
+        if "meta" in damaged_meta(self._rows):
+            raise RunFileError(self._not_as_written(tr("What it says of itself")))
         self.meta: RunMeta = meta_from(self._rows)
         self.first = self.meta.parent[1] + 1 if self.meta.parent else 1
         self.last = self.first - 1
@@ -142,6 +147,8 @@ class RunReader:
                 (question.step, question.to_json(), LONGEST_ANSWER),
             ).fetchone()
         try:
+            if row is not None and self._is_damaged("answer"):
+                raise ValueError
             return None if row is None else answer_from_json(question, row[0])
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
             raise RunFileError(
@@ -157,7 +164,7 @@ class RunReader:
         Raises:
             KeyError: there is no such series.
         """
-        names = self._series_names
+        names = self.series_names
         if name not in names:
             if name not in METRICS:
                 raise KeyError(name)
@@ -185,7 +192,7 @@ class RunReader:
         """
         if chunk in self._computed:
             return self._computed[chunk]
-        names, before = self._series_names, chunk * CHUNK
+        names, before = self.series_names, chunk * CHUNK
         values = np.full((len(names), CHUNK), np.nan)
         with explained(self.path):
             rows = self._connection.execute(
@@ -204,6 +211,7 @@ class RunReader:
             rows = self._connection.execute(
                 "SELECT id FROM settings ORDER BY id LIMIT ?", (MOST_CHANGES + 1,)
             ).fetchall()
+        self._check_table("settings", tr("Its settings"))
         if not 0 < len(rows) <= MOST_CHANGES:
             raise RunFileError(
                 tr("{name} says that its settings changed {count} times or more; the file is damaged.").format(
@@ -230,7 +238,12 @@ class RunReader:
         self.close()
 
     @cached_property
-    def _series_names(self) -> list[str]:
+    def series_names(self) -> list[str]:
+        """The names of the file's series, in its order.
+
+        Raises:
+            RunFileError: the file is damaged.
+        """
         try:
             text = self._rows["series"]
             names: object = json.loads(text) if len(text) <= MOST_SERIES * LONGEST_SERIES_NAME else None
@@ -240,6 +253,7 @@ class RunReader:
             not isinstance(names, list)
             or not 0 < len(names) <= MOST_SERIES
             or not all(isinstance(name, str) and len(name) <= LONGEST_SERIES_NAME for name in names)
+            or "series" in damaged_meta(self._rows)
         ):
             raise RunFileError(tr("{name} does not name its series; the file is damaged.").format(name=self.path.name))
         return names
@@ -294,8 +308,32 @@ class RunReader:
                 )
             )
 
+    def _check_table(self, table: str, what: str) -> None:
+        """Check, once, that a table is what was written.
+
+        Raises:
+            RunFileError: it is not; the sentence begins with ``what``.
+        """
+        if table not in self._sound:
+            if self._is_damaged(table):
+                raise RunFileError(self._not_as_written(what))
+            self._sound.add(table)
+
+    def _is_damaged(self, table: str) -> bool:
+        one_state = nullcontext() if self._connection.in_transaction else transaction(self._connection, "DEFERRED")
+        with explained(self.path), one_state:
+            query = "SELECT key, value FROM meta WHERE key = ?"
+            return is_damaged(self._connection, dict(self._connection.execute(query, (CHECKS,)).fetchall()), table)
+
+    def _not_as_written(self, what: str) -> str:
+        return tr(
+            "{name} is damaged. {what}: these are not the bytes that were written. “grpo-lab rebuild” saves in another "
+            "file what can be saved."
+        ).format(name=self.path.name, what=what)
+
     def _layout(self, number: int) -> str:
         if number not in self._layouts:
+            self._check_table("layout", tr("The description of its records"))
             self._layouts[number] = self._text(
                 "SELECT fields FROM layout WHERE id = ? AND length(fields) <= ?", number, LONGEST_LAYOUT
             )
@@ -304,6 +342,7 @@ class RunReader:
     def _settings_row(self, number: int) -> Settings:
         if number in self._settings:
             return self._settings[number]
+        self._check_table("settings", tr("Its settings"))
         settings = stored_settings(
             self._text("SELECT json FROM settings WHERE id = ? AND length(json) <= ?", number, LONGEST_SETTINGS),
             written_by(self._rows),

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from grpo_core.errors import RunFileError
 from grpo_core.runs import series, thinning
+from grpo_core.runs.checks import KEY as CHECKS
+from grpo_core.runs.checks import note_checks
 from grpo_core.runs.database import APPLICATION_ID, CHUNK, VERSION, explained, transaction
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.schema import SCHEMA
-from grpo_core.runs.series_chunks import CHECKSUMS, checksums
+from grpo_core.runs.series_chunks import CHECKSUMS, NEWEST, checksums
 from grpo_core.runs.thinning import Stretch
 from grpo_core.text import tr
 
@@ -39,13 +41,24 @@ _CUT_BELOW = 1e-300
 holds most of its exponent."""
 
 
-def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
+Row: TypeAlias = tuple[int, int, int, int, bytes]
+"""An update as a row of the table ``step``: (number, layout, settings, checksum, record)."""
+Again: TypeAlias = Callable[[int, "Row | None", dict[int, str]], list[Row]]
+"""(a damaged update, the row before it, the layouts) -> rows in its place, none where there can be none."""
+
+
+def _lost(number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:
+    return []
+
+
+def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again = _lost) -> int:
     """Write what ``damaged`` still reads into a new run file; returns the number of the last update in it.
 
     Args:
-        damaged: the connection that was writing when the file was cut short.
+        damaged: the connection that was writing when the file was cut short, or one to a damaged file.
         name: of its file, for the sentences.
         target: where; nothing may be there yet.
+        again: gives rows in the place of a damaged update.
 
     Raises:
         RunFileError: no update can be read any more, or ``target`` cannot be written.
@@ -60,16 +73,20 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path) -> int:
             copy.execute(f"PRAGMA user_version={VERSION}")
             copy.executescript(SCHEMA)
             with transaction(copy):
-                copy.executemany("INSERT INTO meta(key, value) VALUES (?, ?)", (meta | {"ended": 1}).items())
+                kept = {key: value for key, value in meta.items() if key != CHECKS}  # they are made anew at the end
+                copy.executemany("INSERT INTO meta(key, value) VALUES (?, ?)", (kept | {"ended": 1}).items())
                 for table, columns in _COLUMNS.items():
                     places = ", ".join("?" * len(columns.split(",")))
                     insert = f"INSERT OR IGNORE INTO {table}({columns}) VALUES ({places})"
                     # a page that was cut in two holds rows that are empty: they are left out
                     copy.executemany(insert, _readable(damaged, f"SELECT {columns} FROM {table}"))
+                layouts = dict(copy.execute("SELECT id, fields FROM layout"))
+                settings = {row[0] for row in copy.execute("SELECT id FROM settings")}
                 copy.executemany(
                     "INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)",
-                    _updates(damaged, first, stretches, _numbers(copy, "layout"), _numbers(copy, "settings")),
+                    _updates(damaged, first, stretches, layouts, settings, again),
                 )
+                copy.executemany("INSERT OR IGNORE INTO layout(id, fields) VALUES (?, ?)", layouts.items())
                 last = copy.execute("SELECT max(step) FROM step").fetchone()[0]
                 if last is None:
                     raise RunFileError(tr("No update of {name} can be read any more.").format(name=name))
@@ -89,22 +106,27 @@ def _readable(damaged: sqlite3.Connection, query: str) -> Iterator[Any]:
 
 
 def _updates(
-    damaged: sqlite3.Connection, first: int, stretches: Sequence[Stretch], layouts: set[int], settings: set[int]
-) -> Iterator[Any]:
-    """The rows of the updates from ``first`` on, up to the first that is not whole and was not dropped either."""
-    number = first
+    damaged: sqlite3.Connection, first: int, stretches: Sequence[Stretch], layouts: dict[int, str],
+    settings: set[int], again: Again,
+) -> Iterator[Row]:  # fmt: skip
+    """The rows of the updates from ``first`` on, up to the first that is not whole, was not dropped either, and that
+    ``again`` has nothing for."""
+    number, before = first, None
     while True:
         query = f"SELECT step, layout, settings, crc, record FROM step WHERE step = {number}"
         row = next(_readable(damaged, query), None)
-        if row is not None and row[1] in layouts and row[2] in settings and zlib.crc32(row[4]) == row[3]:
-            yield row
-        elif not thinning.may_be_dropped(stretches, number):
+        if row is not None and row[1] in layouts and row[2] in settings and _is_whole(row):
+            rows = [row]
+        elif not (rows := again(number, before, layouts)) and not thinning.may_be_dropped(stretches, number):
             return
-        number += 1
+        for before in rows:
+            yield before
+        number += max(len(rows), 1)
 
 
-def _numbers(copy: sqlite3.Connection, table: str) -> set[int]:
-    return {row[0] for row in copy.execute(f"SELECT id FROM {table}")}
+def _is_whole(row: Row) -> bool:
+    record: object = row[4]  # a damaged file may hold anything
+    return isinstance(record, bytes) and zlib.crc32(record) == row[3]
 
 
 def _make_series_whole(target: Path) -> None:
@@ -127,10 +149,11 @@ def _make_series_whole(target: Path) -> None:
                 for number in range(whole * CHUNK + 1, last + 1)
             ]
         with transaction(copy):
-            copy.execute("DELETE FROM series WHERE chunk >= ?", (whole,))
+            copy.execute("DELETE FROM series WHERE chunk >= ? OR name = ?", (whole, NEWEST))
             copy.execute("DELETE FROM tail")
-            copy.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", computed)
+            series.append(copy, computed)
             series.fold(copy, last)
+            note_checks(copy)
     with RunReader.open(target) as reader:
         series.recorded(reader, last)
 

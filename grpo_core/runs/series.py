@@ -13,7 +13,7 @@ from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import Step
 from grpo_core.runs.database import CHUNK
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.series_chunks import chunk_rows
+from grpo_core.runs.series_chunks import NEWEST, chunk_rows, newest, newest_row
 from grpo_core.text import tr
 
 NAMES = tuple(METRICS)
@@ -28,20 +28,24 @@ def scalars(step: Step, values: Mapping[str, float] | None = None) -> bytes:
     return np.array([values[name] for name in NAMES], "<f8").tobytes()
 
 
+def append(connection: sqlite3.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
+    """Add the newest values: ``rows`` of (update, :func:`scalars`), one update after the other, and their checksums."""
+    connection.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", rows)
+    if rows:
+        connection.execute("INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)", newest_row(rows))
+
+
 def fold(connection: sqlite3.Connection, last: int) -> None:
     """Moves each full chunk of updates up to ``last`` out of the tail."""
     begin: int | None = connection.execute("SELECT min(step) FROM tail").fetchone()[0]
     while begin is not None and last >= begin + CHUNK - 1:
         end = begin + CHUNK - 1
-        rows = connection.execute(
-            "SELECT data FROM tail WHERE step BETWEEN ? AND ? ORDER BY step", (begin, end)
-        ).fetchall()
-        whole = b"".join(row[0] for row in rows)
-        if len(rows) != CHUNK or len(whole) != 8 * CHUNK * len(NAMES):
+        steps, table, damaged = newest(connection, len(NAMES), begin - 1, end)
+        if len(steps) != CHUNK or damaged.any():
             raise RunFileError(tr("The newest values of the run's series are damaged; they can be rebuilt in a copy."))
-        table = np.frombuffer(whole, "<f8").reshape(CHUNK, len(NAMES))
         _insert_chunk(connection, (begin - 1) // CHUNK, table.T)
         connection.execute("DELETE FROM tail WHERE step BETWEEN ? AND ?", (begin, end))
+        connection.execute("DELETE FROM series WHERE name = ? AND chunk <= ?", (NEWEST, end))
         begin = end + 1
 
 
@@ -53,10 +57,7 @@ def store(connection: sqlite3.Connection, values: np.ndarray) -> None:
     for chunk in range(full):
         _insert_chunk(connection, chunk, values[:, chunk * CHUNK : (chunk + 1) * CHUNK])
     rest = np.ascontiguousarray(values[:, full * CHUNK :].T, "<f8")
-    connection.executemany(
-        "INSERT INTO tail(step, data) VALUES (?, ?)",
-        [(full * CHUNK + i + 1, row.tobytes()) for i, row in enumerate(rest)],
-    )
+    append(connection, [(full * CHUNK + i + 1, row.tobytes()) for i, row in enumerate(rest)])
 
 
 def recorded(reader: RunReader, last: int, names: Sequence[str] = NAMES) -> np.ndarray:

@@ -15,6 +15,9 @@ from grpo_core.runs.database import CHUNK
 
 CHECKSUMS = "checksums"
 """In the place of a series' name: the checksums of the chunks with that number, in the order of the series' names."""
+NEWEST = "checksums of the newest"
+"""In the place of a series' name: the checksums of rows of the table ``tail``. There is a row for each commit, with the
+number of its last update in the place of a chunk's."""
 
 
 def checksums(values: np.ndarray) -> np.ndarray:
@@ -31,6 +34,48 @@ def chunk_rows(names: Sequence[str], chunk: int, values: np.ndarray) -> Iterator
     for name, row in zip(names, values, strict=True):
         yield name, chunk, np.ascontiguousarray(row, "<f8").tobytes()
     yield CHECKSUMS, chunk, checksums(values).astype("<u8").tobytes()
+
+
+def newest_row(rows: Sequence[tuple[int, bytes]]) -> tuple[str, int, bytes]:
+    """The row (name, chunk, data) of the table ``series`` with the checksums of ``rows`` of the table ``tail``.
+
+    Args:
+        rows: (update, values of all series), one update after the other.
+    """
+    values = np.frombuffer(b"".join(data for _, data in rows), "<f8").reshape(len(rows), -1)
+    return NEWEST, rows[-1][0], checksums(values).astype("<u8").tobytes()
+
+
+def newest(
+    connection: sqlite3.Connection, series: int, start: int, last: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The newest values, which are in no chunk yet, after update ``start`` up to update ``last``.
+
+    Args:
+        connection: in a transaction.
+        series: how many there are.
+        start: an update.
+        last: an update.
+
+    Returns:
+        (updates,) their numbers; (updates, series) float64, NaN in a row of another length; (updates,) bool, whether
+        they are not what was written, as far as a checksum says so.
+    """
+    rows = connection.execute(
+        "SELECT step, data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, last, CHUNK)
+    ).fetchall()
+    steps = np.array([step for step, _ in rows], np.int64)
+    whole = [isinstance(data, bytes) and len(data) == 8 * series for _, data in rows]
+    gap = np.full(series, np.nan).tobytes()
+    pieces = (data if good else gap for (_, data), good in zip(rows, whole, strict=True))
+    values = np.frombuffer(b"".join(pieces), "<f8").reshape(len(rows), series)
+    written = dict(zip(steps.tolist(), checksums(values).tolist(), strict=True))
+    kept = dict(written)
+    for end, data in connection.execute("SELECT chunk, data FROM series WHERE name = ? AND chunk > ?", (NEWEST, start)):
+        sums = np.frombuffer(data, "<u8") if isinstance(data, bytes) and not len(data) % 8 else np.empty(0, "<u8")
+        kept.update(zip(range(end - len(sums) + 1, end + 1), sums.tolist(), strict=True))
+    damaged = [not good or kept[step] != written[step] for step, good in zip(steps.tolist(), whole, strict=True)]
+    return steps, values, np.array(damaged, bool)
 
 
 def read_series(
@@ -58,11 +103,14 @@ def read_series(
     values, count = _full_chunks(connection, name, first, max(min(last // CHUNK, most) - first + 1, 0))
     for chunk in _damaged(connection, values[:count], names.index(name), len(names), first):
         values[(chunk - first) * CHUNK : (chunk - first + 1) * CHUNK] = computed(chunk)[names.index(name)]
-    rows = connection.execute(
-        "SELECT data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, last, CHUNK)
-    ).fetchall()
-    tail = np.frombuffer(b"".join(row[0] for row in rows), "<f8").reshape(len(rows), len(names))[:, names.index(name)]
-    end = count + len(rows)
+    steps, table, damaged_rows = newest(connection, len(names), start, last)
+    tail = table[:, names.index(name)]
+    if damaged_rows.any():
+        tail = tail.copy()
+        for place in np.flatnonzero(damaged_rows):
+            chunk, within = divmod(int(steps[place]) - 1, CHUNK)
+            tail[place] = computed(chunk)[names.index(name), within]
+    end = count + len(steps)
     if end > len(values):
         values = np.concatenate([values[:count], tail])
     values[count:end] = tail
@@ -108,3 +156,28 @@ def _damaged(connection: sqlite3.Connection, values: np.ndarray, place: int, ser
         whole = isinstance(data, bytes) and len(data) == 8 * series
         if not whole or np.frombuffer(data, "<u8")[place] != sums[chunk - first]:
             yield chunk
+
+
+def count_values(connection: sqlite3.Connection, names: Sequence[str], *, last: int, most: int) -> tuple[int, int, int]:
+    """(values of all series up to update ``last``, those that are not what was written, those without a checksum).
+
+    Args:
+        connection: in a transaction.
+        names: of the file's series, in its order.
+        last: the last committed update.
+        most: full chunks that the file can have at most.
+    """
+    count = damaged = unchecked = whole = 0
+    sums = {row[0] for row in connection.execute("SELECT chunk FROM series WHERE name = ?", (CHECKSUMS,))}
+    for place, name in enumerate(names):
+        values, whole = _full_chunks(connection, name, 0, min(last // CHUNK, most))
+        count += whole
+        damaged += CHUNK * sum(1 for _ in _damaged(connection, values[:whole], place, len(names), 0))
+        unchecked += CHUNK * sum(chunk not in sums for chunk in range(whole // CHUNK))
+    steps, _, bad = newest(connection, len(names), whole, last)
+    covered = set[int]()
+    for end, data in connection.execute("SELECT chunk, data FROM series WHERE name = ?", (NEWEST,)):
+        covered.update(range(end - len(data) // 8 + 1, end + 1) if isinstance(data, bytes) else ())
+    loose = sum(step not in covered for step in steps.tolist())
+    each = len(names)
+    return count + each * len(steps), damaged + each * int(bad.sum()), unchecked + each * loose

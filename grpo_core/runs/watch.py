@@ -14,12 +14,21 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from grpo_core.errors import GrpoError, RunFileError
-from grpo_core.runs.connection import RunConnection
+from grpo_core.runs.connection import RunConnection, connected
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import replacing
 from grpo_core.runs.library import free_name
+from grpo_core.runs.repair import Replay
 from grpo_core.runs.salvage import salvage
+from grpo_core.runs.verify import verified
 from grpo_core.text import tr
+
+LONG_LOG = 4_000_000
+"""Bytes of SQLite's log at which it is brought into the file."""
+
+
+PAGES_OF_A_COMMIT = 32_000
+"""Bytes that a commit adds to that log besides its records."""
 
 
 class LostFileError(RunFileError):
@@ -38,14 +47,26 @@ class FileWatch:
     """Looks after the file of one writing connection.
 
     Attributes:
-        short: it has been found to be cut short.
+        short: it has been found to be cut short, or overwritten.
         number: of the file, as the file system counts it.
     """
 
     def __init__(self, path: Path, connection: RunConnection, run_id: str) -> None:
         self._path, self._connection, self._id = path, connection, run_id
         self._device, self.number, self._size = self._state() or (0, 0, 0)
+        self._written, self._in_log = self._when(), 0
         self.short = False
+
+    def committed(self, size: int) -> None:
+        """Note that about ``size`` bytes were committed to SQLite's log, and bring it into the file once it is long.
+
+        SQLite would do this by itself, at a time that nobody knows. Now all else that changes the file is another
+        program.
+        """
+        self._in_log += size + PAGES_OF_A_COMMIT
+        if self._in_log >= LONG_LOG and self._when() == self._written:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._written, self._in_log = self._when(), 0
 
     def cut_short(self) -> bool:
         """Whether the very file has fewer bytes than at the last look."""
@@ -64,6 +85,11 @@ class FileWatch:
             self.short = True
             return tr("has been cut short by another program")
         self._device, self.number, self._size = state
+        if (when := self._when()) != self._written:
+            self._written = when
+            if not self._is_whole():
+                self.short = True
+                return tr("has been overwritten by another program")
         return ""
 
     def lost(self, what: str, committed: int) -> LostFileError:
@@ -110,7 +136,8 @@ class FileWatch:
                 target = free_name(place() / name)
                 with replacing(target) as temporary:
                     if self.short:
-                        last = salvage(self._connection, self._path.name, temporary)
+                        again = Replay(self._connection, lambda: None)
+                        last = salvage(self._connection, self._path.name, temporary, again)
                     else:
                         self._copy(temporary)
                         last = committed
@@ -137,10 +164,29 @@ class FileWatch:
 
     def _is_ours(self) -> bool:
         """Whether the file at the path is this very run although its number is another, as on some network drives."""
-        with suppress(GrpoError, sqlite3.Error), closing(opened(self._path)[0]) as other:
-            query = "SELECT (SELECT value FROM meta WHERE key = 'id'), (SELECT max(step) FROM step)"
-            return bool(other.execute(query).fetchone() == self._connection.execute(query).fetchone())
+        with suppress(GrpoError, sqlite3.Error):
+            # Without its log, which SQLite would read into any file at the path.
+            with closing(connected(self._path, "immutable=1")) as alone:
+                if alone.execute("SELECT value FROM meta WHERE key = 'id'").fetchone() != (self._id,):
+                    return False
+            with closing(opened(self._path)[0]) as other:
+                query = "SELECT (SELECT value FROM meta WHERE key = 'id'), (SELECT max(step) FROM step)"
+                return bool(other.execute(query).fetchone() == self._connection.execute(query).fetchone())
         return False
+
+    def _is_whole(self) -> bool:
+        """Whether every row is what was written, as read anew from the disk."""
+        try:
+            return not any(part.damaged for part in verified(self._path))
+        except RunFileError:
+            return False
+
+    def _when(self) -> int:
+        """Nanoseconds at which the file was last written, 0 where there is none."""
+        try:
+            return self._path.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def _state(self) -> tuple[int, int, int] | None:
         """(device, number, bytes) of the file at the path, None where there is none."""

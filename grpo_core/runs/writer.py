@@ -15,6 +15,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
 from grpo_core.runs import series
+from grpo_core.runs.checks import note_checks
 from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.creation import build
 from grpo_core.runs.database import VERSION, explained, opened, transaction
@@ -156,6 +157,7 @@ class RunWriter:
                 )
             with explained(path, "written"):
                 connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA wal_autocheckpoint=0")  # FileWatch.committed does it
                 connection.execute("PRAGMA synchronous=NORMAL")
                 connection.execute("PRAGMA journal_size_limit=16000000")
                 connection.execute("PRAGMA secure_delete=OFF")
@@ -242,6 +244,8 @@ class RunWriter:
         with explained(self.path, "written"), transaction(sql):
             self._pending.store(sql)
             series.fold(sql, self._pending.last)
+        with explained(self.path, "written"):
+            self.watch.committed(self._pending.bytes)
 
     def _look_after_the_file(self) -> None:
         """After each commit: is what was written still reached by the file's path?"""
@@ -256,11 +260,12 @@ class RunWriter:
         Raises:
             RunFileError: writing failed.
         """
-        with explained(self.path, "written"):
+        with explained(self.path, "written"), transaction(self._connection):
             self._connection.execute(
                 "INSERT OR REPLACE INTO answer(step, question, answer) VALUES (?, ?, ?)",
                 (question.step, question.to_json(), answer.to_json()),
             )
+            note_checks(self._connection, "answer")
 
     def rebuild_series(self) -> None:
         """Computes every series of this file's updates anew.
@@ -274,6 +279,7 @@ class RunWriter:
         with explained(self.path, "written"), transaction(self._connection):
             series.store(self._connection, values)
             self._connection.execute("UPDATE meta SET value = ? WHERE key = 'series'", (series.NAMES_JSON,))
+            note_checks(self._connection, "series")
 
     def close(self) -> None:
         """Commits, marks the run as ended properly, and leaves one single file unless a reader still has it open.

@@ -224,6 +224,7 @@ def test_a_terminal_does_not_obey_what_a_file_says(trained: Path, capsys: pytest
         assert reader.last
     with closing(sqlite3.connect(trained)) as file, file:
         file.execute("UPDATE meta SET value = ? WHERE key = 'title'", ("\x1b[2Jmine",))
+        file.execute("DELETE FROM meta WHERE key = 'checks'")
     main(["inspect", str(trained)])
     out, err = capsys.readouterr()
     assert "mine" in out

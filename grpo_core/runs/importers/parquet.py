@@ -244,7 +244,9 @@ class Columns:
 
     def _unreadable(self, error: BaseException) -> RunFileError:
         return RunFileError(
-            tr("{name} cannot be read as Parquet: {error}").format(name=self._path.name, error=_short(error))
+            tr("{name} cannot be read as Parquet: {error}.").format(
+                name=self._path.name, error=_short(error).rstrip(".")
+            )
         )
 
 

@@ -13,8 +13,8 @@ its completions.
 
 What it costs. The training thread keeps references to tensors that exist anyway; copying, compressing and writing
 happen in the thread, behind a queue of ``QUEUE`` steps. When the disk is slower than training, whole steps are
-dropped, counted and noted. An error of the recorder switches the recorder off, with one warning; it never stops
-training.
+dropped, counted and noted. So is a step with other losses than TRL computes for it. An error of the recorder switches
+the recorder off, with one warning; it never stops training.
 
 Tried with TRL 1.16.0 (``TRIED``). Where the trainer's methods are not TRL's own (Unsloth rewrites them) or take other
 arguments, it records texts and rewards only, and says so.
@@ -42,6 +42,8 @@ FORMAT, VERSION = "grpo-lab-trace", 2
 TRIED = ("1.16.0",)
 QUEUE = 4
 """Steps that may wait for the disk."""
+LINES = 10_000
+"""Lines of the trainer's log that may wait for it."""
 CLOSING_SECONDS = 60.0
 """How long the end of training waits for the disk."""
 EXPECTED = {
@@ -85,8 +87,9 @@ class Recorder:
         reason: why only texts are recorded; empty at level "tokens".
         written: steps on disk.
         dropped: steps that were lost because the disk was slower than training.
+        unclear: steps that are left out because not every loss could be assigned to its batch.
         failure: what switched the recorder off; empty while it works.
-        queue, thread: the steps that wait to be written, and what writes them.
+        queue, thread: the steps and lines of the log that wait to be written, and what writes them.
     """
 
     def __init__(self, trainer: Any, folder: Path, *, text: bool) -> None:
@@ -95,7 +98,7 @@ class Recorder:
         self.rank = int(trainer.accelerator.process_index)
         self.reason = unknown_methods(trainer)
         self.level = "texts" if self.reason else "tokens"
-        self.written = self.dropped = 0
+        self.written = self.dropped = self.unclear = 0
         self.failure = ""
         owner_only(folder)
         self.home = folder / f"rank{self.rank}" / f"attempt{next_attempt(folder / f'rank{self.rank}')}"
@@ -110,7 +113,9 @@ class Recorder:
         self._rewards: Any = None
         self._capture: dict[str, Any] | None = None
         self._closed = False
-        self.queue: queue.Queue[dict[str, Any] | None] = queue.Queue(QUEUE)
+        self.queue: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._lines: queue.Queue[dict[str, Any]] = queue.Queue(LINES)
+        self._waiting = threading.Semaphore(QUEUE)
         self.thread = threading.Thread(target=self._write_all, name="grpo-lab recorder", daemon=True)
 
     def attach(self) -> None:
@@ -135,15 +140,14 @@ class Recorder:
             return
         self._closed = True
         self._guarded(self._finish_step)
-        try:
-            self.queue.put(None, timeout=CLOSING_SECONDS)
-            self.thread.join(CLOSING_SECONDS)
-        except queue.Full:
-            pass
+        self.queue.put(None)
+        self.thread.join(CLOSING_SECONDS)
         if self.thread.is_alive():
             warnings.warn("GRPO Lab did not finish writing: the disk does not answer.", stacklevel=2)
         if self.dropped:
             warnings.warn(f"GRPO Lab lost {self.dropped} steps: the disk was slower than training.", stacklevel=2)
+        if self.unclear:
+            warnings.warn(f"GRPO Lab left out {self.unclear} steps: {UNCLEAR}.", stacklevel=2)
 
     # -- what the wrapped methods tell -------------------------------------------------------------------------------
 
@@ -197,6 +201,10 @@ class Recorder:
             return
         if self._step_is_complete:
             self._finish_step()
+        elif len(self._generations) >= self._most_generations:
+            self._leave_out_step()
+        if not self._generations:
+            self._passes = [[]]  # what was computed since the last step belongs to no batch
         count = len(inputs)
         size = int(self.trainer.num_generations)
         number = len(self._generations)
@@ -229,7 +237,7 @@ class Recorder:
 
     def _after_loss(self, loss: Any, model: Any, inputs: dict[str, Any]) -> None:
         capture, self._capture = self._capture, None
-        if capture is None:
+        if capture is None or not self._generations:
             return
         self._passes[-1].append(
             capture
@@ -245,7 +253,11 @@ class Recorder:
         """What the trainer reported, with the trainer's own step number."""
         if self.rank == 0 and self._training:
             numbers = {key: float(value) for key, value in logs.items() if isinstance(value, (int, float))}
-            append_line(self.home / "log.jsonl", {"step": int(self.trainer.state.global_step), "logs": numbers})
+            try:
+                self._lines.put_nowait({"step": int(self.trainer.state.global_step), "logs": numbers})
+            except queue.Full:  # a disk that has not answered for so long has no steps either
+                return
+            self.queue.put({})
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -255,15 +267,39 @@ class Recorder:
             self._passes.append([])
         if self.level == "tokens" and self._step_is_complete:
             self._finish_step()
+        elif self.level == "tokens" and self._used > self._expected:
+            self._leave_out_step()
+
+    @property
+    def _used(self) -> int:
+        """Losses that were computed from the batches of the step in progress."""
+        return sum(len(micro) for micro in self._passes)
+
+    @property
+    def _expected(self) -> int:
+        """Losses that TRL computes from them."""
+        every = int(self.trainer.args.steps_per_generation) * int(self.trainer.num_iterations)
+        return every * len(self._generations)
+
+    @property
+    def _most_generations(self) -> int:
+        """Batches that a step can have: those of one optimizer step, at least one."""
+        arguments = self.trainer.args
+        return max(-(-int(arguments.gradient_accumulation_steps) // int(arguments.steps_per_generation)), 1)
+
+    def _leave_out_step(self) -> None:
+        """Drop the step in progress, whose losses cannot be assigned to its batches, and say so the first time."""
+        if not self.unclear:
+            warnings.warn(f"GRPO Lab leaves out steps: {UNCLEAR}. Training goes on.", stacklevel=2)
+        self.unclear += 1
+        self._generations, self._passes = [], [[]]
 
     @property
     def _step_is_complete(self) -> bool:
         """Whether an optimizer step has just ended and every generated batch has been used as often as it will be."""
         if self.level == "texts":
             return bool(self._generations)
-        every = int(self.trainer.args.steps_per_generation) * int(self.trainer.num_iterations)
-        used = sum(len(micro) for micro in self._passes)
-        return not self._passes[-1] and used > 0 and used == every * len(self._generations)
+        return not self._passes[-1] and self._used == self._expected > 0
 
     def _finish_step(self) -> None:
         """Hand the step in progress to the thread, or drop it where the thread is too far behind."""
@@ -277,9 +313,9 @@ class Recorder:
             "number": self._step, "generations": generations, "passes": passes,
             "global_step": int(state.global_step), "epoch": state.epoch, "time": time.time(),
         }  # fmt: skip
-        try:
-            self.queue.put_nowait(step)
-        except queue.Full:
+        if self._waiting.acquire(blocking=False):
+            self.queue.put(step)
+        else:
             self.dropped += 1
 
     # -- the thread --------------------------------------------------------------------------------------------------
@@ -289,8 +325,12 @@ class Recorder:
             if self.failure:
                 continue
             try:
-                self.write(step)
-                self.written += 1
+                if step:
+                    self._waiting.release()
+                    self.write(step)
+                    self.written += 1
+                while not self._lines.empty():
+                    append_line(self.home / "log.jsonl", self._lines.get_nowait())
             except Exception as error:
                 self._fail(error)
 
@@ -308,9 +348,11 @@ class Recorder:
         unfinished.replace(self.home / name)
         line = {key: step[key] for key in ("number", "global_step", "epoch", "time")}
         line |= {"file": name, "rows": len(rows["row"]), "passes": len(step["passes"]), "micro_batches": micro}
-        append_line(self.home / "index.jsonl", line | {"dropped": self.dropped})
+        append_line(self.home / "index.jsonl", line | {"dropped": self.dropped + self.unclear})
 
 
+UNCLEAR = "this trainer computes another number of losses for a batch than TRL does, and which is whose is not known"
+"""Why a step is left out."""
 GENERATED = (
     "prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "tool_mask", "advantages", "old_per_token_logps",
     "ref_per_token_logps", "sampling_per_token_logps", "importance_sampling_ratio",

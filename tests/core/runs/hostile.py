@@ -12,6 +12,8 @@ from contextlib import closing
 from itertools import product
 from pathlib import Path
 
+from grpo_core.runs.checks import KEY
+
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
 TABLES = ("meta", "layout", "settings", "step", "series", "tail", "snapshot", "answer", "text", "note")
 Change = Callable[[sqlite3.Connection], object]
@@ -22,6 +24,7 @@ def changed(path: Path, change: Change) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute("BEGIN")
+        connection.execute("DELETE FROM meta WHERE key = ?", (KEY,))  # whoever forges a file leaves no checksum behind
         change(connection)
         connection.execute("COMMIT")
 

@@ -30,6 +30,7 @@ from grpo_core.config.recorded import RecordedTask
 from grpo_core.config.settings import OWNERS
 from grpo_core.errors import RunFileError
 from grpo_core.learners import learner
+from grpo_core.runs.checks import KEY
 from grpo_core.runs.manifest import Manifest, SessionError, manifest_from, manifest_text
 from grpo_core.runs.meta import raise_needs
 from grpo_core.runs.reader import RunReader
@@ -62,6 +63,7 @@ def edited(path: Path, statement: str, *values: Any) -> None:
     connection = sqlite3.connect(path)
     with connection:
         connection.execute(statement, values)
+        connection.execute("DELETE FROM meta WHERE key = ?", (KEY,))
     connection.close()
 
 

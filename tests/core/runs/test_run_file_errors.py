@@ -123,6 +123,7 @@ def test_a_damaged_series_can_be_rebuilt(run: Path) -> None:
 
 def test_settings_this_version_does_not_know_are_named(run: Path) -> None:
     edit(run, "UPDATE settings SET json = '{\"sowing\": 7}'")
+    edit(run, "DELETE FROM meta WHERE key = 'checks'")
     with RunReader.open(run) as reader, pytest.raises(RunFileError, match="sowing"):
         reader.step(1)
 

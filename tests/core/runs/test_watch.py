@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from grpo_core.config import Settings
+from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.runs import thinning
 from grpo_core.runs.files import files_of, lock_path
@@ -234,3 +235,38 @@ def test_of_a_thinned_run_that_is_cut_short_what_thinning_left_before_the_cut_is
     assert f"up to update {last} is saved" in str(lost.value)
     with RunWriter.open(lost.value.saved, limit=600_000, thin=True) as again:
         one_more(again, last + 1)
+
+
+@pytest.mark.parametrize("harmless", [True, False], ids=["touched", "overwritten"])
+def test_a_file_that_is_overwritten_while_it_is_written_is_said_at_the_next_commit(
+    tmp_path: Path, harmless: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went unsaid until somebody stepped back."""
+    monkeypatch.setattr("grpo_core.runs.watch.LONG_LOG", 100_000)
+    path, training = tmp_path / "run.grpo", learner(Settings())
+    writer = RunWriter.create(path, Settings())
+    for _ in range(300):
+        writer.append(next(training))
+    writer.commit()
+    assert path.stat().st_size > 200_000, "the log has been brought into the file"
+    before = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(60_000)
+        file.write(before[60_000:160_000] if harmless else bytes(100_000))
+    writer.append(next(training))
+    if harmless:
+        writer.commit()
+        writer.close()
+        with RunReader.open(path) as reader:
+            assert reader.last == 301
+        return
+    with pytest.raises(LostFileError, match="has been overwritten by another program"):
+        writer.commit()
+    with pytest.raises(LostFileError) as lost:
+        writer.close()
+    assert lost.value.saved is not None
+    with RunReader.open(lost.value.saved) as reader:
+        again = learner(Settings())
+        assert reader.last > 0
+        assert all(same(reader.step(number), next(again)) for number in range(1, reader.last + 1))
+        print(reader.last)

@@ -1,0 +1,108 @@
+"""Checksums of what a run file says beside its updates: its meta data, settings, layouts, texts, answers and notes.
+
+Updates and the values of their series have checksums of their own. These are in one row of the table ``meta``, which
+earlier versions ignore. Each is of so many rows of a table, as an earlier version that goes on with the file adds more.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from grpo_core.metrics import METRICS
+from grpo_core.runs.connection import RunConnection
+
+KEY = "checks"
+_META = ("id", "title", "created", "settings", "seed", "parent", "parent_step", "parent_path", "version", "origin")
+"""What never changes after a run file has been made."""
+_TABLES = {
+    "layout": "SELECT id, fields FROM layout ORDER BY id",
+    "settings": "SELECT id, json FROM settings ORDER BY id",
+    "text": "SELECT id, text FROM text ORDER BY id",
+    "answer": "SELECT step, question, answer FROM answer ORDER BY rowid",
+    "note": "SELECT step, created, text FROM note ORDER BY rowid",
+}
+CHECKED = ("meta", "series", *_TABLES)
+"""What has a checksum: the meta data, the names of the series, and the tables."""
+_LONGEST = 10_000
+"""Characters of the row."""
+_KNOWN_SERIES = json.dumps(tuple(METRICS))
+
+
+def note_checks(connection: sqlite3.Connection | RunConnection, *tables: str) -> None:
+    """Keep the checksums of ``tables``, by default of all, as they are now. Within the caller's transaction."""
+    rows = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    kept = _kept(rows)
+    for name in tables or CHECKED:
+        if name == "meta":
+            kept[name] = [0, _of_meta(rows)]
+        elif name == "series":
+            kept[name] = [0, _crc([rows.get("series")])]
+        else:
+            found = connection.execute(_TABLES[name]).fetchall()
+            kept[name] = [len(found), _crc(found)]
+    text = json.dumps(kept)
+    connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (KEY, text))
+
+
+def damaged_meta(rows: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the meta data and the names of the series where they are not those written, as far as checksums say so."""
+    kept = _kept(rows)
+    found = {"meta": _of_meta(rows), "series": _crc([rows.get("series")])}
+    if rows.get("series") == _KNOWN_SERIES:  # an earlier version may have written its names instead
+        found.pop("series")
+    return tuple(name for name, crc in found.items() if name in kept and kept[name][1] != crc)
+
+
+def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str, Any], table: str) -> bool:
+    """Whether a table is not what was written, as far as there is a checksum.
+
+    Args:
+        connection: to the file.
+        rows: its table ``meta``.
+        table: one of :data:`CHECKED` with rows of its own.
+
+    Raises:
+        sqlite3.Error: it cannot be read at all.
+    """
+    if table not in (kept := _kept(rows)):
+        return False
+    count, crc = kept[table]
+    there = 0
+
+    def rows_there() -> Iterator[object]:
+        nonlocal there
+        for row in connection.execute(f"{_TABLES[table]} LIMIT ?", (count,)):
+            there += 1
+            yield row
+
+    return _crc(rows_there()) != crc or there != count
+
+
+def covered(rows: Mapping[str, Any]) -> frozenset[str]:
+    """Names of those of :data:`CHECKED` that the file has checksums of. Files of earlier versions have none."""
+    return frozenset(_kept(rows))
+
+
+def _kept(rows: Mapping[str, Any]) -> dict[str, list[int]]:
+    """(number of rows, checksum) by table. A damaged entry is none."""
+    try:
+        found = json.loads(str(rows.get(KEY, "{}"))[:_LONGEST])
+        return {name: [int(count), int(crc)] for name, (count, crc) in found.items() if name in CHECKED}
+    except (TypeError, ValueError, AttributeError, RecursionError):
+        return {}
+
+
+def _of_meta(rows: Mapping[str, Any]) -> int:
+    return _crc([key, rows.get(key)] for key in _META)
+
+
+def _crc(rows: Iterable[object]) -> int:
+    """CRC-32 of rows of texts and numbers."""
+    crc = 0
+    for row in rows:
+        crc = zlib.crc32(repr(row).encode("utf-8", "surrogatepass"), crc)
+    return crc

@@ -1,0 +1,112 @@
+"""Whether a run file is whole: every row held against its checksum, and every update decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from grpo_core.errors import RunFileError
+from grpo_core.runs import checks
+from grpo_core.runs.database import CHUNK, explained, opened, transaction
+from grpo_core.runs.files import size_of
+from grpo_core.runs.meta import all_rows
+from grpo_core.runs.reader import RunReader
+from grpo_core.runs.series_chunks import count_values
+from grpo_core.text import tr
+
+TOLD = 20
+"""Damaged updates that are named."""
+_WORDS = {
+    "settings": tr("settings"), "layout": tr("descriptions of records"), "text": tr("texts"),
+    "answer": tr("answers of the model"), "note": tr("notes"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One kind of what a run file holds.
+
+    Attributes:
+        what: it is, in words.
+        count: how many there are.
+        damaged: a sentence for each that is not what was written, or for all of them together.
+        unchecked: how many have no checksum, as in files of earlier versions.
+    """
+
+    what: str
+    count: int
+    damaged: tuple[str, ...] = ()
+    unchecked: int = 0
+
+
+def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: None) -> list[Part]:
+    """Every part of the run file at ``path``, and what of it is damaged.
+
+    Args:
+        path: of the file.
+        poll: told after each update how many are done, of how many. What it raises ends the check.
+
+    Raises:
+        RunFileError: it cannot be opened at all.
+    """
+    with RunReader.open(path) as reader, closing(opened(path)[0]) as connection:
+        parts = [_structure(path), *_updates(reader, poll)]
+        with explained(path), transaction(connection, "DEFERRED"):
+            rows = all_rows(connection)
+            there = checks.covered(rows)
+            for table, words in _WORDS.items():
+                count = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                bad = checks.is_damaged(connection, rows, table)
+                said = tr("Among the {what} there are bytes that nobody has written.").format(what=words)
+                unchecked = 0 if table in there else count
+                parts.append(Part(what=words, count=count, damaged=(said,) if bad else (), unchecked=unchecked))
+            names = reader.series_names
+            most = size_of(path) // (8 * CHUNK)
+            values, bad_values, unchecked = count_values(connection, names, last=reader.last, most=most)
+    said = tr("{count} values are not those that were written. They are computed anew when they are shown.")
+    parts.append(
+        Part(
+            what=tr("values of the series"),
+            count=values,
+            unchecked=unchecked,
+            damaged=(said.format(count=bad_values),) if bad_values else (),
+        )
+    )
+    return parts
+
+
+def _structure(path: Path) -> Part:
+    """The pages, with what SQLite itself finds wrong in them."""
+    with closing(opened(path)[0]) as connection:
+        try:
+            with explained(path):
+                pages = connection.execute("PRAGMA page_count").fetchone()[0]
+                found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
+        except RunFileError as error:
+            return Part(what=tr("pages"), count=0, damaged=(str(error),))
+    return Part(what=tr("pages"), count=pages, damaged=tuple(said for said in found if said != "ok"))
+
+
+def _updates(reader: RunReader, poll: Callable[[int, int], None]) -> list[Part]:
+    """The run's start, a branch's point, and every update of this file."""
+    damaged, count = list[str](), 0
+    try:
+        _ = reader.origin
+    except RunFileError as error:
+        damaged.append(str(error))
+    start = Part(what=tr("start of the run"), count=1, damaged=tuple(damaged))
+    damaged, first = [], reader.first - (reader.first > 1)
+    number: int | None = first if reader.first > 1 else reader.kept(first, forwards=True)
+    while number is not None and number <= reader.last:
+        poll(number - first + 1, reader.last - first + 1)
+        try:
+            count += 1
+            reader.step(number)
+        except RunFileError as error:
+            damaged.append(str(error))
+        number = number + 1 if not reader.thinned else reader.kept(number + 1, forwards=True)
+    more = len(damaged) - TOLD
+    told = [*damaged[:TOLD], *([tr("and {count} more.").format(count=more)] if more > 0 else [])]
+    return [start, Part(what=tr("updates"), count=count, damaged=tuple(told))]

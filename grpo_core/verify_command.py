@@ -1,0 +1,80 @@
+"""The commands that check a run file and save what can be saved of a damaged one."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import RunFileError
+from grpo_core.runs.repair import rebuilt_run
+from grpo_core.runs.run_file import RunReader
+from grpo_core.runs.verify import Part, verified
+
+DAMAGED = 1
+"""Exit code of ``verify`` where something is not what was written."""
+
+
+def add_commands(add: Callable[..., Any]) -> None:
+    """Add ``verify`` and ``rebuild``.
+
+    Args:
+        add: makes the parser of a command from its name, help and function.
+    """
+    one = add("verify", help="check that a run file is whole", run=run_verify)
+    one.add_argument("run", metavar="FILE", type=Path, help="a run file")
+    one.add_argument("--json", action="store_true", help="the findings as JSON")
+    two = add("rebuild", help="save what can be saved of a damaged run file", run=run_rebuild)
+    two.add_argument("run", metavar="FILE", type=Path, help="a run file")
+    two.add_argument("out", metavar="OUT", type=Path, help="the new one")
+    two.add_argument("--force", action="store_true", help="replace what exists")
+
+
+def run_verify(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Checks every row of a run file against its checksum, and decodes every update. Exit code 1 if it is not whole."""
+    from tqdm import tqdm
+
+    with tqdm(unit="update", file=sys.stderr, disable=None, leave=False) as bar:
+
+        def counted(done: int, count: int) -> None:
+            bar.total = count
+            bar.update(done - bar.n)
+            poll()
+
+        parts = verified(options.run, counted)
+    whole = not any(part.damaged for part in parts)
+    if options.json:
+        print(json.dumps({"whole": whole, "parts": [dataclasses.asdict(part) for part in parts]}, indent=1))
+    else:
+        print("\n".join(map(_told, parts)))
+        print(f"{options.run.name} is {'whole' if whole else 'not whole'}.")
+    return 0 if whole else DAMAGED
+
+
+def _told(part: Part) -> str:
+    """A part in a line or several."""
+    unchecked = f", {part.unchecked:,} without a checksum" if part.unchecked else ""
+    lines = [f"{'damaged' if part.damaged else 'ok':8}{part.what}: {part.count:,}{unchecked}"]
+    return "\n        ".join([*lines, *part.damaged])
+
+
+def run_rebuild(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Writes what can be saved of a run file to another: its updates, and curves that are computed anew from them."""
+    if options.out.exists() and not options.force:
+        raise RunFileError(f"{options.out} exists already; choose another name, or add --force to replace it.")
+    last, again = rebuilt_run(options.run, options.out, poll)
+    with RunReader.open(options.run) as reader:
+        lost = reader.last - last
+    print(f"{options.out} holds the updates up to {last:,}.")
+    if again:
+        print(
+            f"{again:,} of them were damaged. They were computed again from the update before, and are the same bit "
+            "for bit: they lead to the checksums that were written."
+        )
+    if lost > 0:
+        print(f"The {lost:,} updates behind {last:,} are left out: the first of them is damaged.", file=sys.stderr)
+    return 0

@@ -1,0 +1,186 @@
+"""No bit of a run file turns unsaid: what is damaged is computed anew, refused, or named; and what can be is saved."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grpo_core import cli
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.learners import learner
+from grpo_core.metrics import METRICS
+from grpo_core.runs.repair import rebuilt_run
+from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.verify import verified
+from tests.core.steps import same
+
+UPDATES, FLIPS, SEED = 30, 400, 11
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A bandit's run whose beta changed on the way."""
+    path = tmp_path_factory.mktemp("whole") / "run.grpo"
+    training = learner(Settings())
+    with RunWriter.create(path, Settings(), title="Whole") as writer:
+        for number in range(1, UPDATES + 1):
+            if number == 12:
+                training.settings = training.settings.replace({"objective.beta": 0.2})
+            writer.append(next(training))
+            if number % 7 == 0:
+                writer.commit()
+    return path.read_bytes()
+
+
+def seen(path: Path) -> dict[str, object]:
+    """Every number that a window shows of a run: its curves, updates, settings and texts; or the refusal of each."""
+    shown: dict[str, object] = {}
+
+    def take(what: str, look: Callable[[RunReader], object]) -> None:
+        try:
+            shown[what] = look(reader)
+        except RunFileError:
+            shown[what] = RunFileError
+
+    try:
+        with RunReader.open(path) as reader:
+            shown["meta"] = replace(reader.meta, ended=True), reader.last
+            take("origin", lambda reader: json.dumps(reader.origin.settings.stored()))
+            take("changes", lambda reader: reader.settings_changes())
+            for name in METRICS:
+                take(name, lambda reader, name=name: reader.series(name))  # type: ignore[misc]
+            for number in range(1, UPDATES + 1):
+                take(f"update {number}", lambda reader, number=number: reader.step(number))  # type: ignore[misc]
+    except RunFileError:
+        return {}
+    return shown
+
+
+def agrees(now: object, before: object) -> bool:
+    if now is RunFileError:
+        return True
+    if isinstance(before, np.ndarray):
+        assert isinstance(now, np.ndarray)
+        known = ~np.isnan(now)  # what cannot be computed anew is a gap
+        return len(now) == len(before) and np.array_equal(now[known], before[known])
+    return same(now, before) if hasattr(before, "old_logp") else now == before  # type: ignore[arg-type]
+
+
+def test_no_flipped_bit_gives_a_wrong_number_unsaid(whole: bytes, tmp_path: Path) -> None:
+    """Of 400 flipped bits 20 gave a silently wrong curve."""
+    path, drawn = tmp_path / "run.grpo", random.Random(SEED)
+    path.write_bytes(whole)
+    before = seen(path)
+    assert len(before) == len(METRICS) + UPDATES + 3
+    wrong = []
+    for _ in range(FLIPS):
+        place, bit = drawn.randrange(len(whole)), drawn.randrange(8)
+        changed = bytearray(whole)
+        changed[place] ^= 1 << bit
+        path.write_bytes(changed)
+        now = seen(path)
+        wrong += [(place, bit, what) for what, value in now.items() if not agrees(value, before[what])]
+    assert wrong == []
+
+
+DAMAGES = {
+    "the tail of a series": "UPDATE tail SET data = zeroblob(length(data)) WHERE step = 9",
+    "the settings": "UPDATE settings SET json = replace(json, '0.2', '0.3') WHERE id = 12",
+    "a description of records": "UPDATE layout SET fields = replace(fields, 'old_logp', 'odd_logp')",
+    "an update": "UPDATE step SET record = zeroblob(length(record)) WHERE step = 9",
+    "the start": "UPDATE snapshot SET record = zeroblob(length(record))",
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+def test_what_is_damaged_is_named(what: str, whole: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.grpo"
+    path.write_bytes(whole)
+    assert cli.main(["verify", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "run.grpo is whole."
+    assert not any(part.unchecked for part in verified(path))
+    with closing(sqlite3.connect(path)) as file, file:
+        assert file.execute(DAMAGES[what]).rowcount
+    assert cli.main(["verify", str(path), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert not found["whole"]
+    damaged = [part["what"] for part in found["parts"] if part["damaged"]]
+    kinds = {"the tail of a series": "values of the series", "the settings": "settings", "an update": "updates",
+             "a description of records": "descriptions of records", "the start": "start of the run"}  # fmt: skip
+    assert kinds[what] in damaged
+
+
+def test_what_earlier_versions_wrote_is_said_to_have_no_checksum(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "run.grpo"
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM meta WHERE key = 'checks'")
+        file.execute("DELETE FROM series")
+    parts = {part.what: part for part in verified(path)}
+    assert not any(part.damaged for part in parts.values())
+    assert parts["settings"].unchecked == 2
+    assert parts["values of the series"].unchecked == parts["values of the series"].count == UPDATES * len(METRICS)
+
+
+@pytest.mark.parametrize("lost", [(1,), (9,), (9, 10, 11, 12), (UPDATES,)], ids=str)
+def test_a_damaged_update_is_computed_again_and_proved(
+    lost: tuple[int, ...], whole: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "run.grpo", tmp_path / "rebuilt.grpo"
+    path.write_bytes(whole)
+    with RunReader.open(path) as reader:
+        steps = [reader.step(number) for number in range(1, UPDATES + 1)]
+        curves = {name: reader.series(name) for name in METRICS}
+    with closing(sqlite3.connect(path)) as file, file:
+        for number in lost:
+            file.execute("UPDATE step SET record = zeroblob(length(record)) WHERE step = ?", (number,))
+        file.execute("UPDATE tail SET data = zeroblob(length(data))")
+    assert cli.main(["rebuild", str(path), str(out)]) == 0
+    said = capsys.readouterr()
+    assert f"{len(lost)} of them were damaged" in said.out
+    with RunReader.open(out) as reader:
+        assert all(same(reader.step(step.step), step) for step in steps)
+        assert all(np.array_equal(reader.series(name), curves[name], equal_nan=True) for name in METRICS)
+    assert not any(part.damaged or part.unchecked for part in verified(out))
+    assert cli.main(["rebuild", str(path), str(out)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert cli.main(["rebuild", str(path), str(path), "--force"]) == 2
+
+
+def test_an_update_that_would_be_another_is_left_out(
+    whole: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under other settings than it ran under the update before leads elsewhere."""
+    path, out = tmp_path / "run.grpo", tmp_path / "rebuilt.grpo"
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE step SET record = zeroblob(length(record)) WHERE step = 15")
+        file.execute(DAMAGES["the settings"])
+    assert rebuilt_run(path, out) == (14, 0)
+    assert cli.main(["rebuild", str(path), str(out), "--force"]) == 0
+    assert f"The {UPDATES - 14} updates behind 14 are left out" in capsys.readouterr().err
+    training = list(islice(learner(Settings()), 3))
+    with RunReader.open(out) as reader:
+        assert reader.last == 14
+        assert same(reader.step(3), training[2])
+
+
+def test_a_file_that_no_run_can_be_read_from_ends_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.grpo"
+    path.write_bytes(b"SQLite format 3\x00" + bytes(5000))
+    for command in (["verify", str(path)], ["rebuild", str(path), str(tmp_path / "out.grpo")]):
+        assert cli.main(command) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".grpo"] == ["run.grpo"]
