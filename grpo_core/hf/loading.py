@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +83,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
         where, options = str(files.path.parent), {**options, "gguf_file": files.path.name}
     kind = KINDS[precision]
     try:
-        with warnings.catch_warnings(), read_once() if files.gguf else contextlib.nullcontext():
+        with warnings.catch_warnings(), read_once() if files.gguf else without_adapters():
             warnings.simplefilter("ignore")
             tokenizer = transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)
             if not files.gguf:
@@ -102,11 +103,37 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
         raise refuse(
             files.path, tr("transformers cannot load it ({reason})").format(reason=shortened(reason))
         ) from None
+    if getattr(model, "_hf_peft_config_loaded", False):
+        raise refuse(files.path, tr("transformers has applied an adapter to it, which nobody asked for"))
     model.eval().requires_grad_(False)
     return Loaded(
         model=model.to(device), tokenizer=tokenizer, ends=_ends(files, model, tokenizer),
         ignored=ignored(files.whole),
     )  # fmt: skip
+
+
+@contextlib.contextmanager
+def without_adapters() -> Iterator[None]:
+    """Within, transformers looks for no adapter beside the model that it loads.
+
+    By itself it finds and applies one, with every field of its configuration; :mod:`grpo_core.hf.adapter_files` follows
+    few of them, and says so.
+    """
+    from transformers import modeling_utils
+    from transformers.models.auto import auto_factory
+
+    places: dict[Any, tuple[str, Callable[..., Any]]] = {
+        auto_factory: ("find_adapter_config_file", lambda *_, **__: None),
+        modeling_utils: ("maybe_load_adapters", lambda path, download, **adapter: (None, path, adapter)),
+    }
+    own = {place: getattr(place, name) for place, (name, _) in places.items()}
+    for place, (name, stand_in) in places.items():
+        setattr(place, name, stand_in)
+    try:
+        yield
+    finally:
+        for place, (name, _) in places.items():
+            setattr(place, name, own[place])
 
 
 def _configuration(transformers: Any, files: ModelFiles) -> Any:

@@ -17,7 +17,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.hf.folder import look, vocabulary
 from grpo_core.hf.learner import FolderLearner
-from grpo_core.hf.loading import libraries
+from grpo_core.hf.loading import libraries, load
 from grpo_core.hf.memory import need
 from grpo_core.hf.policy import FolderPolicy
 from grpo_core.hf.trl_script import script
@@ -112,6 +112,28 @@ def test_another_rank_than_that_of_the_adapter_is_refused(trained: dict[str, Pat
 def test_no_script_is_written_for_an_adapter_folder(trained: dict[str, Path]) -> None:
     with pytest.raises(SettingsError, match="begins with a fresh adapter"):
         script(of(trained["llama"]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_beside_an_adapter_is_loaded_plain(kind: str, trained: dict[str, Path], tmp_path: Path) -> None:
+    """transformers found the adapter, and the plain model's logits moved by 0.38."""
+    alone, both = look(trained[kind]).whole, tmp_path / "both"
+    shutil.copytree(alone, both)
+    for file in ("adapter_config.json", "adapter_model.safetensors"):
+        shutil.copy(trained[kind] / file, both / file)
+    mine = adapter(alone, tmp_path / "mine", LAYERS[kind])
+    config = json.loads((mine / "adapter_config.json").read_text())
+    (mine / "adapter_config.json").write_text(json.dumps({**config, "base_model_name_or_path": str(both)}))
+    files = look(mine)
+    assert files.whole == both
+    tokens = torch.tensor([[1, 2, 3, 4]])
+    with torch.no_grad():
+        plain = load(look(alone), torch.device("cpu"), "float32").model(tokens).logits
+        beside = load(files, torch.device("cpu"), "float32").model(tokens).logits
+        transformers, _ = libraries()
+        moved = transformers.AutoModelForCausalLM.from_pretrained(both).eval()(tokens).logits
+    assert torch.equal(plain, beside)
+    assert not torch.allclose(plain, moved, atol=1e-3), "without the guard transformers applies it"
 
 
 def test_a_scale_by_the_root_of_the_rank_is_followed(folders: dict[str, Path], tmp_path: Path) -> None:
