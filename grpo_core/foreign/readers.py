@@ -40,6 +40,10 @@ def _never() -> None:
     pass
 
 
+SPARE_AFTER = 3.0
+"""Seconds after an opening in which the window, which draws what was opened, has the processor to itself."""
+
+
 class Readers:
     """Readers of foreign files, each a process of its own, or the thread that asks where no processes are wanted.
 
@@ -63,10 +67,12 @@ class Readers:
         self._closed = False
         self.lines: weakref.WeakSet[Line] = weakref.WeakSet()
 
-    def warm(self) -> None:
-        """Start a process ahead of the question that needs it, beside the thread that asks for that."""
+    def warm(self, after: float = 0.0) -> None:
+        """Start a process ahead of the question that needs it, ``after`` so many seconds in a thread."""
         if self.own_process:
-            threading.Thread(target=self._warm, name="spare", daemon=True).start()
+            timer = threading.Timer(after, self._warm)
+            timer.name, timer.daemon = "spare", True
+            timer.start()
 
     def open(
         self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
@@ -212,7 +218,7 @@ class Readers:
         facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch))
         line.opened[0] = None
         if self._window:
-            self.warm()
+            self.warm(SPARE_AFTER)
         return RemoteSource(line, path, scratch, 0, facts)
 
     def _patience(self) -> float | None:
