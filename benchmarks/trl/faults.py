@@ -161,7 +161,7 @@ FAULTS: dict[str, Fault] = {
     "old_noisy": Fault(
         edits=((LOSS, OLD, 'old_per_token_logps = inputs["old_per_token_logps"]; old_per_token_logps = '
                 "old_per_token_logps + 0.1 * torch.randn_like(old_per_token_logps)"),),
-        causes=("old_noisy",), settings=TWICE,
+        causes=("old_other",), settings=TWICE,
     ),
     "logp_rolled": Fault(
         edits=((LOSS, ADVANTAGES, f"per_token_logps = torch.roll(per_token_logps, 1, 1); {ADVANTAGES}"),),

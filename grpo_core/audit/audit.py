@@ -16,6 +16,8 @@ import numpy as np
 from grpo_core.audit import causes, compare, given, remainder
 from grpo_core.audit.cause import NAMED, SUSPECTED, Cause
 from grpo_core.audit.compare import Comparison
+from grpo_core.audit.figures import Figure, figures
+from grpo_core.changes.given import RECORDED
 from grpo_core.changes.numbers import Update
 from grpo_core.changes.precision import Precision
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
@@ -74,13 +76,15 @@ class Audit:
         steps: of the updates that were looked at.
         causes: of what departs, and what the record itself shows; the first to look at first.
         remainder: the shape of what departs and no cause explains, as a sentence; empty where there is none.
-        given: whether old log-probabilities were taken as given: no pass of the record was scored by their policy.
+        first_pass: tokens whose old log-probabilities were held against those of the first pass.
+        figures: the trainer's own, beside those that follow from the record.
     """
 
     steps: tuple[StepAudit, ...]
     causes: tuple[Cause, ...] = ()
     remainder: str = ""
-    given: bool = False
+    first_pass: int = 0
+    figures: tuple[Figure, ...] = ()
 
     @property
     def explanations(self) -> tuple[str, ...]:
@@ -135,17 +139,22 @@ def audit(
     updates = Updates(run)
     steps: list[StepAudit] = []
     measured: list[given.Measured] = []
+    seen: list[Figure] = []
     for done, position in enumerate(wanted, 1):
         steps.append(_step_audit(updates, position))
         measured += updates.measured(position)
+        seen += updates.figures(position)
         if progress is not None:
             progress(done, len(wanted))
     found = list(_causes(updates, steps, measured))
+    if not _explained(found, "loss"):
+        found += causes.of_given(list(given.other_ratios(seen)))
     unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
     shape = remainder.shape([c for step in steps for c in step.comparisons if c.what in unexplained])
     return Audit(
-        steps=tuple(steps), causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)), remainder=shape
-    )
+        steps=tuple(steps), causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)), remainder=shape,
+        first_pass=sum(u.old[RECORDED].count for u in measured if u.old), figures=tuple(seen),
+    )  # fmt: skip
 
 
 class Updates:
@@ -197,6 +206,14 @@ class Updates:
             lengths = [report.numbers[LENGTH] for report in self.run.reports(position) if LENGTH in report.numbers]
             yield given.measured(update, self.run.labels[position - 1], () if skipped else lengths)
         except (RunFileError, NotRecordedError):
+            return
+
+    def figures(self, position: int) -> Iterator[Figure]:
+        """The trainer's own figures of an update beside ours; none of one that cannot be read."""
+        try:
+            update, label = self.update(position), self.run.labels[position - 1]
+            yield from figures(update, label, self.run.reports(position))
+        except (RunFileError, NotRecordedError, SettingsError):
             return
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grpo_core.audit.figures import CLIPPED, Figure
 from grpo_core.changes import given
 from grpo_core.changes.given import RECORDED, Prefixes, Sums
 from grpo_core.changes.numbers import Update
@@ -18,6 +19,8 @@ ALIKE = 0.8
 """Correlation from which on a reference stands at its tokens: the policy began as the reference, as a rule."""
 MOSTLY = 0.75
 """Part of the updates in which it must be nearer."""
+SOME = 0.25
+"""Part of the first passes in which the trainer must have clipped."""
 SLOPE, CORRELATION = 0.02, 0.9
 """How far from 1 the slope of old against new log-probabilities may be in the first pass, and the correlation from
 which on a slope says something of a temperature."""
@@ -165,6 +168,15 @@ def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Ite
     error = np.sqrt(max(whole.distance**2 - gap**2, 0.0) / whole.count)
     if abs(gap) > NATS and abs(gap) > SIGMAS * error:
         yield Misplaced(name="scored_temperature", values=(gap,), sure=False)
+
+
+def other_ratios(seen: Sequence[Figure]) -> Iterator[Misplaced]:
+    """Whether the trainer clipped in first passes although the recorded log-probabilities make every ratio 1 there."""
+    clipped = [f for f in seen if f.name == CLIPPED and f.first and f.ours == 0.0]
+    shown = [f for f in clipped if f.theirs > 0.0]
+    if len(shown) > max(1, SOME * len(clipped)):
+        share = float(np.mean([f.theirs for f in clipped]))
+        yield Misplaced(name="old_other", values=(share,), sure=False)
 
 
 def _summed(each: Sequence[Mapping[str, Sums]]) -> dict[str, Sums]:

@@ -20,6 +20,8 @@ from grpo_core.errors import SettingsError
 
 PROMISING = 5
 """Changes beside which others are fitted."""
+WORK, PASS = 40_000_000, 3_500
+"""Tokens on which pairs of changes are tried, counting a pass as so many: some seconds."""
 FEW = 3
 """Updates with which a fit begins."""
 AS_SIMPLE = 0.25
@@ -70,6 +72,7 @@ class Search:
         self, updates: Sequence[Update], measure: Measure, changes: Sequence[Change], factors: Sequence[Factor]
     ) -> None:
         self.updates, self.measure, self.factors = updates, measure, factors
+        self._work = 0
         self._kept: dict[int, list[Numbers] | None] = {}
         self.base = [numbers for update in updates if (numbers := measure(update, None, None)) is not None]
         self.changes = [change for change in changes if change.starts or self._acts(change)]
@@ -113,16 +116,23 @@ class Search:
                 yield from self._factored(((change, ()),))
 
     def _pairs(self) -> Iterator[Explanation]:
-        """Two changes; fitted ones only beside those that leave least alone, for each pair costs a search."""
-        promising = set(map(id, sorted(self.changes, key=self._left)[:PROMISING]))
-        for one, other in itertools.combinations(self.changes, 2):
+        """Two changes, those that leave least alone first, as long as the work lasts; fitted ones only beside the most
+        promising, for each such pair costs a search."""
+        ranked = sorted(self.changes, key=self._left)
+        end = self._work + WORK
+        pairs = sorted(itertools.combinations(range(len(ranked)), 2), key=lambda pair: (pair[0], pair[1]))
+        order = {id(change): place for place, change in enumerate(self.changes)}
+        for one, other in ((ranked[i], ranked[j]) for i, j in pairs if i < PROMISING or not ranked[j].starts):
+            if self._work > end:
+                return
+            one, other = sorted((one, other), key=lambda change: order[id(change)])
             if one.part == other.part or (one.starts and other.starts):
                 continue
             if not one.starts and not other.starts:
                 changes: tuple[tuple[Change, Parameters], ...] = ((one, ()), (other, ()))
                 if all(explains(self._measured(changes, tried)) for tried in (self.updates[:1], self.updates)):
                     yield Explanation(changes=changes, cost=2.0)
-            elif {id(one), id(other)} & promising:
+            else:
                 free, fixed = (one, other) if one.starts else (other, one)
                 yield from self._fitted(((fixed, ()),), free)
 
@@ -212,6 +222,7 @@ class Search:
         adding = [change.added for change, _ in changes if change.added is not None]
         found = []
         for update in updates:
+            self._work += update.step.passes * (PASS + update.step.mask.size)
             try:
                 added = sum(add(update) for add in adding) if adding else None
                 numbers = self.measure(update, apply, added)  # type: ignore[arg-type]

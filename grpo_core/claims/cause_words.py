@@ -304,6 +304,14 @@ CAUSES: dict[str, Words] = {
         instead=tr("Ratios scatter before anything is learned, and tokens are clipped at random."),
         remedy=tr("Switch dropout off (disable_dropout), and score old log-probabilities with the training model."),
     ),
+    "old_other": Words(
+        what=tr(
+            "The trainer clipped {value:.2%} of the tokens in first passes, where the recorded old and new "
+            "log-probabilities are the same: the loss used others, with noise in them or of another policy."
+        ),
+        instead=tr("Ratios scatter before anything is learned, and tokens are clipped at random."),
+        remedy=tr('Look at what happens to inputs["old_per_token_logps"] before the ratio is taken.'),
+    ),
     "old_temperature": Words(
         what=tr(
             "Old log-probabilities are {value:.3f} times the new ones in the first pass (correlation {second:.3f}): "
