@@ -129,13 +129,16 @@ def fault(name: str, folder: Path) -> Row:
     _train(folder, planted.steps, dict(planted.settings), fault=name)
     result = audit(Trace(folder / "trace"))
     if not result.causes:
-        return Row(kind="fault", name=name, passed=False, seen=result.remainder or "agrees")
+        seen = result.remainder or "agrees"
+        return Row(kind="fault", name=name, passed=not planted.causes and not result.agrees, seen=seen)
     named = [cause_name for cause in result.causes for cause_name in cause.names]
     first = result.causes[0]
     right = set(planted.causes) & set(first.names) and set(planted.causes) <= set(named)
     wrong = [c.names for c in result.causes if c.grade == "named" and not set(c.names) & set(planted.causes)]
     seen = "; ".join(f"{cause.grade}: {' or '.join(cause.sentences)} {cause.when}" for cause in result.causes)
-    passed = bool(right) and not wrong and (planted.since is None or first.since == planted.since)
+    passed = (
+        (bool(right) or not planted.causes) and not wrong and (planted.since is None or first.since == planted.since)
+    )
     return Row(kind="fault", name=name, passed=passed, seen=seen)
 
 

@@ -29,7 +29,7 @@ class Fault:
     Attributes:
         edits: changes of TRL's source.
         causes: names of ``grpo_core.audit``'s causes that are right, each of which must be named, as one of a class
-            that this run cannot tell apart, or alone.
+            that this run cannot tell apart, or alone; empty where it has no name, and none must be named.
         settings: fields of TRL's GRPOConfig under which the fault bites.
         steps: optimizer steps.
         since: the trainer's step from which it must be named; None where it is there from the start.
@@ -261,7 +261,7 @@ APART: dict[str, Fault] = {
         settings=TWICE,
     ),
     "mask_with_prompt": Fault(
-        edits=((LOSS, BEFORE_LOSS, "mask = torch.roll(mask, -1, 1)\n"),), causes=("mask_shifted", "mask_last"),
+        edits=((LOSS, BEFORE_LOSS, "mask = torch.roll(mask, -1, 1)\n"),), causes=("mask_shifted",),
         settings=TWICE,
     ),
     "beta_doubled": Fault(
@@ -298,6 +298,55 @@ APART: dict[str, Fault] = {
     "advantage_next_row": Fault(
         edits=((LOSS, ADVANTAGES, 'advantages = torch.roll(inputs["advantages"], 1, 0)'),),
         causes=("advantage_rows",), settings=TWICE,
+    ),
+    "clip_apart": Fault(edits=((LOSS, CLIP, "1 - 0.1, 1 + 0.45"),), causes=("clip_both",), settings=TWICE),
+    "old_is_reference": Fault(
+        edits=((LOSS, OLD, 'old_per_token_logps = inputs["ref_per_token_logps"]'),), causes=("old_reference",),
+        settings=TWICE,
+    ),
+    "kl_turned": Fault(
+        edits=((LOSS, KL_ADDED, "per_token_loss = per_token_loss - self.beta * per_token_kl"),), causes=("beta",),
+        settings=TWICE,
+    ),
+    "loss_third": Fault(
+        edits=((LOSS, "loss = loss / normalizer", "loss = loss / 3 / normalizer"),), causes=("loss_factor",),
+        settings=TWICE,
+    ),
+    "ref_stale": Fault(
+        edits=((MADE, REF_KEPT, _previous("ref_per_token_logps") + REF_KEPT),), causes=("ref_stale",), settings=TWICE
+    ),
+    "sign_and_clip": Fault(
+        edits=((LOSS, ADVANTAGES, 'advantages = -inputs["advantages"]'), (LOSS, CLIP, "1 - 0.1, 1 + 0.1")),
+        causes=("advantage_sign", "clip_range"), settings=TWICE,
+    ),
+    "kl_and_leave_one_out": Fault(
+        edits=((MADE, "advantages = rewards - mean_grouped_rewards",
+                "advantages = (rewards - mean_grouped_rewards) * num_generations / (num_generations - 1)"),
+               (LOSS, KL_ADDED, "pass")),
+        causes=("baseline:leave_one_out", "no_kl"), settings=TWICE,
+    ),
+    "advantage_noise": Fault(
+        edits=((LOSS, ADVANTAGES, 'advantages = inputs["advantages"] + 0.2 * torch.randn_like(inputs["advantages"])'),),
+        causes=(), settings=TWICE,
+    ),
+    "first_five": Fault(
+        edits=((LOSS, BEFORE_LOSS, "mask = mask.clone(); mask[:, 5:] = 0\n"),), causes=(), settings=TWICE
+    ),
+    "rewards_floored": Fault(
+        edits=((MADE, "rewards[unscorable_mask] = torch.nan", "rewards = rewards.clamp(min=0.05)"),), causes=(),
+        settings=TWICE,
+    ),
+    "root_of_length": Fault(
+        edits=((LOSS, "/ mask.sum(-1).clamp(min=1.0)).mean()", "/ mask.sum(-1).clamp(min=1.0).sqrt()).mean()"),),
+        causes=(), settings=TWICE,
+    ),
+    "ratio_squared": Fault(
+        edits=((LOSS, "coef_1 = torch.exp(log_importance_weights)", "coef_1 = torch.exp(2 * log_importance_weights)"),),
+        causes=(), settings=TWICE,
+    ),
+    "logp_scaled": Fault(
+        edits=((LOSS, ADVANTAGES, f"per_token_logps = per_token_logps / 0.9; {ADVANTAGES}"),), causes=(),
+        settings=TWICE,
     ),
 }  # fmt: skip
 """Faults that were kept apart while the audit's search was written: other places, other numbers, two at once."""

@@ -16,7 +16,7 @@ import numpy as np
 from grpo_core.audit import causes, compare, given, remainder
 from grpo_core.audit.cause import NAMED, SUSPECTED, Cause
 from grpo_core.audit.compare import Comparison
-from grpo_core.audit.figures import Figure, figures
+from grpo_core.changes.figures import Figure, figures
 from grpo_core.changes.given import RECORDED
 from grpo_core.changes.numbers import Update
 from grpo_core.changes.precision import Precision
@@ -24,8 +24,6 @@ from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Report
 
-LENGTH = "completions/mean_length"
-"""TRL's report of how many tokens the completions of an update have, on the mean."""
 KEPT = 20_000_000
 """Numbers of updates that are kept, so that causes are searched and verified without reading them again."""
 
@@ -184,7 +182,10 @@ class Updates:
                 theirs = None if skipped else self.run.losses(position)
             except (RunFileError, SettingsError) as error:
                 skipped = str(error)
-            update = Update(step=step, theirs=theirs, processes=self.run.processes, previous=before)
+            update = Update(
+                step=step, theirs=theirs, processes=self.run.processes, previous=before,
+                reports={report.step: report.numbers for report in self.run.reports(position)},
+            )  # fmt: skip
             self._kept[position] = update, skipped
             self._size += _size(step)
             while self._size > KEPT and len(self._kept) > 2:
@@ -202,17 +203,14 @@ class Updates:
     def measured(self, position: int) -> Iterator[given.Measured]:
         """What an update says of the tensors that its loss takes as given; nothing of one that cannot be read."""
         try:
-            update, skipped = self.read(position)
-            lengths = [report.numbers[LENGTH] for report in self.run.reports(position) if LENGTH in report.numbers]
-            yield given.measured(update, self.run.labels[position - 1], () if skipped else lengths)
+            yield given.measured(self.update(position), self.run.labels[position - 1])
         except (RunFileError, NotRecordedError):
             return
 
     def figures(self, position: int) -> Iterator[Figure]:
         """The trainer's own figures of an update beside ours; none of one that cannot be read."""
         try:
-            update, label = self.update(position), self.run.labels[position - 1]
-            yield from figures(update, label, self.run.reports(position))
+            yield from figures(self.update(position))
         except (RunFileError, NotRecordedError, SettingsError):
             return
 

@@ -16,8 +16,8 @@ from grpo_core.changes.numbers import of_advantage as advantage_numbers
 from grpo_core.changes.numbers import of_loss as loss_numbers
 from grpo_core.claims.causes import Done, Explained, Misplaced, settings_of
 
-SEARCHED = 8
-"""Updates on which causes are searched."""
+SEARCHED, ENOUGH = 8, 4
+"""Updates on which causes are searched; with fewer that depart, later ones that agree are added up to so many."""
 LARGE = 400_000
 """Tokens of the searched updates and passes from which on pairs of changes are not tried, and fewer are searched."""
 CLEAR = 3.0
@@ -51,6 +51,8 @@ def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int]
     if not departing:
         return
     chosen = _spread(departing, SEARCHED)
+    later = [each for each in compared if each.excess <= 1 and each.position > departing[0].position]
+    chosen += _spread(later, ENOUGH - len(chosen))
     updates = [read(each.position) for each in sorted(chosen, key=lambda each: -each.excess)]
     size = sum(update.step.mask.size * update.step.passes for update in updates)
     if size > LARGE:
@@ -78,6 +80,8 @@ def _search(what: str, updates: Sequence[Update]) -> Search:
 
 def _spread(departing: Sequence[Departing], count: int) -> list[Departing]:
     """The first, the last and some in between, in equal distances."""
+    if not departing or count < 1:
+        return []
     places = np.unique(np.linspace(0, len(departing) - 1, min(count, len(departing))).round().astype(int))
     return [departing[place] for place in places]
 
@@ -127,7 +131,7 @@ class _Held:
                 own.append(each)
         for those in classes:
             explanation, since, until, residual = those[0]
-            enough = sum(len(n.theirs) for n in self.search.base) > explanation.numbers + 1
+            enough = sum(int((n.excess() > 1).sum()) for n in self.search.base) > explanation.numbers
             named = len(classes) == 1 and clear and enough
             yield Cause(
                 grade=NAMED if named else POSSIBLE, claims=tuple(self._claim(each[0]) for each in those), since=since,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.audit.figures import CLIPPED, Figure
 from grpo_core.changes import given
+from grpo_core.changes.figures import Figure, added_length, clipped_at_first
 from grpo_core.changes.given import RECORDED, Prefixes, Sums
 from grpo_core.changes.numbers import Update
 
@@ -60,17 +60,16 @@ class Misplaced:
     sure: bool = True
 
 
-def measured(update: Update, label: int, lengths: Sequence[float]) -> Measured:
-    """What ``update`` says; ``lengths`` are the mean lengths of its completions that the trainer reported."""
+def measured(update: Update, label: int) -> Measured:
+    """What ``update``, whose number is ``label``, says."""
     step = update.step
     values = step.settings.recorded.trainer_values
-    own = float(step.there.sum(axis=1).mean())
     return Measured(
         label=label, old=given.alignments(update, "old_logp"), ref=given.alignments(update, "ref_logp"),
         old_zero=given.zeros(step, "old_logp"),
         ref_zero=(0, 0) if step.ref_logp is None else given.zeros(step, "ref_logp"), prefixes=given.prefixes(step),
         surprise=given.surprise(step), without_first=given.without_first(step),
-        added=float(np.mean(lengths)) - own if lengths and step.present is None else None,
+        added=added_length(update),
         coarse=update.rounding > 1e-6 or bool(values.get("bf16")) or bool(values.get("fp16")),
     )  # fmt: skip
 
@@ -172,10 +171,8 @@ def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Ite
 
 def other_ratios(seen: Sequence[Figure]) -> Iterator[Misplaced]:
     """Whether the trainer clipped in first passes although the recorded log-probabilities make every ratio 1 there."""
-    clipped = [f for f in seen if f.name == CLIPPED and f.first and f.ours == 0.0]
-    shown = [f for f in clipped if f.theirs > 0.0]
-    if len(shown) > max(1, SOME * len(clipped)):
-        share = float(np.mean([f.theirs for f in clipped]))
+    still, clipped, share = clipped_at_first(seen)
+    if clipped > max(1, SOME * still):
         yield Misplaced(name="old_other", values=(share,), sure=False)
 
 

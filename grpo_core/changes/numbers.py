@@ -7,13 +7,15 @@ So a factor on one of them is found by least squares, without a search.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from grpo_core import recompute
+from grpo_core.baselines import BASELINES
 from grpo_core.changes.precision import Precision, in_bfloat16, moved_by_rounding, precision_of
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
@@ -42,12 +44,14 @@ class Update:
             losses cannot be compared.
         processes: how many train.
         previous: the update before it; None for the first.
+        reports: what the trainer reported, by its step: name -> number.
     """
 
     step: Step
     theirs: np.ndarray | None = None
     processes: int = 1
     previous: Step | None = None
+    reports: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
 
     @cached_property
     def precision(self) -> Precision | None:
@@ -171,7 +175,7 @@ def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
         changed = bare if apply is None else apply(update, bare, 0)
         if changed is None:
             return None
-        ours = recompute.advantage(changed)
+        ours = _advantage(update, changed)
     except SettingsError:
         return None
     objective = changed.settings.objective
@@ -187,6 +191,34 @@ def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
         allowed = allowed + update.precision.half_unit(step.advantage)
         allowed = allowed + 2 * float(update.precision.half_unit(size)) / scaled
     return _by_row(ours, step.advantage, np.broadcast_to(allowed, ours.shape), ~np.isnan(step.rewards))
+
+
+def _advantage(update: Update, step: Step) -> np.ndarray:
+    """The advantages of ``step``; means and deviations of the batch are those of a generation batch each."""
+    o = step.settings.objective
+    generation = generations(update)
+    of_batch = DEVIATIONS[o.std].of_batch or BASELINES[o.baseline].mean == "batch"
+    if step.advantage is not None or not of_batch or not generation.any():
+        return recompute.advantage(step)
+    whole = np.zeros(len(step.rewards))
+    for rows in (generation == g for g in np.unique(generation)):
+        arrays = {name: getattr(step, name) for name in ("rewards", "mask", "old_logp", "ref_logp")}
+        own: dict[str, Any] = {name: None if values is None else values[rows] for name, values in arrays.items()}
+        group = np.unique(step.group[rows], return_inverse=True)[1]
+        whole[rows] = recompute.advantage(dataclasses.replace(step, group=group, **own))
+    return whole
+
+
+def generations(update: Update) -> np.ndarray:
+    """The generation batch of each completion within its update, (B,): all 0 where that is not known.
+
+    Completions stand by process, and within a process by generation batch.
+    """
+    rows = np.arange(len(update.step.rewards))
+    size = update.step.settings.recorded.trainer_values.get("generation_batch_size")
+    if not isinstance(size, int) or size < update.processes or len(rows) % size or size % update.processes:
+        return np.zeros_like(rows)
+    return np.asarray(rows % (len(rows) // update.processes) // (size // update.processes))
 
 
 def _normalised_then_summed(step: Step) -> Numbers | None:

@@ -34,6 +34,7 @@ RANGES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.9)
 """Clip ranges from which one is fitted."""
 FARTHEST = 1e6
 """A clip range that stops nothing."""
+LOGPS = ("logp", "old_logp", "ref_logp")
 SIDES = {1: "right", -1: "left"}
 
 
@@ -193,7 +194,7 @@ def _masks(step: Step) -> Iterator[Change]:
     yield replaced("mask_first", "mask", mask=lambda update, step, n: step.mask & ~first(step.mask))
     yield replaced("mask_last", "mask", mask=lambda update, step, n: step.mask & ~last(step.mask))
     for by, side in SIDES.items():
-        yield replaced("mask_shifted", "mask", detail=side, mask=partial(_mask_moved, by=by))
+        yield Change(name="mask_shifted", part="mask", detail=side, apply=partial(_mask_moved, by=by))
     if step.present is not None:
         yield replaced("mask_absent", "mask", mask=lambda update, step, n: step.there)
     o = step.settings.objective
@@ -205,9 +206,13 @@ def _masks(step: Step) -> Iterator[Change]:
             )  # fmt: skip
 
 
-def _mask_moved(update: Update, step: Step, n: int, *, by: int) -> np.ndarray:
-    """The mask moved; padding that comes in has log-probabilities of 0, as in the trainer's tensors."""
-    return np.asarray(np.roll(step.mask, by, axis=-1) & step.there)
+def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -> Step:
+    """The mask moved, what leaves at one end comes in at the other; padding has log-probabilities of 0, as in the
+    trainer's tensors."""
+    zeroed: dict[str, Any] = {
+        name: known(value, step.there) for name in LOGPS if (value := getattr(step, name)) is not None
+    }
+    return dataclasses.replace(step, mask=np.roll(step.mask, by, axis=-1), **zeroed)
 
 
 def _padding_in_loss(update: Update, *, of_update: bool) -> np.ndarray:

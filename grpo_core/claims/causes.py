@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from grpo_core.changes import given, of_advantage, of_loss
 from grpo_core.changes.change import Change, Factor, combined
+from grpo_core.changes.figures import added_length, clipped_at_first, figures
 from grpo_core.changes.given import RECORDED, Prefixes, Sums
 from grpo_core.changes.numbers import Numbers, Update
 from grpo_core.changes.numbers import of_advantage as advantage_numbers
@@ -135,7 +136,13 @@ class Misplaced(Claim[Recorded]):
             return agrees(self.done.values[0], (whole.y - whole.x) / max(whole.count, 1))
         if name in ("old_temperature", "old_noisy"):
             return self._scatters(data)
-        return name == "mask_last" or self._is_nearer(data)
+        if name == "mask_last":
+            added = [each for update in data if (each := added_length(update)) is not None]
+            return bool(added) and all(round(each, 3) == 1 for each in added)
+        if name == "old_other":
+            still, clipped, share = clipped_at_first([each for update in data for each in figures(update)])
+            return 0 < clipped <= still and agrees(self.done.values[0], share)
+        return self._is_nearer(data)
 
     def _scatters(self, data: Recorded) -> bool:
         found = [sums[RECORDED] for update in data if (sums := given.alignments(update, "old_logp"))]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.audit import audit
+from grpo_core.audit import audit, compare
 from grpo_core.audit.cause import NAMED, POSSIBLE, SUSPECTED
+from grpo_core.changes.numbers import Update
 from grpo_core.record import Step
-from tests.core.audit.planted import SIZE, Plant, Planted
+from tests.core.audit.planted import SIZE, Plant, Planted, sound
 
 
 def under(**switches: Any) -> Plant:
@@ -267,3 +269,16 @@ def test_a_departure_that_rounding_nearly_explains_names_no_cause_for_sure(fault
             return known + 1e-5 * (faulty - known)
 
     assert all(cause.grade in (POSSIBLE, SUSPECTED) for cause in audit(Close()).causes)
+
+
+def test_a_deviation_of_the_batch_is_that_of_each_generation_batch() -> None:
+    step = sound(0, std="batch")
+    values = {**step.settings.recorded.trainer_values, "generation_batch_size": SIZE}
+    settings = step.settings.replace({"task.trainer_settings": json.dumps(values)})
+    table = step.rewards.reshape(-1, SIZE)
+    mean, std = table.mean(axis=1, keepdims=True), table.std(axis=1, ddof=1, keepdims=True)
+    theirs = ((table - mean) / (std + 1e-4)).ravel().astype(np.float32)
+    every = dataclasses.replace(step, settings=settings, advantage=theirs)
+    assert all(number.agrees for number in compare.advantages(Update(step=every)))
+    whole = dataclasses.replace(step, advantage=theirs)
+    assert not all(number.agrees for number in compare.advantages(Update(step=whole)))
