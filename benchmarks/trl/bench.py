@@ -124,7 +124,7 @@ def sound(name: str, folder: Path) -> Row:
 
 
 def fault(name: str, folder: Path) -> Row:
-    """A run with a planted fault, whose cause the audit must name first, alone or as one of a class; and no other."""
+    """A run with a planted fault, whose cause the audit must name first, alone or as one of a class. And no other."""
     planted = {**faults.FAULTS, **faults.APART}[name]
     _train(folder, planted.steps, dict(planted.settings), fault=name)
     result = audit(Trace(folder / "trace"))

@@ -44,7 +44,7 @@ class Traced(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class StepAudit:
-    """What an audit found of one update: each of the trainer's numbers beside the recomputed one.
+    """The findings of an audit for one update: each of the trainer's numbers beside the recomputed one.
 
     Attributes:
         position: from 1.
@@ -62,7 +62,7 @@ class StepAudit:
 
     @property
     def departing(self) -> tuple[Comparison, ...]:
-        """What rounding does not explain, advantages first."""
+        """The comparisons that rounding does not explain, advantages first."""
         return tuple(c for c in self.comparisons if not c.agrees)
 
 
@@ -86,13 +86,13 @@ class Audit:
 
     @property
     def explanations(self) -> tuple[str, ...]:
-        """What fits the departing updates, in sentences; several where several fit."""
+        """Sentences that fit the departing updates. Several where several fit."""
         those = [cause.sentences for cause in self.causes if cause.grade != SUSPECTED]
         return tuple(dict.fromkeys(sentence for sentences in those for sentence in sentences))
 
     @property
     def suspicions(self) -> tuple[str, ...]:
-        """What the numbers hint at without proving it."""
+        """Sentences that the numbers hint at without proving them."""
         return tuple(s for cause in self.causes if cause.grade == SUSPECTED for s in cause.sentences)
 
     @property
@@ -112,7 +112,7 @@ class Audit:
 
     @property
     def precision(self) -> Precision | None:
-        """The coarsest precision in which the file keeps log-probabilities; None where nothing was rounded for it."""
+        """The coarsest precision in which the file keeps log-probabilities. None where nothing was rounded for it."""
         those = [step.precision for step in self.steps if step.precision is not None]
         return max(those, key=lambda precision: float(precision.half_unit(np.ones(()))), default=None)
 
@@ -156,7 +156,7 @@ def audit(
 
 
 class Updates:
-    """The updates of a run as they are read, with what could not be read of them; some of them are kept."""
+    """The updates of a run as they are read, with what could not be read of them. Some of them are kept."""
 
     def __init__(self, run: Traced) -> None:
         self.run = run
@@ -164,7 +164,7 @@ class Updates:
         self._size = 0
 
     def read(self, position: int) -> tuple[Update, str]:
-        """The update, and why its losses cannot be compared; empty where they can.
+        """The update, and why its losses cannot be compared. Empty where they can.
 
         Raises:
             RunFileError, NotRecordedError: it cannot be read.
@@ -201,14 +201,14 @@ class Updates:
         return self.read(position)[0]
 
     def measured(self, position: int) -> Iterator[given.Measured]:
-        """What an update says of the tensors that its loss takes as given; nothing of one that cannot be read."""
+        """Measure the tensors that an update's loss takes as given. Nothing of one that cannot be read."""
         try:
             yield given.measured(self.update(position), self.run.labels[position - 1])
         except (RunFileError, NotRecordedError):
             return
 
     def figures(self, position: int) -> Iterator[Figure]:
-        """The trainer's own figures of an update beside ours; none of one that cannot be read."""
+        """The trainer's own figures of an update beside ours. None of one that cannot be read."""
         try:
             yield from figures(self.update(position))
         except (RunFileError, NotRecordedError, SettingsError):

@@ -1,4 +1,4 @@
-"""What an audit says of a departure: the cause, since when, how sure that is, and what to change."""
+"""A cause as an audit says it: the cause, since when, how sure that is, and what to change."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Cause:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was done: one sentence for each of a class."""
+        """The deeds in words: one sentence for each of a class."""
         return tuple(dict.fromkeys(claim.words() for claim in self.claims))
 
     @property
     def instead(self) -> str:
-        """What the run learned instead."""
+        """The consequence: what the run learned instead."""
         return _of_first(self, "instead")
 
     @property
@@ -53,7 +53,7 @@ class Cause:
 
     @property
     def when(self) -> str:
-        """Since when, as a sentence; empty where it is there throughout."""
+        """Since when, as a sentence. Empty where it is there throughout."""
         if self.since is None and self.until is None:
             return ""
         if self.until is None:

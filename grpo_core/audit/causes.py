@@ -139,7 +139,7 @@ class _Held:
             )  # fmt: skip
 
     def _left(self, compared: Sequence[Departing], read: Callable[[int], Update]) -> list[list[float]]:
-        """What each explanation leaves of every update: the largest difference, measured by what rounding allows."""
+        """The largest difference that each explanation leaves of every update, measured by what rounding allows."""
         left: list[list[float]] = [[] for _ in self.explanations]
         if self.explanations:
             for each in compared:
@@ -169,7 +169,7 @@ def _worst(numbers: Sequence[Numbers] | None) -> float:
 
 def _span(compared: Sequence[Departing], left: Sequence[float]) -> tuple[int | None, int | None, float] | None:
     """The labels of the updates from and to which an explanation holds, None for the first and the last of the run, and
-    what it leaves at most; None where it leaves departures that no stretch of updates leaves out.
+    what it leaves at most. None where it leaves departures that no stretch of updates leaves out.
 
     An update that agrees as set and under the explanation alike belongs to both.
     """

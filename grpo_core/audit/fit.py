@@ -73,7 +73,7 @@ def _descended(residuals: Residuals, start: Parameters, low: float, high: float)
 
 
 def factor(numbers: Sequence[Numbers], columns: Sequence[int]) -> float | None:
-    """What the coefficients of these ``columns`` would have to be multiplied by, by least squares over all numbers;
+    """The factor that the coefficients of these ``columns`` lack, by least squares over all numbers.
     None where the columns say nothing of it."""
     weights = np.concatenate([1.0 / np.maximum(each.allowed, 1e-300) for each in numbers])
     parts = [each.columns * each.coefficients for each in numbers]
@@ -87,7 +87,7 @@ def factor(numbers: Sequence[Numbers], columns: Sequence[int]) -> float | None:
 
 
 def rounded(values: Parameters, explains: Callable[[Parameters], bool]) -> Parameters:
-    """``values`` with the fewest digits with which they still explain; as they are where none of them does."""
+    """``values`` with the fewest digits with which they still explain. As they are where none of them does."""
     nothing = (0.0,) * len(values)
     if explains(nothing):
         return nothing

@@ -35,7 +35,7 @@ FEWEST = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What an update says of its given tensors; ``added``: trainer's mean length less the recorded one."""
+    """Measurements of an update's given tensors. ``added``: trainer's mean length less the recorded one."""
 
     label: int
     old: Mapping[str, Sums]
@@ -51,7 +51,7 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Misplaced:
-    """What was found out: the cause's name, what of several it is, its numbers, and from which step on."""
+    """A finding: the cause's name, what of several it is, its numbers, and from which step on."""
 
     name: str
     detail: str = ""
@@ -61,7 +61,7 @@ class Misplaced:
 
 
 def measured(update: Update, label: int) -> Measured:
-    """What ``update``, whose number is ``label``, says."""
+    """Measure the given tensors of ``update``, whose number is ``label``."""
     step = update.step
     values = step.settings.recorded.trainer_values
     return Measured(
@@ -75,7 +75,7 @@ def measured(update: Update, label: int) -> Measured:
 
 
 def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
-    """Everything that was found out, what is sure first; ``settings`` are the trainer's own."""
+    """Everything that was found out, what is sure first. ``settings`` are the trainer's own."""
     if not updates:
         return
     shift = sum((u.prefixes for u in updates), Prefixes()).shift
@@ -115,7 +115,7 @@ def _old(updates: Sequence[Measured]) -> Iterator[Misplaced]:
 
 
 def _other_policy(updates: Sequence[Measured]) -> Iterator[Misplaced]:
-    """Old log-probabilities that stand at their tokens and are not those of the first pass."""
+    """Old log-probabilities that are at their tokens and are not those of the first pass."""
     apart = [u for u in updates if u.old and u.old[RECORDED].distance > 0]
     whole = sum((u.old[RECORDED] for u in apart), Sums())
     limit = COARSE if any(u.coarse for u in updates) else NOISE
@@ -169,9 +169,9 @@ def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Ite
         yield Misplaced(name="scored_temperature", values=(gap,), sure=False)
 
 
-def other_ratios(seen: Sequence[Figure]) -> Iterator[Misplaced]:
+def other_ratios(found: Sequence[Figure]) -> Iterator[Misplaced]:
     """Whether the trainer clipped in first passes although the recorded log-probabilities make every ratio 1 there."""
-    still, clipped, share = clipped_at_first(seen)
+    still, clipped, share = clipped_at_first(found)
     if clipped > max(1, SOME * still):
         yield Misplaced(name="old_other", values=(share,), sure=False)
 
@@ -182,7 +182,7 @@ def _summed(each: Sequence[Mapping[str, Sums]]) -> dict[str, Sums]:
 
 
 def _since(updates: Sequence[Measured], shown: Sequence[bool]) -> int | None:
-    """The label of the first update that shows it; None where that is the first of all, or the second, which is the
+    """The label of the first update that shows it. None where that is the first of all, or the second, which is the
     first that an update before it can be told from."""
     first = next((i for i, each in enumerate(shown) if each), 0)
     return updates[first].label if first > 1 else None

@@ -16,7 +16,7 @@ FEWEST = 6
 
 
 def shape(compared: Sequence[Comparison]) -> str:
-    """What the departing numbers among ``compared`` have in common, as a sentence; empty where none departs."""
+    """The trait that departing numbers among ``compared`` have in common, as a sentence. Empty where none departs."""
     departing = [c for c in compared if not c.agrees and np.isfinite(c.difference)]
     if not departing:
         return ""

@@ -56,7 +56,7 @@ def as_text(source: Source, result: Audit) -> str:
 
 
 def _departure(result: Audit) -> Iterator[str]:
-    """Where the trainer and its settings part first, or that they do not."""
+    """The place where the trainer and its settings part first, or that they do not."""
     departing = result.first
     if departing is not None:
         step, number = departing
@@ -95,7 +95,7 @@ def told(cause: Cause) -> Iterator[str]:
 
 
 def _given(result: Audit) -> Iterator[str]:
-    """Which log-probabilities were taken as given, and what they were held against."""
+    """Sentences on the log-probabilities that were taken as given, and on what they were held against."""
     if not result.compared:
         return
     if result.first_pass:

@@ -1,8 +1,8 @@
-"""What explains numbers that depart: changes, discrete and fitted, alone, with a factor, and two at a time.
+"""The search for what explains numbers that depart: changes, discrete and fitted, alone, with a factor, and in pairs.
 
-The simplest explanations are searched first: one change or one factor; a change with a factor; two changes. All that
-explain every number to what rounding allows are kept, and those among them that are as simple as the simplest. Whether
-they differ at all on this run is asked last: those that predict the same numbers are one class.
+The simplest explanations are searched first: one change or one factor; a change whose numbers are fitted; a change with
+a factor; two changes. All that explain every number to what rounding allows are kept, and those among them that are as
+simple as the simplest. Whether they differ at all on this run is asked last: those that predict the same are one class.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 
 from grpo_core.audit.fit import factor, followed, is_round, rounded, squares
 from grpo_core.changes.change import Change, Factor, Parameters, combined
-from grpo_core.changes.numbers import Apply, Numbers, Update
+from grpo_core.changes.numbers import SINGLE, Apply, Numbers, Update
 from grpo_core.errors import SettingsError
 
 PROMISING = 5
 """Changes beside which others are fitted."""
-WORK, PASS = 40_000_000, 3_500
+WORK, PASS = 25_000_000, 3_500
 """Tokens on which pairs of changes are tried, counting a pass as so many: some seconds."""
 FEW = 3
 """Updates with which a fit begins."""
@@ -39,7 +39,7 @@ Measure = Callable[[Update, Apply | None, np.ndarray | None], Numbers | None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
-    """What explains the numbers.
+    """An explanation of the numbers.
 
     Attributes:
         changes: with their parameters, in the order in which they are applied; empty where a factor alone explains.
@@ -78,8 +78,11 @@ class Search:
         self.changes = [change for change in changes if change.starts or self._acts(change)]
 
     def explanations(self, *, pairs: bool = True) -> list[Explanation]:
-        """All that explain, the simplest first; empty where nothing does."""
-        for stage in (self._single, self._with_factor, self._pairs) if pairs else (self._single,):
+        """All that explain, the simplest first. Empty where nothing does."""
+        alone: tuple[Callable[[], Iterator[Explanation]], ...] = (self._single, self._with_numbers)
+        if any(update.rounding > SINGLE for update in self.updates):  # where digits are few, much explains by chance
+            alone = (lambda: itertools.chain(self._single(), self._with_numbers()),)
+        for stage in (*alone, self._with_factor, self._pairs) if pairs else alone:
             found = sorted(stage(), key=lambda each: each.cost)
             if found:
                 return [each for each in found if each.cost <= found[0].cost + AS_SIMPLE]
@@ -99,15 +102,14 @@ class Search:
         return [each.scaled(explanation.factor.columns, explanation.value) for each in numbers]
 
     def _single(self) -> Iterator[Explanation]:
-        discrete = [change for change in self.changes if not change.starts]
-        explained: set[str] = set()
-        for change in discrete:
-            if explains(self._discrete(change)):
-                explained.add(change.part)
+        for change in self.changes:
+            if not change.starts and explains(self._discrete(change)):
                 yield Explanation(changes=((change, ()),), cost=1.0)
         yield from self._factored(())
+
+    def _with_numbers(self) -> Iterator[Explanation]:
         for change in self.changes:
-            if change.starts and change.part not in explained:
+            if change.starts:
                 yield from self._fitted((), change)
 
     def _with_factor(self) -> Iterator[Explanation]:
@@ -116,7 +118,7 @@ class Search:
                 yield from self._factored(((change, ()),))
 
     def _pairs(self) -> Iterator[Explanation]:
-        """Two changes, those that leave least alone first, as long as the work lasts; fitted ones only beside the most
+        """Two changes, those that leave least alone first, as long as the work lasts. Fitted ones only beside the most
         promising, for each such pair costs a search."""
         ranked = sorted(self.changes, key=self._left)
         end = self._work + WORK
@@ -130,11 +132,14 @@ class Search:
                 continue
             if not one.starts and not other.starts:
                 changes: tuple[tuple[Change, Parameters], ...] = ((one, ()), (other, ()))
-                if all(explains(self._measured(changes, tried)) for tried in (self.updates[:1], self.updates)):
-                    yield Explanation(changes=changes, cost=2.0)
+                found = all(explains(self._measured(changes, tried)) for tried in (self.updates[:1], self.updates))
+                each = [Explanation(changes=changes, cost=2.0)] if found else []
             else:
                 free, fixed = (one, other) if one.starts else (other, one)
-                yield from self._fitted(((fixed, ()),), free)
+                each = list(self._fitted(((fixed, ()),), free))
+            if each:
+                end = min(end, self._work + WORK // 4)
+            yield from each
 
     def _left(self, change: Change) -> float:
         """The sum of squares that a change alone leaves in the first updates."""
@@ -201,7 +206,7 @@ class Search:
         return explains(self._measured((*before, (change, p)), updates))
 
     def _differs(self, before: tuple[tuple[Change, Parameters], ...], change: Change, p: Parameters) -> bool:
-        """Whether the change does anything beyond what stands before it."""
+        """Whether the change does anything beyond what comes before it."""
         without = self.predicted(Explanation(changes=before))
         numbers = self._measured((*before, (change, p)), self.updates)
         return without is None or numbers is None or not alike(without, numbers)

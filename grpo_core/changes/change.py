@@ -1,4 +1,4 @@
-"""What a change is: something that a trainer may have done instead of what its settings say, applied to an update."""
+"""A change: something that a trainer may have done instead of what its settings say, applied to an update."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def combined(*changes: Apply) -> Apply:
 
 
 def under(step: Step, **switches: Any) -> Step:
-    """The update under other switches; its recorded parts, denominators and advantages stay."""
+    """The update under other switches. Its recorded parts, denominators and advantages stay."""
     objective = step.settings.objective.replace(**switches)
     return dataclasses.replace(step, settings=dataclasses.replace(step.settings, objective=objective))
 
@@ -108,7 +108,7 @@ def shifted(values: np.ndarray | None, there: np.ndarray, by: int) -> np.ndarray
 
 
 def fitting(values: np.ndarray | None, like: np.ndarray) -> np.ndarray | None:
-    """``values`` (B, T') of another update cut, or filled with 0, to the width of ``like`` (B, T); None where it has
+    """``values`` (B, T') of another update cut, or filled with 0, to the width of ``like`` (B, T). None where it has
     another number of completions."""
     if values is None or len(values) != len(like):
         return None

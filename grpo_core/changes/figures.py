@@ -42,7 +42,7 @@ class Figure:
 
 
 def figures(update: Update) -> Iterator[Figure]:
-    """The figures that the trainer reported of each optimizer step of ``update``; none where it averaged over several
+    """The figures that the trainer reported of each optimizer step of ``update``. None where it averaged over several
     of them, or over processes."""
     step = update.step
     if update.processes > 1 or step.settings.recorded.trainer_values.get("logging_steps") != 1:
@@ -72,7 +72,7 @@ def _mean(part: np.ndarray, mask: np.ndarray, values: np.ndarray) -> float:
 
 
 def added_length(update: Update) -> float | None:
-    """How many tokens more than recorded the trainer says its completions have, on the mean; None where it says
+    """The tokens more than recorded that the trainer says its completions have, on the mean. None where it says
     nothing, or some that are there do not count."""
     lengths = [numbers[LENGTH] for numbers in update.reports.values() if LENGTH in numbers]
     if not lengths or update.step.present is not None or update.theirs is None:
@@ -80,8 +80,8 @@ def added_length(update: Update) -> float | None:
     return float(np.mean(lengths)) - float(update.step.there.sum(axis=1).mean())
 
 
-def clipped_at_first(seen: Sequence[Figure]) -> tuple[int, int, float]:
+def clipped_at_first(shown: Sequence[Figure]) -> tuple[int, int, float]:
     """First passes in which the recorded log-probabilities make every ratio 1, those of them in which the trainer
     clipped, and the mean share of tokens that it clipped in all of them."""
-    still = [f.theirs for f in seen if f.name == CLIPPED and f.first and f.ours == 0.0]
+    still = [f.theirs for f in shown if f.name == CLIPPED and f.first and f.ours == 0.0]
     return len(still), sum(share > 0.0 for share in still), float(np.mean(still)) if still else 0.0

@@ -1,4 +1,4 @@
-"""What a record tells of tensors that are taken as given: where log-probabilities stand, which tokens count.
+"""Evidence in a record on tensors that are taken as given: whose log-probabilities they are, which tokens count.
 
 A loss that follows from recorded log-probabilities says nothing of whether these belong to their tokens. Other numbers
 do: before the first optimizer step old and new log-probabilities are of one policy; two completions of one prompt have
@@ -48,25 +48,25 @@ class Sums:
 
     @property
     def distance(self) -> float:
-        """Root mean square of y − x; infinite without pairs."""
+        """Root mean square of y − x. Infinite without pairs."""
         return float(np.sqrt(max(self.xx - 2 * self.xy + self.yy, 0.0) / self.count)) if self.count else np.inf
 
     @property
     def spread(self) -> tuple[float, float, float]:
-        """Variance of x, covariance, variance of y; 0 without pairs."""
+        """Variance of x, covariance, variance of y. 0 without pairs."""
         n = max(self.count, 1)
         mean_x, mean_y = self.x / n, self.y / n
         return self.xx / n - mean_x**2, self.xy / n - mean_x * mean_y, self.yy / n - mean_y**2
 
     @property
     def slope(self) -> float:
-        """Of y against x; NaN where x does not vary."""
+        """Of y against x. NaN where x does not vary."""
         var, cov, _ = self.spread
         return cov / var if var > 0 else np.nan
 
     @property
     def correlation(self) -> float:
-        """Of x and y; NaN where one does not vary."""
+        """Of x and y. NaN where one does not vary."""
         var, cov, other = self.spread
         return float(cov / np.sqrt(var * other)) if var > 0 and other > 0 else np.nan
 
@@ -86,7 +86,7 @@ def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
 
 def alignments(update: Update, name: str) -> Mapping[str, Sums]:
     """Log-probabilities of the first pass (x) beside ``old_logp`` or ``ref_logp`` (y): as recorded, as if these stood a
-    place to the right or left of where they belong, and as if they were the previous update's; empty where they are not
+    place to the right or left of where they belong, and as if they were the previous update's. Empty where they are not
     recorded, or are the first pass's own."""
     values = getattr(update.step, name)
     if values is None:
@@ -137,8 +137,10 @@ class Prefixes:
 
     @property
     def shift(self) -> str:
-        """Where all log-probabilities stand: "right" or "left" of their tokens; empty where they do not, or too few
-        pairs tell."""
+        """The side of their tokens on which all log-probabilities are, "right" or "left".
+
+        Empty where they are at their tokens, or too few pairs tell.
+        """
         if self.pairs < 5:
             return ""
         if self.after >= 0.9 * self.pairs:
@@ -148,7 +150,7 @@ class Prefixes:
 
 
 def prefixes(step: Step) -> Prefixes:
-    """What completions that begin alike say of the place of the log-probabilities."""
+    """Measure what completions that begin alike say of the place of the log-probabilities."""
     logp, used = first_pass(step)
     order = np.argsort(step.group, kind="stable")
     total = Prefixes()

@@ -55,7 +55,7 @@ class Update:
 
     @cached_property
     def precision(self) -> Precision | None:
-        """What the file keeps of log-probabilities; None where nothing was rounded for it."""
+        """The precision in which the file keeps log-probabilities. None where nothing was rounded for it."""
         return precision_of(self.step)
 
     @cached_property
@@ -67,7 +67,7 @@ class Update:
 
     @cached_property
     def moved(self) -> list[np.ndarray]:
-        """By how much the rounding of the file may have moved each micro-batch's loss, (M,) for each pass."""
+        """The amount by which the rounding of the file may have moved each micro-batch's loss, (M,) for each pass."""
         step, precision = self.step, self.precision
         if precision is None:
             return [np.zeros(1 + int(step.part.max(initial=0))) for _ in range(step.passes)]
@@ -97,7 +97,7 @@ class Numbers:
         return np.asarray(self.columns @ self.coefficients)
 
     def scaled(self, columns: Sequence[int], by: float) -> Numbers:
-        """The numbers with the coefficients of these columns times ``by``; what rounding allows grows with it."""
+        """The numbers with the coefficients of these columns times ``by``. What rounding allows grows with it."""
         coefficients = self.coefficients.copy()
         coefficients[list(columns)] *= by
         return dataclasses.replace(self, coefficients=coefficients, allowed=self.allowed * max(1.0, abs(by)))
@@ -164,7 +164,7 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
 
 
 def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
-    """The advantage of each completion that was scored; ``apply`` and None as for :func:`of_loss`."""
+    """The advantage of each completion that was scored. ``apply`` and None as for :func:`of_loss`."""
     step = update.step
     if step.advantage is None or step.advantage.ndim > 1 or np.isnan(step.rewards).all():
         return None
@@ -194,7 +194,7 @@ def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
 
 
 def _advantage(update: Update, step: Step) -> np.ndarray:
-    """The advantages of ``step``; means and deviations of the batch are those of a generation batch each."""
+    """The advantages of ``step``. Means and deviations of the batch are those of a generation batch each."""
     o = step.settings.objective
     generation = generations(update)
     of_batch = DEVIATIONS[o.std].of_batch or BASELINES[o.baseline].mean == "batch"
@@ -212,7 +212,7 @@ def _advantage(update: Update, step: Step) -> np.ndarray:
 def generations(update: Update) -> np.ndarray:
     """The generation batch of each completion within its update, (B,): all 0 where that is not known.
 
-    Completions stand by process, and within a process by generation batch.
+    Completions are sorted by process, and within a process by generation batch.
     """
     rows = np.arange(len(update.step.rewards))
     size = update.step.settings.recorded.trainer_values.get("generation_batch_size")
@@ -223,7 +223,7 @@ def generations(update: Update) -> np.ndarray:
 
 def _normalised_then_summed(step: Step) -> Numbers | None:
     """The advantages where each reward function is normalised within its group before they are added (GDPO,
-    arXiv:2601.05242, as TRL 1.16 computes it), over one generation batch; None where the update holds several."""
+    arXiv:2601.05242, as TRL 1.16 computes it), over one generation batch. None where the update holds several."""
     assert step.advantage is not None
     size = step.settings.recorded.trainer_values.get("generation_batch_size")
     if step.reward_parts is None or (size is not None and size != len(step.rewards)):

@@ -1,4 +1,4 @@
-"""What a trainer may have done to an advantage instead of what its settings say."""
+"""Changes that a trainer may have made to an advantage, instead of what its settings say."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def of_advantage(step: Step) -> Iterator[Change]:
 
 
 def _interleaved(update: Update, step: Step, n: int, p: Parameters, *, detail: str) -> Step:
-    """Completions told to the groups in turn, 0 1 0 1, where they stand one group after the other, 0 0 1 1.
+    """Completions told to the groups in turn, 0 1 0 1, where they are one group after the other, 0 0 1 1.
 
     ``detail``: "both" compares and tells so, "spread" compares right and tells the results so, "compared" the reverse.
     """
@@ -73,13 +73,13 @@ def _turns(step: Step) -> np.ndarray:
 
 
 def _generated(step: Step) -> int:
-    """Completions of a generation batch; all of the update where that is not known."""
+    """Completions of a generation batch. All of the update where that is not known."""
     size = step.settings.recorded.trainer_values.get("generation_batch_size")
     return int(size) if isinstance(size, int) and size > 0 and len(step.group) % size == 0 else len(step.group)
 
 
 def _lines(step: Step) -> np.ndarray:
-    """The advantage of a reward in each group as the line that it is, (P, 2): slope and intercept; NaN in a group
+    """The advantage of a reward in each group as the line that it is, (P, 2): slope and intercept. NaN in a group
     without rewards."""
     advantage, lines = recompute.advantage(step), np.full((int(step.group.max()) + 1, 2), np.nan)
     o = step.settings.objective

@@ -1,4 +1,4 @@
-"""What a trainer may have done to a loss instead of what its settings say."""
+"""Changes that a trainer may have made to a loss, instead of what its settings say."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _generated(step: Step, rows: np.ndarray) -> float:
 
 
 def _places(step: Step, rows: np.ndarray, *, of_update: bool) -> float:
-    """Places of the padded micro-batch, padding counted; padded to the longest of the update or of its own."""
+    """Places of the padded micro-batch, padding counted. Padded to the longest of the update or of its own."""
     lengths = step.there.sum(axis=1)
     return float(rows.sum() * (lengths if of_update else lengths[rows]).max(initial=1))
 
@@ -207,7 +207,7 @@ def _masks(step: Step) -> Iterator[Change]:
 
 
 def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -> Step:
-    """The mask moved, what leaves at one end comes in at the other; padding has log-probabilities of 0, as in the
+    """The mask moved, what leaves at one end comes in at the other. Padding has log-probabilities of 0, as in the
     trainer's tensors."""
     zeroed: dict[str, Any] = {
         name: known(value, step.there) for name in LOGPS if (value := getattr(step, name)) is not None
@@ -216,7 +216,7 @@ def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -
 
 
 def _padding_in_loss(update: Update, *, of_update: bool) -> np.ndarray:
-    """What padded places add to each micro-batch's loss, (N, M), where they are summed with the tokens.
+    """The amount that padded places add to each micro-batch's loss, (N, M), where they are summed with the tokens.
 
     There the ratio is 1 and the surrogate is the advantage; without a KL nothing else is in it.
 

@@ -54,7 +54,7 @@ class Done:
 
 @dataclass(frozen=True, kw_only=True)
 class Explained(Claim[Recorded]):
-    """``done`` explains every "advantage" or "loss" (``what``) of the updates to rounding; without it some depart."""
+    """``done`` explains every "advantage" or "loss" (``what``) of the updates to rounding. Without it some depart."""
 
     what: str
     done: tuple[Done, ...]

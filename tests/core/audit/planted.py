@@ -18,7 +18,7 @@ from tests.core.traces import DATA
 
 Plant = Callable[[Step, Step | None, int], Step]
 """From a sound update, the one before it and the index of a pass (0 for what is recorded): the faulty update."""
-WORDS, LONGEST, GROUPS, SIZE, UPDATES = 5, 9, 3, 4, 5
+WORDS, LONGEST, GROUPS, SIZE, UPDATES = 5, 9, 3, 4, 4
 BETA, CLIP = 0.04, 0.2
 
 

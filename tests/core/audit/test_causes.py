@@ -14,7 +14,7 @@ from grpo_core.audit import audit, compare
 from grpo_core.audit.cause import NAMED, POSSIBLE, SUSPECTED
 from grpo_core.changes.numbers import Update
 from grpo_core.record import Step
-from tests.core.audit.planted import SIZE, Plant, Planted, sound
+from tests.core.audit.planted import SIZE, UPDATES, Plant, Planted, sound
 
 
 def under(**switches: Any) -> Plant:
@@ -257,7 +257,7 @@ def test_the_trainers_length_tells_that_the_last_token_is_masked() -> None:
 def test_noise_in_the_loss_is_explained_by_nothing_and_its_size_is_said() -> None:
     result = audit(Planted(used=other(old_logp=noisy)))
     assert not result.agrees and not result.explanations
-    assert "20 of" in result.remainder
+    assert f"{4 * UPDATES} of" in result.remainder
 
 
 @pytest.mark.parametrize("fault", ["clip 0.28 above", "first masked", "k1"])
