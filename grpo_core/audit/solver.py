@@ -7,6 +7,7 @@ simple as the simplest. Whether they differ at all on this run is asked last: th
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ WRITTEN, FITTED, FURTHER = 1.2, 2.0, 0.3
 numbers costs 1."""
 ALIKE = 0.25
 """Predictions that differ by less than this part of what rounding allows are the same."""
+LOOSE = 10.0
+"""An explanation may allow for so many times the rounding as set, or of the trainer's own number."""
 SLACK = 1.5
 """What a search lets pass: an explanation may be off by so many times what rounding allows as set."""
 
@@ -72,7 +75,7 @@ class Search:
         self, updates: Sequence[Update], measure: Measure, changes: Sequence[Change], factors: Sequence[Factor]
     ) -> None:
         self.updates, self.measure, self.factors = updates, measure, factors
-        self._work = 0
+        self._work, self._allowed = 0, dict[int, np.ndarray]()
         self._kept: dict[int, list[Numbers] | None] = {}
         self.base = [numbers for update in updates if (numbers := measure(update, None, None)) is not None]
         self.changes = [change for change in changes if change.starts or self._acts(change)]
@@ -80,8 +83,9 @@ class Search:
     def explanations(self, *, pairs: bool = True) -> list[Explanation]:
         """All that explain, the simplest first. Empty where nothing does."""
         alone: tuple[Callable[[], Iterator[Explanation]], ...] = (self._single, self._with_numbers)
-        if any(update.rounding > SINGLE for update in self.updates):  # where digits are few, much explains by chance
-            alone = (lambda: itertools.chain(self._single(), self._with_numbers()),)
+        if any(update.rounding > SINGLE or update.precision is not None for update in self.updates):
+            alone = (lambda: itertools.chain(self._single(), self._with_numbers()),)  # few digits: much fits by chance
+            pairs = False
         for stage in (*alone, self._with_factor, self._pairs) if pairs else alone:
             found = sorted(stage(), key=lambda each: each.cost)
             if found:
@@ -235,8 +239,16 @@ class Search:
                 return None
             if numbers is None:
                 return None
-            found.append(numbers)
+            found.append(self._tight(update, numbers))
         return found
+
+    def _tight(self, update: Update, numbers: Numbers) -> Numbers:
+        """The numbers without what huge summands that cancel would allow."""
+        if update.step.step not in self._allowed:
+            base = self.measure(update, None, None)
+            self._allowed[update.step.step] = numbers.allowed if base is None else base.allowed
+        most = LOOSE * np.maximum(self._allowed[update.step.step], SINGLE * np.abs(numbers.theirs))
+        return dataclasses.replace(numbers, allowed=np.minimum(numbers.allowed, most))
 
 
 def explains(numbers: Sequence[Numbers] | None) -> bool:

@@ -73,6 +73,12 @@ class Update:
             return [np.zeros(1 + int(step.part.max(initial=0))) for _ in range(step.passes)]
         return [moved_by_rounding(step, n, precision) for n in range(step.passes)]
 
+    @cached_property
+    def sizes(self) -> list[np.ndarray]:
+        """The sum of the summands' sizes of each micro-batch's loss as set, (M,) for each pass."""
+        each = [(step := self.step, n, recompute.terms(step, n)) for n in range(self.step.passes)]
+        return [np.bincount(step.part[n].clip(0), np.abs(t.weight * t.token_loss).sum(axis=1)) for step, n, t in each]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Numbers:
@@ -150,7 +156,10 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
         for m in known:
             column = np.array([sums[0][m], sums[1][m], rest[m]]) * update.processes
             scale = float(sums[2][m]) * update.processes + abs(float(column @ (1.0, beta, 1.0)))
-            limit = LOSS_STEPS * update.rounding * scale + float(update.moved[n][m]) * update.processes + 1e-12
+            moved = float(update.moved[n][m]) * update.processes
+            if moved and apply is not None:  # what rounding of the file moves grows with what it is summed to
+                moved *= max(1.0, float(sums[2][m]) / max(float(update.sizes[n][m]), 1e-300))
+            limit = LOSS_STEPS * update.rounding * scale + moved + 1e-12
             columns.append(column)
             allowed.append(limit if np.isfinite(limit) else 0.0)  # rounding explains no loss that is not finite
             places.append((n, m))
