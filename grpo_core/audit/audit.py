@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -156,12 +156,18 @@ def audit(
 
 
 class Updates:
-    """The updates of a run as they are read, with what could not be read of them. Some of them are kept."""
+    """The updates of a run as they are read, with what could not be read of them. Some of them are kept.
+
+    Attributes:
+        run: where they are read.
+        trainer_values: the trainer's own settings, as soon as an update is read.
+    """
 
     def __init__(self, run: Traced) -> None:
         self.run = run
         self._kept: OrderedDict[int, tuple[Update, str]] = OrderedDict()
         self._size = 0
+        self.trainer_values: dict[str, Any] = {}
 
     def read(self, position: int) -> tuple[Update, str]:
         """The update, and why its losses cannot be compared. Empty where they can.
@@ -187,6 +193,7 @@ class Updates:
                 reports={report.step: report.numbers for report in self.run.reports(position)},
             )  # fmt: skip
             self._kept[position] = update, skipped
+            self.trainer_values = self.trainer_values or step.settings.recorded.trainer_values
             self._size += _size(step)
             while self._size > KEPT and len(self._kept) > 2:
                 self._size -= _size(self._kept.popitem(last=False)[1][0].step)
@@ -243,8 +250,7 @@ def _causes(updates: Updates, steps: Sequence[StepAudit], measured: Sequence[giv
             if (each := [c.excess for c in step.comparisons if c.what == what])
         ]
         yield from causes.of_departures(what, compared, updates.update)
-    settings = measured and updates.update(steps[0].position).step.settings.recorded.trainer_values
-    yield from causes.of_given(list(given.misplaced(measured, settings or {})))
+    yield from causes.of_given(list(given.misplaced(measured, updates.trainer_values)))
 
 
 def _explained(found: Iterable[Cause], what: str) -> bool:

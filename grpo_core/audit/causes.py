@@ -52,15 +52,21 @@ def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int]
         return
     chosen = _spread(departing, SEARCHED)
     later = [each for each in compared if each.excess <= 1 and each.position > departing[0].position]
-    chosen += _spread(later, ENOUGH - len(chosen))
-    updates = [read(each.position) for each in sorted(chosen, key=lambda each: -each.excess)]
-    size = sum(update.step.mask.size * update.step.passes for update in updates)
-    if size > LARGE:
-        updates = updates[: max(2, int(len(updates) * LARGE / size))]
-    search = _search(what, updates)
-    found = search.explanations(pairs=size <= LARGE)
-    held = _Held(what=what, search=search, explanations=_distinct(search, found))
-    yield from held.causes(compared, read, sum(each.excess > CLEAR for each in departing) > 0)
+    clear = any(each.excess > CLEAR for each in departing)
+    added = _spread(later, ENOUGH - len(chosen))
+    for those in ([*chosen, *added], chosen) if added else (chosen,):  # alone where the fault ended before the others
+        updates = [read(each.position) for each in sorted(those, key=lambda each: -each.excess)]
+        size = sum(update.step.mask.size * update.step.passes for update in updates)
+        if size > LARGE:
+            updates = updates[: max(2, int(len(updates) * LARGE / size))]
+        search = _search(what, updates)
+        found = search.explanations(pairs=size <= LARGE)
+        held = list(
+            _Held(what=what, search=search, explanations=_distinct(search, found)).causes(compared, read, clear)
+        )
+        yield from held
+        if held:
+            return
 
 
 def of_given(found: Sequence[Found]) -> Iterator[Cause]:

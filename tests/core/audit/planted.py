@@ -95,17 +95,20 @@ class Planted:
     Attributes:
         recorded: made each update what the record holds.
         used: made of the recorded update what the loss was computed from.
-        since: index of the first update with the fault.
+        since, until: index of the first update with the fault, and of the first one after it.
         losing: what each loss was multiplied by.
+        longer: tokens that the trainer says its completions have beyond the recorded ones.
     """
 
     processes = 1
 
     def __init__(
-        self, *, recorded: Plant = as_it_is, used: Plant = as_it_is, since: int = 0, losing: float = 1.0,
+        self, *, recorded: Plant = as_it_is, used: Plant = as_it_is, since: int = 0, until: int = UPDATES,
+        losing: float = 1.0,
         longer: float = 0.0, **objective: object,
     ) -> None:  # fmt: skip
-        self.recorded, self.used, self.since, self.losing, self.longer = recorded, used, since, losing, longer
+        self.recorded, self.used, self.since, self.until = recorded, used, since, until
+        self.losing, self.longer = losing, longer
         self.objective = objective
 
     @property
@@ -118,11 +121,11 @@ class Planted:
     def step(self, position: int) -> Step:
         step = sound(position - 1, **self.objective)
         before = sound(position - 2, **self.objective) if position > 1 else None
-        return self.recorded(step, before, 0) if position > self.since else step
+        return self.recorded(step, before, 0) if self.since < position <= self.until else step
 
     def losses(self, position: int) -> np.ndarray | None:
         step, before = self.step(position), self.step(position - 1) if position > 1 else None
-        faulty = position > self.since
+        faulty = self.since < position <= self.until
         found = [recompute.part_losses(self.used(step, before, n) if faulty else step, n) for n in range(step.passes)]
         return np.array(found, np.float32).astype(np.float64) * (self.losing if faulty else 1.0)
 

@@ -12,7 +12,9 @@ import pytest
 from grpo_core import recompute
 from grpo_core.audit import audit, compare
 from grpo_core.audit.cause import NAMED, POSSIBLE, SUSPECTED
+from grpo_core.audit.report import told
 from grpo_core.changes.numbers import Update
+from grpo_core.errors import RunFileError
 from grpo_core.record import Step
 from tests.core.audit.planted import SIZE, UPDATES, Plant, Planted, sound
 
@@ -241,6 +243,35 @@ def test_a_factor_on_a_change_is_named_beside_it() -> None:
 def test_a_fault_that_begins_midway_names_its_first_step() -> None:
     (cause,) = audit(Planted(used=other(advantage=lambda s: 0.5 * s.advantage), since=2)).causes
     assert cause.names == ("advantage_factor",) and cause.since == 6 and "From step 6 on" in cause.when
+
+
+def test_a_fault_that_ends_names_its_last_step() -> None:
+    (cause,) = audit(Planted(used=other(advantage=lambda s: 0.5 * s.advantage), until=2)).causes
+    assert (cause.since, cause.until) == (None, 4) and cause.when == "Up to step 4."
+
+
+def test_the_last_updates_alone_name_the_cause_too() -> None:
+    result = audit(Planted(used=IN_LOSS["old stale"][0]), positions=[UPDATES - 1, UPDATES])
+    assert [cause.names for cause in result.causes] == [("old_stale",)]
+
+
+def test_an_update_that_cannot_be_read_leaves_the_cause_of_the_others() -> None:
+    class Torn(Planted):
+        def step(self, position: int) -> Step:
+            if position == 1:
+                raise RunFileError("torn")
+            return super().step(position)
+
+    result = audit(Torn(used=IN_LOSS["k1"][0]))
+    assert result.steps[0].skipped == "torn" and [cause.names for cause in result.causes] == [("kl:k1",)]
+
+
+def test_the_report_says_cause_step_consequence_and_remedy() -> None:
+    run = Planted(used=IN_LOSS["clip 0.28 above"][0], since=2)
+    (cause,) = audit(run).causes
+    said = list(told(cause))
+    assert said[0] == "The cause: The clip range was 0.2 below and 0.28 above. From step 6 on."
+    assert said[1].startswith("What the run learned instead: ") and said[2].startswith("To change: ")
 
 
 def test_faults_that_a_run_cannot_tell_apart_are_one_class() -> None:
