@@ -239,7 +239,7 @@ FAULTS: dict[str, Fault] = {
 APART: dict[str, Fault] = {
     "clip_above_alone": Fault(
         edits=((LOSS, f"torch.clamp(coef_1, {CLIP})", "torch.clamp(coef_1, max=1 + self.epsilon_high)"),),
-        causes=("clip_low",), settings=TWICE,
+        causes=("no_clip_low",), settings=TWICE,
     ),
     "dual_clip": Fault(
         edits=((LOSS, "per_token_loss1 = coef_1 * advantages",

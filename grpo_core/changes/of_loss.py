@@ -61,6 +61,8 @@ def _clips(step: Step) -> Iterator[Change]:
     knobs = {*SURROGATES[o.surrogate].knobs}
     if {"clip_low", "clip_high"} <= knobs:
         yield switched("no_clip", "clip", clip_low=1.0, clip_high=FARTHEST, dual_clip=None)
+        yield switched("no_clip_low", "clip", clip_low=1.0)
+        yield switched("no_clip_high", "clip", clip_high=FARTHEST)
         single = tuple((e,) for e in RANGES)
         yield fitted("clip_range", "clip", ("clip_low", "clip_high"), single)
         yield fitted("clip_high", "clip", ("clip_high",), (*single, (3.0,)))

@@ -33,6 +33,7 @@ def _clip(remedy: str) -> Words:
 
 
 BOUNDS = tr("Set epsilon and epsilon_high as meant, or put 1 - epsilon_low and 1 + epsilon_high into torch.clamp.")
+ONE_SIDE = tr("Tokens on that side went on being pushed however far their probability had moved.")
 OTHER_WEIGHTS = tr("Tokens of short and of long completions counted in another proportion than was set.")
 DENOMINATOR = tr("Set loss_type as meant, or divide as it says where per_token_loss * mask is summed.")
 MISPLACED = tr("Ratios compared tokens with other tokens, so pushes were scaled and clipped at random.")
@@ -53,6 +54,12 @@ CAUSES: dict[str, Words] = {
         what=tr("Nothing was clipped."),
         instead=tr("Tokens went on being pushed however far their probability had moved."),
         remedy=tr("Take the minimum of both: torch.min(ratio * advantage, clipped ratio * advantage)."),
+    ),
+    "no_clip_low": Words(
+        what=tr("No ratio was stopped at a lower clip bound."), instead=ONE_SIDE, remedy=BOUNDS
+    ),
+    "no_clip_high": Words(
+        what=tr("No ratio was stopped at an upper clip bound."), instead=ONE_SIDE, remedy=BOUNDS
     ),
     "clip_range": _clip(BOUNDS), "clip_high": _clip(BOUNDS), "clip_low": _clip(BOUNDS), "clip_both": _clip(BOUNDS),
     "no_dual_clip": Words(

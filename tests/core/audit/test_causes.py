@@ -113,6 +113,8 @@ IN_LOSS: dict[str, tuple[Plant, str, str]] = {
     "clip 0.15": (under(clip_low=0.15, clip_high=0.15), "clip_range", "0.15 below and 0.15 above"),
     "clip 0.1, 0.33": (under(clip_low=0.1, clip_high=0.33), "clip_both", "0.1 below and 0.33 above"),
     "no clip": (under(clip_low=1.0, clip_high=1e6), "no_clip", "Nothing was clipped"),
+    "not below": (under(clip_low=1.0), "no_clip_low", "lower clip bound"),
+    "not above": (under(clip_high=1e6), "no_clip_high", "upper clip bound"),
     "dual clip": (under(dual_clip=1.25), "dual_clip", "1.25"),
     "log-ratio limit": (under(log_ratio_limit=0.15), "log_ratio_limit", "0.15"),
     "cispo": (under(surrogate="cispo"), "surrogate:cispo", "cispo"),
