@@ -28,6 +28,8 @@ from grpo_core.errors import GrpoError  # noqa: E402
 from grpo_core.health import diagnose  # noqa: E402
 from grpo_core.runs.importers.trace import Trace  # noqa: E402
 
+faults = importlib.import_module("faults")  # beside this script
+
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
@@ -87,19 +89,6 @@ CONFIGURATIONS: dict[str, Configuration] = {
     "bfloat16": Configuration(settings={"bf16": True, **TWICE}, steps=4),
 }
 """Name -> a run whose recomputed loss must be the logged one."""
-FAULTS: dict[str, dict[str, Any]] = {
-    "denominator": {"loss_type": "grpo"},
-    "denominator_accumulation": {"loss_type": "grpo", "gradient_accumulation_steps": 2},
-    "std_epsilon": {},
-    "no_std": {},
-    "mask": {"loss_type": "grpo"},
-    "mask_last": {"loss_type": "grpo", "num_iterations": 2},
-    "advantage_sign": {"loss_type": "grpo", "num_iterations": 2},
-    "clip": {"loss_type": "grpo", "num_iterations": 2},
-    "no_clip": {"loss_type": "grpo", "num_iterations": 2},
-    "kl_ratio": {"loss_type": "grpo", "use_bias_correction_kl": True, **TWICE},
-}
-"""Name in ``faults.py`` -> settings under which the fault bites."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,13 +124,22 @@ def sound(name: str, folder: Path) -> Row:
 
 
 def fault(name: str, folder: Path) -> Row:
-    """A run with a planted fault, at which the audit must depart."""
-    _train(folder, 4, FAULTS[name], fault=name)
+    """A run with a planted fault, whose cause the audit must name first, alone or as one of a class. And no other."""
+    planted = {**faults.FAULTS, **faults.APART}[name]
+    _train(folder, planted.steps, dict(planted.settings), fault=name)
     result = audit(Trace(folder / "trace"))
-    if result.first is None:
-        return Row(kind="fault", name=name, passed=False, seen="agrees")
-    what = " / ".join(result.explanations) or f"{result.first[1].what} departs, no known alternative fits"
-    return Row(kind="fault", name=name, passed=bool(result.explanations), seen=what)
+    if not result.causes:
+        seen = result.remainder or "agrees"
+        return Row(kind="fault", name=name, passed=not planted.causes and not result.agrees, seen=seen)
+    named = [cause_name for cause in result.causes for cause_name in cause.names]
+    first = result.causes[0]
+    right = set(planted.causes) & set(first.names) and set(planted.causes) <= set(named)
+    wrong = [c.names for c in result.causes if c.grade == "named" and not set(c.names) & set(planted.causes)]
+    seen = "; ".join(f"{cause.grade}: {' or '.join(cause.sentences)} {cause.when}" for cause in result.causes)
+    passed = (
+        (bool(right) or not planted.causes) and not wrong and (planted.since is None or first.since == planted.since)
+    )
+    return Row(kind="fault", name=name, passed=passed, seen=seen)
 
 
 def disease(name: str, folder: Path) -> Row:
@@ -188,7 +186,8 @@ def of_folder(kind: str, name: str, folder: Path) -> Row:
 
 KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "sound": (sound, CONFIGURATIONS),
-    "fault": (fault, FAULTS),
+    "fault": (fault, faults.FAULTS),
+    "fault apart": (fault, faults.APART),
     "disease": (disease, importlib.import_module("diseases").DISEASES),
     "same loss": (partial(of_folder, "same loss"), importlib.import_module("models").LOSSES),
     "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import importlib.util
 import os
 import sys
@@ -98,7 +99,7 @@ def trainer(
     prompts = [f"{a}+{b}=" for a in range(1, 9) for b in range(1, 9)]
     kind = GRPOTrainer
     if fault:
-        kind = module_at(Path(__file__).with_name("faults.py")).plant(GRPOTrainer, fault)
+        kind = importlib.import_module("faults").plant(GRPOTrainer, fault)
     return kind(
         model=str(folder), reward_funcs=list(rewards) or [digits, shortness], args=GRPOConfig(**chosen),
         train_dataset=Dataset.from_dict({"prompt": prompts}), processing_class=words,

@@ -1,30 +1,31 @@
 """A recorded run, recomputed with the trainer's settings: it agrees to so many digits, or here is where it departs.
 
 The order is that of cause: advantages are compared before losses, an update before the next. Where something departs,
-known alternatives are tried (``hypotheses.py``); all that fit every departing update are named, none is chosen.
+or the record itself shows that a tensor is not what it is taken for, the cause is searched (``causes.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from grpo_core import recompute
-from grpo_core.audit import compare, hypotheses
+from grpo_core.audit import causes, compare, given, remainder
+from grpo_core.audit.cause import NAMED, SUSPECTED, Cause
 from grpo_core.audit.compare import Comparison
-from grpo_core.audit.hypotheses import AS_SET, Hypothesis, constant_factor
-from grpo_core.audit.precision import Precision, precision_of
+from grpo_core.changes.figures import Figure, figures
+from grpo_core.changes.given import RECORDED
+from grpo_core.changes.numbers import Update
+from grpo_core.changes.precision import Precision
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.runs.importers.source import Report
 
-TRIED = 6
-"""Departing updates on which explanations are tried: one alone fits too much."""
-SLOPE = 0.02
-"""How far from 1 the slope of old against new log-probabilities may be in the first pass."""
+KEPT = 20_000_000
+"""Numbers of updates that are kept, so that causes are searched and verified without reading them again."""
 
 
 class Traced(Protocol):
@@ -38,11 +39,12 @@ class Traced(Protocol):
     def step(self, position: int) -> Step: ...
     def losses(self, position: int) -> np.ndarray | None: ...
     def incomplete(self, position: int) -> str: ...
+    def reports(self, position: int) -> Sequence[Report]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepAudit:
-    """What an audit found of one update: each of the trainer's numbers beside the recomputed one.
+    """The findings of an audit for one update: each of the trainer's numbers beside the recomputed one.
 
     Attributes:
         position: from 1.
@@ -60,7 +62,7 @@ class StepAudit:
 
     @property
     def departing(self) -> tuple[Comparison, ...]:
-        """What rounding does not explain, advantages first."""
+        """The comparisons that rounding does not explain, advantages first."""
         return tuple(c for c in self.comparisons if not c.agrees)
 
 
@@ -70,13 +72,28 @@ class Audit:
 
     Attributes:
         steps: of the updates that were looked at.
-        explanations: what fits the departing updates, in sentences; several where several fit.
-        suspicions: what the numbers hint at without proving it.
+        causes: of what departs, and what the record itself shows; the first to look at first.
+        remainder: the shape of what departs and no cause explains, as a sentence; empty where there is none.
+        first_pass: tokens whose old log-probabilities were held against those of the first pass.
+        figures: the trainer's own, beside those that follow from the record.
     """
 
     steps: tuple[StepAudit, ...]
-    explanations: tuple[str, ...] = ()
-    suspicions: tuple[str, ...] = field(default=())
+    causes: tuple[Cause, ...] = ()
+    remainder: str = ""
+    first_pass: int = 0
+    figures: tuple[Figure, ...] = ()
+
+    @property
+    def explanations(self) -> tuple[str, ...]:
+        """Sentences that fit the departing updates. Several where several fit."""
+        those = [cause.sentences for cause in self.causes if cause.grade != SUSPECTED]
+        return tuple(dict.fromkeys(sentence for sentences in those for sentence in sentences))
+
+    @property
+    def suspicions(self) -> tuple[str, ...]:
+        """Sentences that the numbers hint at without proving them."""
+        return tuple(s for cause in self.causes if cause.grade == SUSPECTED for s in cause.sentences)
 
     @property
     def compared(self) -> int:
@@ -90,12 +107,12 @@ class Audit:
 
     @property
     def agrees(self) -> bool:
-        """Whether something was compared and nothing departs."""
-        return self.compared > 0 and self.first is None
+        """Whether something was compared, nothing departs, and no tensor is known to be another than it should be."""
+        return self.compared > 0 and self.first is None and not any(cause.grade == NAMED for cause in self.causes)
 
     @property
     def precision(self) -> Precision | None:
-        """The coarsest precision in which the file keeps log-probabilities; None where nothing was rounded for it."""
+        """The coarsest precision in which the file keeps log-probabilities. None where nothing was rounded for it."""
         those = [step.precision for step in self.steps if step.precision is not None]
         return max(those, key=lambda precision: float(precision.half_unit(np.ones(()))), default=None)
 
@@ -109,7 +126,7 @@ class Audit:
 def audit(
     run: Traced, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Audit:
-    """Recompute updates of a recorded run and compare.
+    """Recompute updates of a recorded run, compare, and search the causes of what departs.
 
     Args:
         run: the recorded run.
@@ -117,100 +134,124 @@ def audit(
         progress: told (updates done, updates in all) after each update.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(run) + 1))
+    updates = Updates(run)
     steps: list[StepAudit] = []
-    departing: list[tuple[int, Step]] = []
-    slopes: list[float] = []
+    measured: list[given.Measured] = []
+    seen: list[Figure] = []
     for done, position in enumerate(wanted, 1):
-        report, step = _step_audit(run, position)
-        steps.append(report)
-        if step is not None:
-            if report.departing and len(departing) < TRIED:
-                departing.append((position, step))
-            slopes += list(_slope(step))
+        steps.append(_step_audit(updates, position))
+        measured += updates.measured(position)
+        seen += updates.figures(position)
         if progress is not None:
             progress(done, len(wanted))
+    found = list(_causes(updates, steps, measured))
+    if not _explained(found, "loss"):
+        found += causes.of_given(list(given.other_ratios(seen)))
+    unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
+    shape = remainder.shape([c for step in steps for c in step.comparisons if c.what in unexplained])
     return Audit(
-        steps=tuple(steps), explanations=tuple(_explanations(run, departing)), suspicions=tuple(_temperature(slopes))
-    )
+        steps=tuple(steps), causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)), remainder=shape,
+        first_pass=sum(u.old[RECORDED].count for u in measured if u.old), figures=tuple(seen),
+    )  # fmt: skip
 
 
-def _step_audit(run: Traced, position: int) -> tuple[StepAudit, Step | None]:
-    label = run.labels[position - 1]
+class Updates:
+    """The updates of a run as they are read, with what could not be read of them. Some of them are kept.
+
+    Attributes:
+        run: where they are read.
+        trainer_values: the trainer's own settings, as soon as an update is read.
+    """
+
+    def __init__(self, run: Traced) -> None:
+        self.run = run
+        self._kept: OrderedDict[int, tuple[Update, str]] = OrderedDict()
+        self._size = 0
+        self.trainer_values: dict[str, Any] = {}
+
+    def read(self, position: int) -> tuple[Update, str]:
+        """The update, and why its losses cannot be compared. Empty where they can.
+
+        Raises:
+            RunFileError, NotRecordedError: it cannot be read.
+        """
+        if position not in self._kept:
+            before = None
+            if position > 1:
+                try:
+                    before = self._kept[position - 1][0].step if position - 1 in self._kept else None
+                    before = self.run.step(position - 1) if before is None else before
+                except (RunFileError, NotRecordedError):
+                    before = None
+            step, skipped, theirs = self.run.step(position), self.run.incomplete(position), None
+            try:
+                theirs = None if skipped else self.run.losses(position)
+            except (RunFileError, SettingsError) as error:
+                skipped = str(error)
+            update = Update(
+                step=step, theirs=theirs, processes=self.run.processes, previous=before,
+                reports={report.step: report.numbers for report in self.run.reports(position)},
+            )  # fmt: skip
+            self._kept[position] = update, skipped
+            self.trainer_values = self.trainer_values or step.settings.recorded.trainer_values
+            self._size += _size(step)
+            while self._size > KEPT and len(self._kept) > 2:
+                self._size -= _size(self._kept.popitem(last=False)[1][0].step)
+        return self._kept[position]
+
+    def update(self, position: int) -> Update:
+        """The update.
+
+        Raises:
+            RunFileError, NotRecordedError: it cannot be read.
+        """
+        return self.read(position)[0]
+
+    def measured(self, position: int) -> Iterator[given.Measured]:
+        """Measure the tensors that an update's loss takes as given. Nothing of one that cannot be read."""
+        try:
+            yield given.measured(self.update(position), self.run.labels[position - 1])
+        except (RunFileError, NotRecordedError):
+            return
+
+    def figures(self, position: int) -> Iterator[Figure]:
+        """The trainer's own figures of an update beside ours. None of one that cannot be read."""
+        try:
+            yield from figures(self.update(position))
+        except (RunFileError, NotRecordedError, SettingsError):
+            return
+
+
+def _size(step: Step) -> int:
+    return int(step.mask.size) * (2 * len(step.logp) + 4)
+
+
+def _step_audit(updates: Updates, position: int) -> StepAudit:
+    label = updates.run.labels[position - 1]
     try:
-        step = run.step(position)
+        update, skipped = updates.read(position)
     except (RunFileError, NotRecordedError) as error:
-        return StepAudit(position=position, label=label, skipped=str(error)), None
-    comparisons = compare.advantages(step)
-    skipped = run.incomplete(position)
+        return StepAudit(position=position, label=label, skipped=str(error))
+    comparisons = compare.advantages(update)
     try:
-        theirs = None if skipped else run.losses(position)
-        if theirs is not None:
-            comparisons += compare.losses(step, theirs, run.processes)
+        comparisons += compare.losses(update)
     except (RunFileError, SettingsError) as error:  # the record lacks what its settings ask for
         skipped = str(error)
-    report = StepAudit(
-        position=position, label=label, comparisons=tuple(comparisons), skipped=skipped, precision=precision_of(step)
+    return StepAudit(
+        position=position, label=label, comparisons=tuple(comparisons), skipped=skipped, precision=update.precision
     )
-    return report, step
 
 
-def _explanations(run: Traced, departing: Sequence[tuple[int, Step]]) -> Iterator[str]:
-    """All hypotheses under which every departing update agrees."""
-    if not departing:
-        return
-    if any(c.what == "advantage" for _, step in departing for c in compare.advantages(step) if not c.agrees):
-        yield from _fitting(
-            hypotheses.of_advantage(departing[0][1]),
-            [step for _, step in departing],
-            lambda _, step, hypothesis: compare.advantages(hypothesis.applied(step)),
-        )
-        return
-    steps = [step for _, step in departing]
-    theirs = [run.losses(position) for position, _ in departing]
-
-    def losses(index: int, step: Step, hypothesis: Hypothesis) -> list[Comparison]:
-        known = theirs[index]
-        if known is None:
-            return []
-        added = 0.0 if hypothesis.added is None else hypothesis.added(step) * run.processes
-        return compare.losses(hypothesis.applied(step), known - added, run.processes)
-
-    explanations = list(_fitting(hypotheses.of_loss(steps[0]), steps, losses))
-    yield from dict.fromkeys(explanations)
-    if not explanations:
-        pairs = [c for index, step in enumerate(steps) for c in losses(index, step, AS_SET)]
-        factor = constant_factor([c.ours for c in pairs], [c.theirs for c in pairs])
-        if factor is not None:
-            yield tr("The trainer's losses are {factor:.6g} times ours throughout: another normaliser.").format(
-                factor=factor
-            )
+def _causes(updates: Updates, steps: Sequence[StepAudit], measured: Sequence[given.Measured]) -> Iterator[Cause]:
+    for what in ("advantage", "loss"):
+        compared = [
+            causes.Departing(position=step.position, label=step.label, excess=max(each))
+            for step in steps
+            if (each := [c.excess for c in step.comparisons if c.what == what])
+        ]
+        yield from causes.of_departures(what, compared, updates.update)
+    yield from causes.of_given(list(given.misplaced(measured, updates.trainer_values)))
 
 
-def _fitting(
-    candidates: Iterator[Hypothesis],
-    steps: Sequence[Step],
-    compared: Callable[[int, Step, Hypothesis], list[Comparison]],
-) -> Iterator[str]:
-    for hypothesis in candidates:
-        try:
-            results = [compared(index, step, hypothesis) for index, step in enumerate(steps)]
-        except SettingsError:
-            continue
-        if any(results) and all(c.agrees for result in results for c in result):
-            yield hypothesis.sentence
-
-
-def _slope(step: Step) -> Iterator[float]:
-    """Slope of old against new log-probabilities in the first pass, where they were scored apart."""
-    used = recompute.used(step, 0)
-    new, old = step.logp[0][used].astype(np.float64), step.old_logp[used].astype(np.float64)
-    if len(new) > 16 and new.std() > 0 and not np.array_equal(new, old):
-        yield float(np.polyfit(new, old, 1)[0])
-
-
-def _temperature(slopes: Sequence[float]) -> Iterator[str]:
-    if slopes and abs(float(np.median(slopes)) - 1) > SLOPE:
-        yield tr(
-            "Old log-probabilities are {slope:.3f} times the new ones in the first pass: perhaps one of them was taken "
-            "at another temperature."
-        ).format(slope=float(np.median(slopes)))
+def _explained(found: Iterable[Cause], what: str) -> bool:
+    return any(getattr(claim, "what", "") == what for cause in found for claim in cause.claims)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 from grpo_core.audit.audit import Audit, Traced
+from grpo_core.audit.cause import NAMED, SUSPECTED, Cause
 from grpo_core.audit.compare import Comparison
 from grpo_core.errors import NotRecordedError
 from grpo_core.runs.importers.source import Source, has_losses
@@ -37,28 +39,12 @@ def as_text(source: Source, result: Audit) -> str:
                 precision=result.precision.name
             )
         )
-    departing = result.first
-    if departing is not None:
-        step, number = departing
-        place = tr(
-            "First departure: {what} at step {label}, {place}: the trainer has {theirs:.9g}, "
-            "its settings give {ours:.9g}."
-        )
-        lines.append(
-            place.format(what=number.what, label=step.label, place=number.place, theirs=number.theirs, ours=number.ours)
-        )
-        many = sum(bool(s.departing) for s in result.steps)
-        lines.append(tr("{many} of {count} updates depart.").format(many=many, count=len(result.steps)))
-        lines += [tr("It fits: {what}").format(what=sentence) for sentence in result.explanations]
-        if not result.explanations:
-            lines.append(tr("None of the known alternatives fits."))
-    elif result.compared and result.precision is not None:
-        lines.append(tr("Everything agrees to the file's precision."))
-    elif result.compared:
-        lines.append(tr("Everything agrees to within rounding."))
-    else:
-        lines.append(tr("Nothing could be compared."))
-    lines += [tr("A suspicion: {what}").format(what=sentence) for sentence in result.suspicions]
+    lines += _departure(result)
+    for cause in result.causes:
+        lines += told(cause)
+    if result.remainder:
+        lines += [tr("None of the known alternatives fits."), result.remainder]
+    lines += _given(result)
     skipped = [s for s in result.steps if s.skipped]
     if skipped:
         lines.append(
@@ -67,6 +53,62 @@ def as_text(source: Source, result: Audit) -> str:
             )
         )
     return "\n".join([*lines, *source.notes])
+
+
+def _departure(result: Audit) -> Iterator[str]:
+    """The place where the trainer and its settings part first, or that they do not."""
+    departing = result.first
+    if departing is not None:
+        step, number = departing
+        place = tr(
+            "First departure: {what} at step {label}, {place}: the trainer has {theirs:.9g}, "
+            "its settings give {ours:.9g}."
+        )
+        yield place.format(
+            what=number.what, label=step.label, place=number.place, theirs=number.theirs, ours=number.ours
+        )
+        many = sum(bool(s.departing) for s in result.steps)
+        yield tr("{many} of {count} updates depart.").format(many=many, count=len(result.steps))
+    elif result.compared and any(cause.grade == NAMED for cause in result.causes):
+        yield tr("The losses follow from what is recorded, but what is recorded is not what it should be.")
+    elif result.compared and result.precision is not None:
+        yield tr("Everything agrees to the file's precision.")
+    elif result.compared:
+        yield tr("Everything agrees to within rounding.")
+    else:
+        yield tr("Nothing could be compared.")
+
+
+def told(cause: Cause) -> Iterator[str]:
+    """A cause in sentences: what was done, since when, what the run learned instead, what to change."""
+    first, *others = cause.sentences
+    kind = {
+        NAMED: tr("The cause: {what}"), SUSPECTED: tr("A suspicion: {what}")
+    }.get(cause.grade, tr("Possible: {what}"))  # fmt: skip
+    yield " ".join(filter(None, (kind.format(what=first), cause.when)))
+    for other in others:
+        yield tr("Or, which this run cannot tell apart from it: {what}").format(what=other)
+    if cause.residual is not None and cause.grade != NAMED:
+        yield tr("It leaves at most {residual:.2g} times what rounding allows.").format(residual=cause.residual)
+    yield tr("What the run learned instead: {instead}").format(instead=cause.instead)
+    yield tr("To change: {remedy}").format(remedy=cause.remedy)
+
+
+def _given(result: Audit) -> Iterator[str]:
+    """Sentences on the log-probabilities that were taken as given, and on what they were held against."""
+    if not result.compared:
+        return
+    if result.first_pass:
+        yield tr("Old log-probabilities were held against those of the first pass ({count} tokens).").format(
+            count=result.first_pass
+        )
+    else:
+        yield tr("Log-probabilities are taken as given: no pass of this record was scored by the old policy.")
+    if result.figures:
+        same = sum(figure.agrees for figure in result.figures)
+        yield tr(
+            "Of the trainer's own figures of KL, entropy and clipping, {same} of {count} follow from them."
+        ).format(same=same, count=len(result.figures))
 
 
 def as_json(source: Source, result: Audit) -> dict[str, Any]:
@@ -82,11 +124,19 @@ def as_json(source: Source, result: Audit) -> dict[str, Any]:
         "precision": None if result.precision is None else result.precision.name,
         "explanations": list(result.explanations), "suspicions": list(result.suspicions), "notes": list(source.notes),
         "worst": {what: _plain(c) for what in ("advantage", "loss") if (c := result.worst(what)) is not None},
+        "causes": [_plain_cause(cause) for cause in result.causes], "remainder": result.remainder,
     }  # fmt: skip
 
 
 def _plain(number: Comparison) -> dict[str, Any]:
     return {"what": number.what, "ours": number.ours, "theirs": number.theirs, "allowed": number.allowed}
+
+
+def _plain_cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "names": list(cause.names), "grade": cause.grade, "sentences": list(cause.sentences), "since": cause.since,
+        "until": cause.until, "residual": cause.residual, "instead": cause.instead, "remedy": cause.remedy,
+    }  # fmt: skip
 
 
 def _worst(result: Audit) -> list[str]:

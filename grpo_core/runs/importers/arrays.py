@@ -12,6 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Container
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,13 @@ class Arrays:
         return self._depth(name) == 0 or bool((self._array(self._rows_of(name)) >= 0).any())
 
     def load(self, left_out: Container[str] = ()) -> Arrays:
-        """The same. Parquet takes a third of the time where all its columns are read at once, arrays do not."""
+        """The same, with all columns but these read at once: a file is opened once, not once an array. What cannot be
+        read is left to whoever asks for it."""
+        with suppress(*_ERRORS), opened_regular(self._path) as file, zipfile.ZipFile(file) as archive:
+            for name in self._parts - self._loaded.keys():
+                if name.partition(".")[0] not in left_out:
+                    with suppress(*_ERRORS):
+                        self._loaded[name] = _parsed(archive.read(f"{name}.npy"))
         return self
 
     def numbers(self, name: str, kind: Any) -> np.ndarray:

@@ -81,6 +81,7 @@ class Trace:
             ) from None
         self.steps: list[StepFiles] = []
         self._logs: dict[int, tuple[tuple[int, int], dict[int, list[Report]]]] = {}
+        self._latest: tuple[int, tuple[int, ...], Step] | None = None
         self.notes: list[str] = []
         self.refresh()
 
@@ -118,9 +119,11 @@ class Trace:
             self._refuse_without_tokens(columns)
             step, texts = self._assembled(position, columns), _texts(columns)
             first = np.unique(step.group, return_index=True)[1]
-            return dataclasses.replace(
+            step = dataclasses.replace(
                 step, prompt_texts=tuple(texts.prompts[row] for row in first), completion_texts=texts.completions
             )
+        self._latest = (position, self.stamp(position), step)
+        return step
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
         with self._fitting(position):
@@ -237,7 +240,8 @@ class Trace:
     def losses(self, position: int) -> np.ndarray | None:
         """The loss of each micro-batch as its process computed it, (N, M), NaN where none was noted."""
         with self._fitting(position):
-            step = self.step(position)
+            known = self._latest is not None and self._latest[:2] == (position, self.stamp(position))
+            step = self._latest[2] if known and self._latest is not None else self.step(position)
             assert step.denominator is not None and step.optimizer_step is not None
             width = 1 + max(
                 int(m["part"]) for p in self.steps[position - 1].pieces.values() for m in p.index["micro_batches"]

@@ -1,4 +1,4 @@
-"""How many digits a file keeps of the log-probabilities, and how far that alone may move a loss.
+"""The digits that a file keeps of log-probabilities, and how far that alone may move a loss.
 
 A file may hold fewer digits than the trainer computed with: float16 instead of float32, or four decimals. The loss that
 is recomputed from it is then another one, by what the rounding of each stored number does to it. Which direction each
@@ -29,7 +29,7 @@ DRAWS, TIMES = 8, 4
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """What a file keeps of a number.
+    """The digits that a file keeps of a number.
 
     Attributes:
         decimals: places after the point; None where it keeps float16.
@@ -46,11 +46,11 @@ class Precision:
 
     @property
     def relative(self) -> float:
-        """What a sum in this precision may be off by, relative to its summands; 0 where only the file was rounded."""
+        """The relative error that a sum in this precision may have. 0 where only the file was rounded."""
         return 2.0**-11 if self.decimals is None else 0.0
 
     def half_unit(self, values: np.ndarray | float) -> np.ndarray:
-        """By how much rounding moved each of ``values`` at most, of their shape; 0 where no number is."""
+        """The amount by which rounding moved each of ``values`` at most, of their shape. 0 where no number is."""
         if self.decimals is not None:
             return np.where(np.isfinite(values), 0.5 * 10.0**-self.decimals, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -79,8 +79,10 @@ def in_bfloat16(step: Step) -> bool:
 
 
 def precision_of(step: Step) -> Precision | None:
-    """What the file keeps of the log-probabilities of an update; None where it is float32, or bfloat16, in which the
-    trainer computed (:func:`in_bfloat16`)."""
+    """The precision in which the file keeps the log-probabilities of an update.
+
+    None where it is float32, or bfloat16, in which the trainer computed (:func:`in_bfloat16`).
+    """
     if in_bfloat16(step):
         return None
     values = np.concatenate([step.logp[:, step.mask].ravel(), step.old_logp[step.mask]])
@@ -92,7 +94,7 @@ def precision_of(step: Step) -> Precision | None:
 
 
 def moved_by_rounding(step: Step, passed: int, precision: Precision) -> np.ndarray:
-    """By how much the rounding of what the file holds may have moved each micro-batch's loss of a pass, (M,)."""
+    """The amount by which the file's rounding may have moved each micro-batch's loss of a pass, (M,)."""
     generator = np.random.default_rng(0)
     losses = recompute.part_losses(step, passed)
     squares = np.zeros_like(losses)

@@ -1,0 +1,53 @@
+"""The shape of what no cause explains: a factor, a difference, single completions, noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.audit.compare import Comparison
+from grpo_core.text import tr
+
+CONSTANT = 1e-3
+"""Relative spread of what is called constant."""
+FEWEST = 6
+"""Numbers from which on a shape is told."""
+
+
+def shape(compared: Sequence[Comparison]) -> str:
+    """The trait that departing numbers among ``compared`` have in common, as a sentence. Empty where none departs."""
+    departing = [c for c in compared if not c.agrees and np.isfinite(c.difference)]
+    if not departing:
+        return ""
+    ours, theirs = (np.array([getattr(c, side) for c in departing]) for side in ("ours", "theirs"))
+    off = theirs - ours
+    size = tr("{count} of {all} numbers depart, by {typical:.3g} as a rule and {largest:.3g} at most").format(
+        count=len(departing), all=len(compared), typical=float(np.median(np.abs(off))), largest=float(np.abs(off).max())
+    )
+    return tr("{size}: {shape}.").format(size=size, shape=_common(departing, compared, ours, off))
+
+
+def _common(
+    departing: Sequence[Comparison], compared: Sequence[Comparison], ours: np.ndarray, off: np.ndarray
+) -> str:  # fmt: skip
+    if len(departing) < FEWEST:
+        return tr("too few to tell a shape")
+    if (np.abs(ours) > 1e-9).all():
+        factors = 1 + off / ours
+        middle = float(np.median(factors))
+        if np.abs(factors - middle).max() < CONSTANT * max(abs(middle), 1e-9):
+            return tr("all by one factor, {factor:.6g}").format(factor=middle)
+    middle = float(np.median(off))
+    if np.abs(off - middle).max() < CONSTANT * abs(middle):
+        return tr("all by one amount, {amount:+.6g}").format(amount=middle)
+    rows = {c.row for c in departing if c.row is not None}
+    every = {c.row for c in compared if c.row is not None}
+    if rows and len(rows) <= max(1, len(every) // 4):
+        named = ", ".join(str(row + 1) for row in sorted(rows))
+        return tr("always in the same completions ({rows})").format(rows=named)
+    error = float(off.std(ddof=1)) / np.sqrt(len(off))
+    if abs(float(off.mean())) < 2 * error:
+        return tr("up and down alike, as noise, or tokens or completions in another order, would do")
+    side = tr("theirs are larger") if off.mean() > 0 else tr("theirs are smaller")
+    return tr("{side}, by differing amounts").format(side=side)

@@ -1,0 +1,118 @@
+"""A change: something that a trainer may have done instead of what its settings say, applied to an update."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_core.changes.numbers import Apply, Update
+from grpo_core.record import Step
+
+Parameters = tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One change.
+
+    Attributes:
+        name: of the cause, a row of ``causes.py``.
+        part: of the update that it touches; two changes of one part are not tried together.
+        apply: the step as it would stand in a pass, from update, step, pass and parameters; None where it cannot be.
+        starts: points from which its parameters are fitted; empty where it has none.
+        low, high: bounds of every parameter.
+        added: (N, M), what each micro-batch's loss would have more, for what no step can hold; None where nothing.
+        detail: what of several it is, for the words of its cause.
+    """
+
+    name: str
+    part: str
+    apply: Callable[[Update, Step, int, Parameters], Step | None]
+    starts: tuple[Parameters, ...] = ()
+    low: float = 0.0
+    high: float = 1e6
+    added: Callable[[Update], np.ndarray] | None = None
+    detail: str = ""
+
+    def bound(self, parameters: Parameters) -> Apply:
+        """The change with its parameters."""
+        return lambda update, step, n: self.apply(update, step, n, parameters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factor:
+    """Coefficients that may all be off by one factor: the cause's name, and the columns."""
+
+    name: str
+    columns: tuple[int, ...]
+
+
+def combined(*changes: Apply) -> Apply:
+    """One change after the other."""
+
+    def apply(update: Update, step: Step, n: int) -> Step | None:
+        now: Step | None = step
+        for change in changes:
+            now = None if now is None else change(update, now, n)
+        return now
+
+    return apply
+
+
+def under(step: Step, **switches: Any) -> Step:
+    """The update under other switches. Its recorded parts, denominators and advantages stay."""
+    objective = step.settings.objective.replace(**switches)
+    return dataclasses.replace(step, settings=dataclasses.replace(step.settings, objective=objective))
+
+
+def switched(name: str, part: str, detail: str = "", **switches: Any) -> Change:
+    """A change of switches of the objective."""
+    return Change(name=name, part=part, detail=detail, apply=lambda update, step, n, p: under(step, **switches))
+
+
+def fitted(name: str, part: str, fields: tuple[str, ...], starts: tuple[Parameters, ...], **more: Any) -> Change:
+    """A change of numbers of the objective, which are fitted: each of ``fields`` gets a parameter, the last one what
+    is left."""
+
+    def apply(update: Update, step: Step, n: int, p: Parameters) -> Step:
+        values = (*p, *(p[-1:] * (len(fields) - len(p))))
+        return under(step, **dict(zip(fields, values, strict=True)))
+
+    return Change(name=name, part=part, apply=apply, starts=starts, **more)
+
+
+def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, Step, int], Any]) -> Change:
+    """A change of arrays of the step: field -> what makes it, None where it cannot be made."""
+
+    def apply(update: Update, step: Step, n: int, p: Parameters) -> Step | None:
+        made = {field: function(update, step, n) for field, function in make.items()}
+        if any(value is None for value in made.values()):
+            return None
+        return dataclasses.replace(step, **made)
+
+    return Change(name=name, part=part, detail=detail, apply=apply)
+
+
+def known(values: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """``values`` (..., B, T) with 0 in padding and where a pass did not score them, as the trainer's tensors hold."""
+    return np.asarray(np.where(there, np.nan_to_num(values), 0.0))
+
+
+def shifted(values: np.ndarray | None, there: np.ndarray, by: int) -> np.ndarray | None:
+    """``values`` (..., B, T) moved ``by`` places to the right, what leaves at one end comes in at the other."""
+    return None if values is None else np.roll(known(values, there), by, axis=-1)
+
+
+def fitting(values: np.ndarray | None, like: np.ndarray) -> np.ndarray | None:
+    """``values`` (B, T') of another update cut, or filled with 0, to the width of ``like`` (B, T). None where it has
+    another number of completions."""
+    if values is None or len(values) != len(like):
+        return None
+    whole = np.zeros_like(like)
+    width = min(values.shape[-1], like.shape[-1])
+    whole[..., :width] = values[..., :width]
+    return whole

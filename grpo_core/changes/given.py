@@ -1,0 +1,191 @@
+"""Evidence in a record on tensors that are taken as given: whose log-probabilities they are, which tokens count.
+
+A loss that follows from recorded log-probabilities says nothing of whether these belong to their tokens. Other numbers
+do: before the first optimizer step old and new log-probabilities are of one policy; two completions of one prompt have
+the same log-probabilities as long as they have the same tokens; the mean of −log π of sampled tokens is the entropy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.changes.change import fitting, known
+from grpo_core.changes.numbers import Update
+from grpo_core.record import Step
+
+RECORDED = "recorded"
+EQUAL, APART = 1e-4, 1e-2
+"""Differences of log-probabilities below which two are the same, and above which they are not."""
+SURE = 0.05
+"""A log-probability nearer to 0 than this says nothing of its place: the token was certain."""
+PARTNERS = 7
+"""Others of its group with which each completion is compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """Sums over pairs of numbers (x, y): how many, of x, y, x², x y and y²."""
+
+    count: int = 0
+    x: float = 0.0
+    y: float = 0.0
+    xx: float = 0.0
+    xy: float = 0.0
+    yy: float = 0.0
+
+    @classmethod
+    def of(cls, x: np.ndarray, y: np.ndarray) -> Sums:
+        """Of pairs that are finite."""
+        both = np.isfinite(x) & np.isfinite(y)
+        x, y = x[both].astype(np.float64), y[both].astype(np.float64)
+        return cls(count=len(x), x=float(x.sum()), y=float(y.sum()), xx=float(x @ x), xy=float(x @ y), yy=float(y @ y))
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
+
+    @property
+    def distance(self) -> float:
+        """Root mean square of y − x. Infinite without pairs."""
+        return float(np.sqrt(max(self.xx - 2 * self.xy + self.yy, 0.0) / self.count)) if self.count else np.inf
+
+    @property
+    def spread(self) -> tuple[float, float, float]:
+        """Variance of x, covariance, variance of y. 0 without pairs."""
+        n = max(self.count, 1)
+        mean_x, mean_y = self.x / n, self.y / n
+        return self.xx / n - mean_x**2, self.xy / n - mean_x * mean_y, self.yy / n - mean_y**2
+
+    @property
+    def slope(self) -> float:
+        """Of y against x. NaN where x does not vary."""
+        var, cov, _ = self.spread
+        return cov / var if var > 0 else np.nan
+
+    @property
+    def correlation(self) -> float:
+        """Of x and y. NaN where one does not vary."""
+        var, cov, other = self.spread
+        return float(cov / np.sqrt(var * other)) if var > 0 and other > 0 else np.nan
+
+
+def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
+    """Log-probabilities (B, T) before the first optimizer step, and which of them it used, boolean (B, T)."""
+    same = np.zeros(step.passes, bool)
+    same[0] = True
+    if step.optimizer_step is not None:
+        same = step.optimizer_step == step.optimizer_step[0]
+    logp, used = np.zeros(step.mask.shape), np.zeros(step.mask.shape, bool)
+    for n in np.flatnonzero(same)[::-1]:
+        here = step.mask & (step.part[n] >= 0)[:, None]
+        logp, used = np.where(here, step.logp[n], logp), used | here
+    return logp, used
+
+
+def alignments(update: Update, name: str) -> Mapping[str, Sums]:
+    """Log-probabilities of the first pass (x) beside ``old_logp`` or ``ref_logp`` (y): as recorded, as if these stood a
+    place to the right or left of where they belong, and as if they were the previous update's. Empty where they are not
+    recorded, or are the first pass's own."""
+    values = getattr(update.step, name)
+    if values is None:
+        return {}
+    logp, used = first_pass(update.step)
+    if np.array_equal(values[used], logp[used]):
+        return {RECORDED: Sums(count=int(used.sum()))}
+    inner = used[:, 1:] & used[:, :-1]
+    found = {
+        RECORDED: Sums.of(logp[used], values[used]),
+        "right": Sums.of(logp[:, :-1][inner], values[:, 1:][inner]),
+        "left": Sums.of(logp[:, 1:][inner], values[:, :-1][inner]),
+    }
+    if update.previous is not None:
+        earlier, there = first_pass(update.previous)
+        before, counted = fitting(known(earlier, there), values), fitting(there, used)
+        if before is not None and counted is not None:
+            found["stale"] = Sums.of(before[used & counted], values[used & counted])
+    return found
+
+
+def zeros(step: Step, name: str) -> tuple[int, int]:
+    """Tokens of which the first pass was not certain: how many have ``name`` exactly 0, and how many there are."""
+    values, (logp, used) = getattr(step, name), first_pass(step)
+    unsure = used & (np.abs(logp) > SURE)
+    return int((unsure & (values == 0)).sum()), int(unsure.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prefixes:
+    """Pairs of completions of a prompt whose first c tokens are the same, c ≥ 1, and the next is not.
+
+    Attributes:
+        pairs: their number.
+        after: pairs with the same log-probability of the first token that differs.
+        before: pairs with other log-probabilities of the last token that is the same.
+        longer, earlier: pairs with c ≥ 2, and those with the same log-probability of the token before that.
+    """
+
+    pairs: int = 0
+    after: int = 0
+    before: int = 0
+    longer: int = 0
+    earlier: int = 0
+
+    def __add__(self, other: Prefixes) -> Prefixes:
+        return Prefixes(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
+
+    @property
+    def shift(self) -> str:
+        """The side of their tokens on which all log-probabilities are, "right" or "left".
+
+        Empty where they are at their tokens, or too few pairs tell.
+        """
+        if self.pairs < 5:
+            return ""
+        if self.after >= 0.9 * self.pairs:
+            return "right"
+        shown = self.longer >= 3 and self.earlier >= 0.9 * self.longer
+        return "left" if shown and self.before >= 0.9 * self.pairs and self.after <= 0.2 * self.pairs else ""
+
+
+def prefixes(step: Step) -> Prefixes:
+    """Measure what completions that begin alike say of the place of the log-probabilities."""
+    logp, used = first_pass(step)
+    order = np.argsort(step.group, kind="stable")
+    total = Prefixes()
+    for apart in range(1, min(PARTNERS, len(order) - 1) + 1):
+        one, other = order[:-apart], order[apart:]
+        pairs = step.group[one] == step.group[other]
+        one, other = one[pairs], other[pairs]
+        both = used[one] & used[other]
+        same = (step.tokens[one] == step.tokens[other]) & both
+        c = np.cumprod(same, axis=1).sum(axis=1)
+        fits = (c >= 1) & (c < same.shape[1])
+        one, other, c = one[fits], other[fits], c[fits]
+        rows = np.arange(len(c))
+        fits = both[fits][rows, c]
+        one, other, c = one[fits], other[fits], c[fits]
+        gap, size = np.abs(logp[one] - logp[other]), np.abs(logp[one])
+        rows, longer = np.arange(len(c)), c >= 2
+        total += Prefixes(
+            pairs=len(c), after=int(((gap < EQUAL) & (size > SURE))[rows, c].sum()),
+            before=int((gap > APART)[rows, c - 1].sum()), longer=int(longer.sum()),
+            earlier=int((gap < EQUAL)[rows[longer], c[longer] - 2].sum()),
+        )  # fmt: skip
+    return total
+
+
+def surprise(step: Step) -> Sums:
+    """Entropy (x) beside −log π of the sampled token (y), over the tokens of the first pass: their means are the same
+    where the policy that was scored is the one that sampled."""
+    if step.entropy is None:
+        return Sums()
+    logp, used = first_pass(step)
+    return Sums.of(step.entropy[0][used], -logp[used])
+
+
+def without_first(step: Step) -> bool:
+    """Whether the first token of every completion that is there does not count, while others do."""
+    rows = step.mask.any(axis=1)
+    return step.mask.shape[1] > 1 and bool(rows.any() and step.there[rows, 0].all() and not step.mask[rows, 0].any())
