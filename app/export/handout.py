@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from app.build import this_build
 from app.export.handout_paper import Block, Formula, Group, Options, Ruled, Scale, Text, pdf
+from app.export.train_words import train_command
 from app.help.glossary import lookup
 from app.lessons.prediction import DIRECTIONS, Placed, lesson_of, result_text
-from grpo_core.config import Settings, described_at, language_settings
-from grpo_core.lessons import Lesson, LessonStep, Prediction, Word, spoken, terms_in
+from grpo_core.config import described_at
+from grpo_core.lessons import Lesson, Prediction, Word, spoken, terms_in
 from grpo_core.text import tr
 
 TERMS = 5
@@ -95,8 +96,8 @@ def _blank(predict: Prediction) -> Block:
             raise ValueError(f"{kind!r} is no kind of prediction")
 
 
-def terms(lesson: Lesson) -> dict[str, Word]:
-    """The first five terms of the lesson's texts, with its own words for them or the glossary's."""
+def terms(lesson: Lesson, most: int = TERMS) -> dict[str, Word]:
+    """The first ``most`` terms of the lesson's texts, with its own words for them or the glossary's."""
     found: dict[str, Word] = {}
     for step in lesson.steps:
         for term in terms_in(step.text):
@@ -105,7 +106,7 @@ def terms(lesson: Lesson) -> dict[str, Word]:
             if entry is not None:
                 word = Word(hover=entry.sentence, latex=entry.latex)
             name = term if entry is None else entry.title
-            if word is not None and name not in found and len(found) < TERMS:
+            if word is not None and name not in found and len(found) < most:
                 found[name] = word
     return found
 
@@ -134,15 +135,5 @@ def _at_home(lesson: Lesson) -> Iterator[Group]:
 
 def command(lesson: Lesson) -> str:
     """The command that computes the run with which a lesson starts."""
-    first: LessonStep = lesson.steps[0]
-    settings = lesson.settings_of(first)
     updates = max(max(step.update for step in lesson.steps), 1)
-    usual = language_settings() if settings.is_language else Settings()
-    words = ["grpo-lab", "train", *(["--language"] if settings.is_language else [])]
-    for path, (_, now) in sorted(usual.differences(settings).items()):
-        words += [] if path == "seed" else ["--set", path + "=" + _value(now)]
-    return " ".join([*words, "--steps", str(updates), "--seed", str(settings.seed), "--out", "home.grpo"])
-
-
-def _value(value: object) -> str:
-    return ",".join(f"{one:g}" for one in value) if isinstance(value, tuple) else str(value)
+    return train_command(lesson.settings_of(lesson.steps[0]), updates, "home.grpo")
