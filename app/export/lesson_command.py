@@ -66,6 +66,34 @@ def _check(options: argparse.Namespace) -> int:
     return faults
 
 
+def _gift(options: argparse.Namespace) -> int:
+    """Write the questions of lessons as a file that Moodle imports (GIFT), with the answers of their runs."""
+    from app.export.files import refuse_existing, write
+
+    refuse_existing([options.out], options.force)
+    draw_offscreen()
+    from app.export.gift import gift
+    from app.export.lesson_file import lesson_called
+    from app.export.lesson_walk import walked
+    from app.lessons.catalogue import lessons
+    from app.panels.registry import lesson_panels
+
+    chosen = [lesson_called(name) for name in options.lesson] or lessons(lesson_panels())[0]
+    parts = []
+    for lesson in chosen:
+        print(tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title), flush=True)
+        values = {}
+        for step in walked(lesson):
+            if step.problem:
+                print(f"  {step.problem}", flush=True)
+            elif step.value is not None:
+                values[step.place] = step.value
+        parts.append(gift(lesson, values))
+    write(options.out, "\n".join(parts).encode("utf-8"))
+    print(options.out)
+    return 0
+
+
 def _words(options: argparse.Namespace) -> int:
     """Print the words that a lesson's file may use: pictures with their states and numbers, panels, metrics."""
     from app.export.lesson_words import words_table
@@ -97,6 +125,15 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("lesson", metavar="LESSON|FILE", help="a file of your own, or a lesson's id or number")
     check.add_argument("--seeds", default="5", metavar="N", help="other seeds, 0 to 16 (default 5)")
     check.set_defaults(command=_check)
+    questions = commands.add_parser("gift", help="write questions as a file for Moodle", description=_gift.__doc__)
+    questions.add_argument(
+        "lesson", nargs="*", metavar="LESSON|FILE", help="ids, numbers or files (default: all shipped)"
+    )
+    questions.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="the file, such as questions.gift.txt"
+    )
+    questions.add_argument("--force", action="store_true", help="replace what exists")
+    questions.set_defaults(command=_gift)
     words = commands.add_parser("words", help="list the words a lesson's file may use", description=_words.__doc__)
     words.set_defaults(command=_words)
     return parser
