@@ -10,6 +10,7 @@ from app.export.handout_paper import Block, Formula, Group, Options, Ruled, Scal
 from app.export.train_words import train_command
 from app.help.glossary import lookup
 from app.lessons.prediction import DIRECTIONS, Placed, lesson_of, result_text
+from app.lessons.speaker_notes import plan_of, teaching_of
 from grpo_core.config import described_at
 from grpo_core.lessons import Lesson, Prediction, Word, spoken, terms_in
 from grpo_core.text import tr
@@ -24,7 +25,7 @@ def handout(lesson: Lesson, paper: str) -> bytes:
 
 def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
     """The answers as a PDF on ``paper``. A walk through the lesson gave ``values``, by step from 0."""
-    groups: list[Group] = [_head(lesson, tr("Answers"))]
+    groups: list[Group] = [_head(lesson, tr("Answers")), *([Text(text=text)] for text in teaching_of(lesson))]
     for number, (place, predict) in enumerate(_questions(lesson), start=1):
         value = values.get(place, math.nan)
         step = lesson.steps[place]
@@ -36,6 +37,8 @@ def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
             if sentence := lesson_of(predict, Placed(None, value)):
                 blocks.append(Text(text=sentence))
         blocks.append(Text(text=spoken(step.text)))
+        if plan := plan_of(lesson, place):
+            blocks.append(Text(text=plan, role="small"))
         if step.speaker:
             blocks.append(Text(text=tr("For the teacher: {notes}").format(notes=step.speaker), role="small"))
         groups.append(blocks)

@@ -62,7 +62,10 @@ def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> S
         if not math.isnan(value):
             _check_reveal(report, predict, value)
             _compare_seeds(report, predict, value, others)
-    if step.seconds > SLOW:
+    minutes = lesson.steps[step.place].minutes
+    if minutes and step.seconds > 60 * minutes:
+        report.faults.append(tr("It takes longer than the {minutes:g} min of its notes.").format(minutes=minutes))
+    elif step.seconds > SLOW:
         report.said.append(tr("This step takes long; have something to say meanwhile."))
     return report
 
