@@ -179,8 +179,9 @@ class Application(QObject):
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
         self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)
         self._requests = PanelRequests(
-            window, self.runs, self.background_runs, self.controller, self.player, self.first_steps, self
-        )
+            window, self.runs, self.background_runs, self.controller, self.player, self.first_steps,
+            self.homework, self,
+        )  # fmt: skip
 
     def _make_commands(self) -> None:
         self.actions = Actions(self.window, icon=self._icon)

@@ -22,7 +22,7 @@ class RehearsalController(QObject):
         self.window: RehearsalWindow | None = None
 
     def start(self) -> None:
-        """Rehearse the lesson that is open; the rehearsal before it ends."""
+        """Rehearse the lesson that is open, and end the rehearsal before it."""
         lesson = self._lessons.player.lesson
         if lesson is not None:
             self.close()

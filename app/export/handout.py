@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.build import this_build
 from app.export.handout_paper import Block, Formula, Group, Options, Ruled, Scale, Text, pdf
@@ -23,9 +23,34 @@ def handout(lesson: Lesson, paper: str) -> bytes:
     return pdf(list(_pages(lesson)), title=lesson.title, foot=_foot(lesson), paper=paper)
 
 
+def course_handout(lessons: Sequence[Lesson], paper: str) -> bytes:
+    """The students' pages of several lessons as one PDF, one after the other."""
+    groups = [group for lesson in lessons for group in _pages(lesson)]
+    return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
+
+
+def course_answers(lessons: Sequence[Lesson], values: Sequence[Mapping[int, float]], paper: str) -> bytes:
+    """The answers to several lessons as one PDF. Walks through them gave ``values``, by step from 0."""
+    groups = [group for lesson, mine in zip(lessons, values, strict=True) for group in _answers(lesson, mine)]
+    return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
+
+
+def _course(lessons: Sequence[Lesson]) -> str:
+    numbers = ", ".join(str(lesson.number) for lesson in lessons)
+    return tr("Lessons {numbers} · {version}").format(numbers=numbers, version=this_build())
+
+
 def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
     """The answers as a PDF on ``paper``. A walk through the lesson gave ``values``, by step from 0."""
-    groups: list[Group] = [_head(lesson, tr("Answers")), *([Text(text=text)] for text in teaching_of(lesson))]
+    return pdf(
+        list(_answers(lesson, values)), title=tr("Answers: {title}").format(title=lesson.title), foot=_foot(lesson),
+        paper=paper,
+    )  # fmt: skip
+
+
+def _answers(lesson: Lesson, values: Mapping[int, float]) -> Iterator[Group]:
+    yield _head(lesson, tr("Answers"))
+    yield from ([Text(text=text)] for text in teaching_of(lesson))
     for number, (place, predict) in enumerate(_questions(lesson), start=1):
         value = values.get(place, math.nan)
         step = lesson.steps[place]
@@ -41,8 +66,7 @@ def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
             blocks.append(Text(text=plan, role="small"))
         if step.speaker:
             blocks.append(Text(text=tr("For the teacher: {notes}").format(notes=step.speaker), role="small"))
-        groups.append(blocks)
-    return pdf(groups, title=tr("Answers: {title}").format(title=lesson.title), foot=_foot(lesson), paper=paper)
+        yield blocks
 
 
 def answer_text(predict: Prediction, value: float) -> str:

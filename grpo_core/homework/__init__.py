@@ -2,9 +2,9 @@
 
 from grpo_core.homework.checking import Checker, Verdict
 from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
-from grpo_core.homework.table import Collected, Row, collect, defused
+from grpo_core.homework.table import Collected, Row, Tally, collect, defused
 
 __all__ = [
-    "Checker", "Collected", "Homework", "HomeworkAnswer", "HomeworkError", "Row", "Verdict", "collect", "defused",
-    "read_homework",
+    "Checker", "Collected", "Homework", "HomeworkAnswer", "HomeworkError", "Row", "Tally", "Verdict", "collect",
+    "defused", "read_homework",
 ]  # fmt: skip
