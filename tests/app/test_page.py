@@ -35,6 +35,7 @@ from grpo_core.learners import learner, origin
 from grpo_core.lessons import right, spoken
 from grpo_core.runs.run_file import RunReader
 from tests.app.conftest import Driver
+from tests.core.sources import DATA, DISEASED
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x00"
 
@@ -332,3 +333,41 @@ def test_what_no_page_can_be_made_of_is_refused_in_a_sentence(
     assert main(arguments) == 2
     assert said in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_run_of_another_trainer_is_explained_where_it_has_tokens_and_refused_where_it_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert core(["import", str(DISEASED / "rate_too_high"), "tokens.grpo"]) == 0
+    assert core(["import", str(DATA / "trl"), "texts.grpo"]) == 0
+    assert main(["tokens.grpo", "--updates", "2", "--out", "a.html"]) == 0
+    page = read(Path("a.html").read_bytes())
+    assert "Another trainer computed this run" in " ".join(page.words)
+    assert any("data-levels" in attrs for _, attrs in page.tags)
+    assert all(node["agrees"] for node in page.nodes)
+    capsys.readouterr()
+    assert main(["texts.grpo", "--out", "b.html"]) == 2
+    assert "recorded its texts and no tokens" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"task.landscape": "length"}, {"task.landscape": "chain", "learner.group_size": 4},
+        {"objective.entropy_bonus": 0.1, "objective.kl": "exact"}, {"objective.beta": 0.0, "learner.mu": 1},
+        {"learner.critic": True, "objective.baseline": "given"},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.usefixtures("qapp")
+def test_every_kind_of_update_has_a_page_on_which_the_second_computation_agrees(changes: dict[str, Any]) -> None:
+    settings = Settings().replace(changes)
+    step = next(iter(learner(settings)))
+    explained = Explained()
+    update = shown_update(origin(settings), step, explained, label="update 1", id="u")
+    page = read(document("t", [update_section(update, "u", open_=True)], explained))
+    assert len(page.nodes) > 200
+    assert all(node["agrees"] for node in page.nodes)
+    assert not explained.cut

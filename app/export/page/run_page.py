@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from app.build import this_build
@@ -13,7 +13,8 @@ from app.export.page.shown import shown_update
 from app.export.page.timeline import SHOWN, timeline
 from app.export.page.update import update_section
 from app.export.train_words import train_command
-from grpo_core.errors import GrpoError
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.record import Step
 from grpo_core.runs.export_words import caption, one_line
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
@@ -49,12 +50,15 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
         for number in wanted:
             labels[number] = tr("update {number:,}").format(number=number)
             update = shown_update(
-                origin, lineage.step(number), explained, label=labels[number], id=f"update-{number}", passed=passed,
+                origin, _step(lineage, number), explained, label=labels[number], id=f"update-{number}", passed=passed,
                 group=group,
             )  # fmt: skip
             title = tr("Update {number:,} of {last:,}").format(number=number, last=reader.last)
             sections.append(update_section(update, title, open_=number == wanted[0]))
-        series = {name: reader.series(name) for name in SHOWN}
+        series = {}
+        for name in SHOWN:
+            with suppress(RunFileError):  # an imported run may have none; its updates are there all the same
+                series[name] = reader.series(name)
         settings = reader.settings_at(wanted[-1])
         words = caption(settings, str(this_build()), run=reader.meta.title, update=wanted[-1], last=reader.last)
         body = [
@@ -62,6 +66,24 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
             settings_section(settings), _again(reader),
         ]  # fmt: skip
         return document(one_line(reader.meta.title) or path.name, body, explained)
+
+
+def _step(lineage: Lineage, number: int) -> Step:
+    """An update of a run.
+
+    Raises:
+        GrpoError: it is damaged, or its source has recorded texts alone.
+    """
+    try:
+        return lineage.step(number)
+    except RunFileError as error:
+        if not lineage.reader.meta.settings.is_recorded:
+            raise
+        raise GrpoError(
+            tr("Update {number} cannot be explained: the source of this run recorded its texts and no tokens.").format(
+                number=number
+            )
+        ) from error
 
 
 def _again(reader: RunReader) -> Markup:

@@ -82,7 +82,7 @@ def _value(value: object) -> str:
 
 def _said(first: Column, others: Sequence[Column], row: Sequence[object]) -> str:
     """A row as a sentence, for the slider and a screen reader."""
-    numbers = ", ".join(
+    numbers = "; ".join(
         tr("{title} {value}").format(title=column.title, value=shown(cell))
         for column, cell in zip(others, row[1:], strict=True)
     )
