@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QFileDialog
 from app.export.lesson_file import lesson_called
 from app.export.page.document import LARGEST, document
 from app.export.page.explained import Explained
+from app.export.page.knob_sweep import SEEDS, knob_sweeps
 from app.export.page.lesson_page import lesson_page, walk_through
 from app.export.page.markup import element, escaped
 from app.export.page.run_page import run_page
@@ -26,6 +27,7 @@ from app.export.page.shown import shown_update
 from app.export.page.update import update_section
 from app.export.page_command import main
 from app.lessons.prediction import Placed, result_text, verdict
+from app.panels.experiments.sweep.plan import GRIDS
 from app.plotting.numbers import full, shown
 from app.resources import resource
 from grpo_core.cli import main as core
@@ -292,6 +294,38 @@ def test_a_slider_has_a_place_for_each_value_that_runs_were_made_with_and_no_oth
         mine = said[number * count : (number + 1) * count]
         assert [re.sub(r"^\D+", "", one).partition(":")[0] for one in mine] == values.split()
     assert len(said) == 2 * count
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_knob_of_a_lesson_has_many_runs_that_can_each_be_repeated_alone() -> None:
+    lesson = lesson_called("reward_hacking")
+    (table,) = knob_sweeps(lesson)
+    assert [column.title for column in table.columns][-1] == "mean π(7)"
+    values = [row[0] for row in table.rows]
+    assert set(values) == {*GRIDS["objective.beta"]}
+    settings = lesson.settings_of(next(step for step in lesson.steps if "objective.beta" in step.knobs))
+    alone = []
+    for seed in SEEDS:
+        run = iter(learner(settings.replace({"objective.beta": 0.25, "seed": seed})))
+        step = [next(run) for _ in range(200)][-1]
+        now = step.distribution(step.passes)
+        assert now is not None
+        alone.append(float(np.exp(now[0, 6])))
+    row = table.rows[values.index(0.25)]
+    assert row[-1] == pytest.approx(np.mean(alone), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "own"),
+    [("same_rewards", "Group size G", 8), ("clipping", "Clip range, high ε⁺", 0.2)],
+)
+@pytest.mark.usefixtures("qapp")
+def test_group_size_and_clip_range_are_swept_over_the_sweeps_own_values(name: str, title: str, own: float) -> None:
+    lesson = lesson_called(name)
+    (table,) = knob_sweeps(lesson)
+    path = "learner.group_size" if name == "same_rewards" else "objective.clip_high"
+    assert [row[0] for row in table.rows] == sorted({*GRIDS[path], own})
+    assert table.columns[0].title == title
 
 
 @pytest.mark.own_window

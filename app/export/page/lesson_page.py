@@ -11,6 +11,7 @@ from app.export.handout import command, terms
 from app.export.lesson_walk import walking
 from app.export.page.document import command_section, document, settings_section
 from app.export.page.explained import Explained
+from app.export.page.knob_sweep import knob_sweeps
 from app.export.page.markup import Markup, element, formula, joined
 from app.export.page.questions import question, verdicts
 from app.export.page.shown import shown_update
@@ -104,6 +105,8 @@ def walk_through(lesson: Lesson) -> Walked:
             for table in () if picture is None else sweeps_of(picture):
                 key = table.title, table.columns[0].title
                 found.sweeps[key] = merged(found.sweeps.get(key), table)
+    if not found.sweeps:  # else the lesson's own picture has them
+        found.sweeps = {(table.title, ""): table for table in knob_sweeps(lesson)}
     return found
 
 
