@@ -17,6 +17,7 @@ DRAWING = {
     "handout": "A handout is drawn with the window's fonts and formulas, which needs Qt",
     "homework": "Some of its numbers come from a lesson's picture, which needs Qt",
     "lesson": "A lesson is played as in the window, which needs Qt",
+    "page": "A page is made of what the window's panels say, which needs Qt",
     "--self-test": "The self-test tries the window too, which needs Qt",
     "--problem-report": "The problem report names the version of Qt",
 }

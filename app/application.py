@@ -31,6 +31,7 @@ from app.controllers.presenter import Presenter
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
 from app.controllers.recorded_runs import RecordedRuns
+from app.controllers.rehearsals import RehearsalController
 from app.controllers.run_files import RunFiles
 from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
@@ -74,7 +75,7 @@ class Application(QObject):
         actions: the commands as actions.
         targets: what the commands act on.
         panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
-        background_runs, breakpoints, first_steps, lessons, homework, lesson_recovery, presenter, prompts,
+        background_runs, breakpoints, first_steps, lessons, homework, rehearsals, lesson_recovery, presenter, prompts,
         model_folders, structural, zooming, startup, shutdown: what the commands do, by subject.
     """
 
@@ -174,13 +175,15 @@ class Application(QObject):
         )
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.homework = HomeworkController(window, self.lessons, self)
+        self.rehearsals = RehearsalController(window, self.lessons, self)
         self.exports = ExportController(window, workspace, self.panels, self.exporter, self.lessons, self)
         self.background_runs = BackgroundRunsController(window, paths.data / "queues", self)
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
         self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)
         self._requests = PanelRequests(
-            window, self.runs, self.background_runs, self.controller, self.player, self.first_steps, self
-        )
+            window, self.runs, self.background_runs, self.controller, self.player, self.first_steps,
+            self.homework, self,
+        )  # fmt: skip
 
     def _make_commands(self) -> None:
         self.actions = Actions(self.window, icon=self._icon)
@@ -193,6 +196,7 @@ class Application(QObject):
             background_runs=self.background_runs, breakpoints=self.breakpoints, first_steps=self.first_steps,
             lessons=self.lessons,
             homework=self.homework,
+            rehearsals=self.rehearsals,
             presenter=self.presenter, palette=self.palette, sheet=self.sheet,
         )  # fmt: skip
         self._on_commands_changed()
@@ -209,8 +213,8 @@ class Application(QObject):
         )  # fmt: skip
         closers = (
             self.background_runs.close, self.startup.close, self.prompts.close, self.run_files.close,
-            self.homework.close, self.session_files.close, self.exporter.close, self.presenter.close,
-            self.recorded_runs.close, self.model_folders.close,
+            self.homework.close, self.rehearsals.close, self.session_files.close, self.exporter.close,
+            self.presenter.close, self.recorded_runs.close, self.model_folders.close,
         )  # fmt: skip
         self.shutdown = ShutdownController(
             self.window, self.workspace, self.controller, self.player, self.lessons.player, self.preferences,

@@ -83,6 +83,8 @@ def _command(name: str) -> Callable[[list[str]], int] | None:
             from app.export.homework import main
         case "lesson":
             from app.export.lesson_command import main
+        case "page":
+            from app.export.page_command import main
         case _:
             return None
     return main

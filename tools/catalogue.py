@@ -21,7 +21,22 @@ import PySide6
 
 ROOT = Path(__file__).parents[1]
 TRANSLATIONS = ROOT / "resources" / "translations"
-SAID = {"title", "gist", "text", "speaker", "ask", "number", "reveal", "hover", "click", "sentence", "claim"}
+SAID = {
+    "title",
+    "gist",
+    "text",
+    "speaker",
+    "ask",
+    "number",
+    "reveal",
+    "hover",
+    "click",
+    "sentence",
+    "claim",
+    "misconception",
+    "say",
+    "disagrees",
+}
 """Keys of lessons, the glossary and what is published whose texts people read."""
 
 

@@ -54,6 +54,10 @@ class Conditions:
         """The run has an update, or a lesson is open, which can be filmed."""
         return "" if self._lessons.is_open else self.needs_update()
 
+    def can_export_page(self) -> str:
+        """A lesson is open, or the update shown is one of this program whose numbers can be explained."""
+        return "" if self._lessons.is_open else self.needs_own_update() or self.not_at_start()
+
     def needs_own_update(self) -> str:
         """The run is one of this program, and has an update."""
         if self._run.is_recorded:

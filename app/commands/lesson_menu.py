@@ -46,6 +46,12 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Back to your own run, as you left it.")),
         Command(id="lessons.folder", text=tr("Open my folder"), menu=LESSONS, run=lessons.own.open_folder, divided=True,
                 tip=tr("Your own lessons: text files, which are read again whenever you save them.")),
+        Command(id="lessons.course", text=tr("Course of 45 minutes"), menu=LESSONS, run=lessons.open_course,
+                tip=tr("Four lessons one after the other: rewards in a group, silent groups, clipping, a fooled "
+                       "checker.")),
+        Command(id="lesson.rehearse", text=tr("Rehearse the lesson"), menu=LESSONS, run=targets.rehearsals.start,
+                blocked=needs_lesson,
+                tip=tr("Run the lesson that is open under six seeds: answers, reveals and times, before class.")),
         Command(id="homework.save", text=tr("Save my homework…"), menu=LESSONS, run=homework.ask_save,
                 blocked=lambda: homework.blocked, divided=True, tip=HOLDS),
         Command(id="homework.collect", text=tr("Collect homework…"), menu=LESSONS, run=homework.ask_collect,

@@ -16,6 +16,7 @@ from app.controllers.lessons import LessonController
 from app.controllers.panels import PanelsController
 from app.controllers.presenter import Presenter
 from app.controllers.recent_files import RecentFiles
+from app.controllers.rehearsals import RehearsalController
 from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
 from app.settings.store import PreferenceStore
@@ -50,6 +51,7 @@ class CommandTargets:
     first_steps: FirstSteps
     lessons: LessonController
     homework: HomeworkController
+    rehearsals: RehearsalController
     presenter: Presenter
     palette: CommandPalette
     sheet: ShortcutSheet

@@ -25,7 +25,7 @@ from grpo_core.text import tr
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
 ENDING = ".webp"
 CSV, SCRIPTS, FILMS = tr("Table (*.csv)"), tr("Python script (*.py)"), tr("Animated WebP (*.webp)")
-HANDOUTS = tr("PDF (*.pdf)")
+HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
 
 
 class ExportController(QObject):
@@ -185,6 +185,18 @@ class ExportController(QObject):
             target = self._ask_file(tr("Export handout"), suggestion, HANDOUTS)
             if target is not None:
                 self._exporter.handout(target, self._lessons.called)
+
+    def ask_page(self) -> None:
+        """Ask for a file, and write the lesson that is open, or the update shown, as a page that stands alone."""
+        lesson = self._lessons.player.lesson
+        suggestion = (
+            self._suggestion(tr("Page"), ".html")
+            if lesson is None
+            else str(Path.home() / _file_name(lesson.title)) + ".html"
+        )
+        target = self._ask_file(tr("Export page"), suggestion, PAGES)
+        if target is not None:
+            self._exporter.page(target, "" if lesson is None else self._lessons.called)
 
     def _ask_file(self, title: str, suggestion: str, kind: str) -> Path | None:
         name, _ = file_to_save(self._window, title, suggestion, kind)

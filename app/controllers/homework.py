@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.lessons import CSV, LessonController
-from app.export.homework_window import HomeworkWindow
+from app.export.process import ExportProcess
 from app.lessons.homework import HomeworkDialog, homework_of, suggested
 from app.messages.message import Severity
+from app.panels.registry import HOMEWORK
 from app.settings.files import write_or_say
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow
@@ -18,23 +19,22 @@ from grpo_core.homework import Homework, HomeworkError
 from grpo_core.homework.file import ENDING
 from grpo_core.text import tr
 
+if TYPE_CHECKING:  # a panel is imported when it is made
+    from app.panels.homework import HomeworkPanel
+
 FILES = tr("Homework (*.json)")
 
 
 class HomeworkController(QObject):
-    """Saves the predictions of this sitting as a file, and shows a folder of such files as a table.
-
-    Attributes:
-        windows: those that are open.
-    """
+    """Saves the predictions of this sitting as a file, and has a folder of such files read for its panel."""
 
     def __init__(self, window: MainWindow, lessons: LessonController, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._window, self._lessons = window, lessons
         self._name = ""
-        self.windows: list[HomeworkWindow] = []
+        self._process: ExportProcess | None = None
         if lessons.panel.page is not None:
-            lessons.panel.page.ending.handed_in.connect(self.ask_save)
+            lessons.panel.page.handed_in.connect(self.ask_save)
 
     @property
     def blocked(self) -> str:
@@ -76,25 +76,49 @@ class HomeworkController(QObject):
         if name:
             self.collect(Path(name))
 
-    def collect(self, folder: Path) -> HomeworkWindow:
-        """Show the homework of ``folder`` in a window of its own."""
-        shown = HomeworkWindow(folder, self._window)
-        self.windows.append(shown)
-        shown.save.clicked.connect(partial(self._ask_table, shown))
-        shown.finished.connect(partial(self._on_finished, shown))
-        shown.read()
-        shown.show()
-        return shown
+    def serve(self, panel: HomeworkPanel) -> None:
+        """Do what ``panel``, which has just been made, asks for."""
+        panel.folder_wanted.connect(self.ask_collect)
+        panel.table_wanted.connect(self._ask_table)
+
+    def collect(self, folder: Path) -> HomeworkPanel:
+        """Show the homework of ``folder`` in its panel."""
+        panel = self._window.show_panel(HOMEWORK)
+        self._read(panel, folder)
+        return panel
 
     def close(self) -> None:
-        """The program closes."""
-        for shown in list(self.windows):
-            shown.close()
+        """The program closes, or another folder is read."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+            process.deleteLater()
 
-    def _ask_table(self, shown: HomeworkWindow) -> None:
-        name, _ = file_to_save(shown, tr("Save table"), str(shown.folder / "homework.csv"), CSV)
+    def _read(self, panel: HomeworkPanel, folder: Path, out: Path | None = None) -> None:
+        """Read ``folder`` in a process of its own, and with ``out`` write the table there."""
+        self.close()
+        if out is None:
+            panel.begin(folder)
+        process = self._process = ExportProcess("homework", [str(folder), "" if out is None else str(out)], self)
+        process.gave.connect(self._on_given)
+        process.failed.connect(self._on_failed)
+        process.start()
+
+    @Slot()
+    def _ask_table(self) -> None:
+        panel = self._window.panels.of(HOMEWORK)
+        if panel.folder is None:
+            return
+        suggestion = str(panel.folder / "homework.csv")
+        name, _ = file_to_save(self._window, tr("Save table"), suggestion, CSV)
         if name:
-            shown.read(Path(name) if Path(name).suffix else Path(name).with_suffix(".csv"))
+            self._read(panel, panel.folder, Path(name) if Path(name).suffix else Path(name).with_suffix(".csv"))
 
-    def _on_finished(self, shown: HomeworkWindow, result: int) -> None:
-        self.windows.remove(shown)
+    @Slot(object)
+    def _on_given(self, result: dict[str, Any]) -> None:
+        self._window.panels.of(HOMEWORK).show_result(result["table"], result["tallies"])
+
+    @Slot(str)
+    def _on_failed(self, sentence: str) -> None:
+        if sentence:
+            self._window.panels.of(HOMEWORK).show_failure(sentence)

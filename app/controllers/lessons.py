@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
@@ -9,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.controllers.own_lessons import OwnLessons
 from app.lessons.catalogue import find_lesson
+from app.lessons.course import COURSE, plan
 from app.lessons.player import LessonPlayer
 from app.lessons.progress import LessonProgress
 from app.lessons.speaker_notes import speaker_notes
@@ -98,6 +100,26 @@ class LessonController(QObject):
         self.panel.open(id)
         if not self.is_open:
             self.show()
+
+    def hand_out(self, lesson: Lesson, place: int = 0, course: Sequence[str] = ()) -> None:
+        """Open a lesson as a session has it: each of its answers can be saved as homework.
+
+        Args:
+            lesson: the lesson.
+            place: its step, from 0.
+            course: ids of the lessons that are given one after the other; those that are not here are left out.
+        """
+        assert self.panel.page is not None
+        self.panel.page.handed_out = frozenset({lesson.id, *course})
+        self.panel.course = tuple(one for id in course if (one := self.find(id)) is not None)
+        self.player.open(lesson, place)
+
+    def open_course(self) -> None:
+        """Give the course that is shipped, from its first lesson on."""
+        course = [lesson for id in COURSE if (lesson := self.find(id)) is not None]
+        if course:
+            self.hand_out(course[0], course=COURSE)
+            self._speaker.set_text(plan(course))
 
     def find(self, name: str) -> Lesson | None:
         """The lesson of an id or a number, None if there is none."""

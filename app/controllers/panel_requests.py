@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.first_steps import TOKENS, FirstSteps
+from app.controllers.homework import HomeworkController
 from app.controllers.runs import RunsController
 from app.panels import registry
 from app.panels.base import Panel
@@ -30,7 +31,8 @@ class PanelRequests(QObject):
 
     def __init__(
         self, window: MainWindow, runs: RunsController, background_runs: BackgroundRunsController,
-        controller: Controller, player: Player, first_steps: FirstSteps, parent: QObject | None = None,
+        controller: Controller, player: Player, first_steps: FirstSteps, homework: HomeworkController,
+        parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._runs, self._controller = window, runs, controller
@@ -51,6 +53,7 @@ class PanelRequests(QObject):
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
         self._on(registry.DIAGNOSIS, lambda panel: panel.token_wanted.connect(self._on_token))
         self._on(registry.HOME, self._serve_home)
+        self._on(registry.HOMEWORK, homework.serve)
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))

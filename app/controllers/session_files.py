@@ -204,7 +204,7 @@ class SessionFiles(QObject):
         """The lesson in which the session was saved."""
         lesson = self._lessons.find(manifest.lesson) if manifest.lesson else None
         if lesson is not None:
-            self._lessons.player.open(lesson, manifest.lesson_step)
+            self._lessons.hand_out(lesson, manifest.lesson_step, manifest.course)
         elif manifest.lesson:
             sentence = tr("The session was saved in the lesson “{lesson}”, which this version does not have.")
             self._window.messages.say(sentence.format(lesson=manifest.lesson))

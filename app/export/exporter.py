@@ -194,6 +194,16 @@ class Exporter(QObject):
         """The students' pages of a lesson, by its id or its file, as a PDF."""
         self._begin(path, tr("{target} holds the handout.").format(target=path), "handout", lesson, "--force")
 
+    def page(self, path: Path, lesson: str) -> None:
+        """The lesson of an id or a file, or where that is empty the update shown, as an HTML file."""
+        written = tr("{target} holds the page.").format(target=path)
+        if lesson:
+            self._begin(path, written, "page", "--lesson", lesson, "--force")
+            return
+        view = self._workspace.view
+        passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
+        self._start(path, written, "--updates", str(view.cursor.step), *passed, "--force", command="page")
+
     def _look(self, panel: str, theme: str, scale: float) -> tuple[str, ...]:
         selected = self._workspace.selection.row
         row = () if selected is None else ("--row", str(selected + 1))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.build import this_build
 from app.export.handout_paper import Block, Formula, Group, Options, Ruled, Scale, Text, pdf
+from app.export.train_words import train_command
 from app.help.glossary import lookup
 from app.lessons.prediction import DIRECTIONS, Placed, lesson_of, result_text
-from grpo_core.config import Settings, described_at, language_settings
-from grpo_core.lessons import Lesson, LessonStep, Prediction, Word, spoken, terms_in
+from app.lessons.speaker_notes import plan_of, teaching_of
+from grpo_core.config import described_at
+from grpo_core.lessons import Lesson, Prediction, Word, spoken, terms_in
 from grpo_core.text import tr
 
 TERMS = 5
@@ -21,9 +23,34 @@ def handout(lesson: Lesson, paper: str) -> bytes:
     return pdf(list(_pages(lesson)), title=lesson.title, foot=_foot(lesson), paper=paper)
 
 
+def course_handout(lessons: Sequence[Lesson], paper: str) -> bytes:
+    """The students' pages of several lessons as one PDF, one after the other."""
+    groups = [group for lesson in lessons for group in _pages(lesson)]
+    return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
+
+
+def course_answers(lessons: Sequence[Lesson], values: Sequence[Mapping[int, float]], paper: str) -> bytes:
+    """The answers to several lessons as one PDF. Walks through them gave ``values``, by step from 0."""
+    groups = [group for lesson, mine in zip(lessons, values, strict=True) for group in _answers(lesson, mine)]
+    return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
+
+
+def _course(lessons: Sequence[Lesson]) -> str:
+    numbers = ", ".join(str(lesson.number) for lesson in lessons)
+    return tr("Lessons {numbers} · {version}").format(numbers=numbers, version=this_build())
+
+
 def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
     """The answers as a PDF on ``paper``. A walk through the lesson gave ``values``, by step from 0."""
-    groups: list[Group] = [_head(lesson, tr("Answers"))]
+    return pdf(
+        list(_answers(lesson, values)), title=tr("Answers: {title}").format(title=lesson.title), foot=_foot(lesson),
+        paper=paper,
+    )  # fmt: skip
+
+
+def _answers(lesson: Lesson, values: Mapping[int, float]) -> Iterator[Group]:
+    yield _head(lesson, tr("Answers"))
+    yield from ([Text(text=text)] for text in teaching_of(lesson))
     for number, (place, predict) in enumerate(_questions(lesson), start=1):
         value = values.get(place, math.nan)
         step = lesson.steps[place]
@@ -35,10 +62,11 @@ def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
             if sentence := lesson_of(predict, Placed(None, value)):
                 blocks.append(Text(text=sentence))
         blocks.append(Text(text=spoken(step.text)))
+        if plan := plan_of(lesson, place):
+            blocks.append(Text(text=plan, role="small"))
         if step.speaker:
             blocks.append(Text(text=tr("For the teacher: {notes}").format(notes=step.speaker), role="small"))
-        groups.append(blocks)
-    return pdf(groups, title=tr("Answers: {title}").format(title=lesson.title), foot=_foot(lesson), paper=paper)
+        yield blocks
 
 
 def answer_text(predict: Prediction, value: float) -> str:
@@ -95,8 +123,8 @@ def _blank(predict: Prediction) -> Block:
             raise ValueError(f"{kind!r} is no kind of prediction")
 
 
-def terms(lesson: Lesson) -> dict[str, Word]:
-    """The first five terms of the lesson's texts, with its own words for them or the glossary's."""
+def terms(lesson: Lesson, most: int = TERMS) -> dict[str, Word]:
+    """The first ``most`` terms of the lesson's texts, with its own words for them or the glossary's."""
     found: dict[str, Word] = {}
     for step in lesson.steps:
         for term in terms_in(step.text):
@@ -105,7 +133,7 @@ def terms(lesson: Lesson) -> dict[str, Word]:
             if entry is not None:
                 word = Word(hover=entry.sentence, latex=entry.latex)
             name = term if entry is None else entry.title
-            if word is not None and name not in found and len(found) < TERMS:
+            if word is not None and name not in found and len(found) < most:
                 found[name] = word
     return found
 
@@ -134,15 +162,5 @@ def _at_home(lesson: Lesson) -> Iterator[Group]:
 
 def command(lesson: Lesson) -> str:
     """The command that computes the run with which a lesson starts."""
-    first: LessonStep = lesson.steps[0]
-    settings = lesson.settings_of(first)
     updates = max(max(step.update for step in lesson.steps), 1)
-    usual = language_settings() if settings.is_language else Settings()
-    words = ["grpo-lab", "train", *(["--language"] if settings.is_language else [])]
-    for path, (_, now) in sorted(usual.differences(settings).items()):
-        words += [] if path == "seed" else ["--set", path + "=" + _value(now)]
-    return " ".join([*words, "--steps", str(updates), "--seed", str(settings.seed), "--out", "home.grpo"])
-
-
-def _value(value: object) -> str:
-    return ",".join(f"{one:g}" for one in value) if isinstance(value, tuple) else str(value)
+    return train_command(lesson.settings_of(lesson.steps[0]), updates, "home.grpo")

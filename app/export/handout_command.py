@@ -68,6 +68,16 @@ def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
     """
     from app.export import files
     from app.export.handout import answers
+
+    files.write(out, answers(lesson, walked_answers(lesson), paper))
+
+
+def walked_answers(lesson: Lesson) -> dict[int, float]:
+    """The answers of a walk through ``lesson``, by step from 0.
+
+    Raises:
+        GrpoError: a step cannot be computed.
+    """
     from app.export.lesson_walk import walked
 
     values = {}
@@ -76,7 +86,7 @@ def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
             raise GrpoError(step.problem)
         if step.value is not None:
             values[step.place] = step.value
-    files.write(out, answers(lesson, values, paper))
+    return values
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from app.display import draw_offscreen
@@ -59,7 +60,7 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
         poll()
     if out:
         write_table(Path(out), collected)
-    yield {"table": collected.table(), "distributions": collected.distributions()}
+    yield {"table": collected.table(), "tallies": [asdict(tally) for tally in collected.tallies()]}
 
 
 def write_table(path: Path, collected: Collected) -> None:

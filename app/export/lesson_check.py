@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.export.lesson_walk import WalkedStep, walked
@@ -35,20 +35,27 @@ class StepReport:
     faults: list[str] = field(default_factory=list)
 
 
-def check_lesson(lesson: Lesson, seeds: int = SEEDS) -> Iterator[StepReport]:
+def check_lesson(lesson: Lesson, seeds: int = SEEDS, poll: Callable[[], None] = lambda: None) -> Iterator[StepReport]:
     """Run every step of ``lesson`` under other seeds and under its own, and yield a report a step.
 
     Args:
         lesson: as it was read.
         seeds: how many other seeds are tried, 0 or more.
+        poll: called after each step under each seed; what it raises ends the walk.
 
     Raises:
         GrpoError: a step is still being computed after ten minutes.
     """
     own = lesson.start.seed
-    others = [tuple(walked(lesson.with_seed(own + 1 + number))) for number in range(seeds)]
-    for step in walked(lesson):
+    others = [tuple(_polled(walked(lesson.with_seed(own + 1 + number)), poll)) for number in range(seeds)]
+    for step in _polled(walked(lesson), poll):
         yield _report(lesson, step, [other[step.place] for other in others])
+
+
+def _polled(steps: Iterator[WalkedStep], poll: Callable[[], None]) -> Iterator[WalkedStep]:
+    for step in steps:
+        poll()
+        yield step
 
 
 def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> StepReport:
@@ -62,7 +69,10 @@ def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> S
         if not math.isnan(value):
             _check_reveal(report, predict, value)
             _compare_seeds(report, predict, value, others)
-    if step.seconds > SLOW:
+    minutes = lesson.steps[step.place].minutes
+    if minutes and step.seconds > 60 * minutes:
+        report.faults.append(tr("It takes longer than the {minutes:g} min of its notes.").format(minutes=minutes))
+    elif step.seconds > SLOW:
         report.said.append(tr("This step takes long; have something to say meanwhile."))
     return report
 

@@ -10,6 +10,7 @@ from app.display import draw_offscreen
 from app.export.command import exit_code
 from grpo_core.command_line import Parser
 from grpo_core.errors import GrpoError
+from grpo_core.runs.session_zip import SUFFIX
 from grpo_core.text import tr
 
 MOST_SEEDS = 16
@@ -66,6 +67,64 @@ def _check(options: argparse.Namespace) -> int:
     return faults
 
 
+def _gift(options: argparse.Namespace) -> int:
+    """Write the questions of lessons as a file that Moodle imports (GIFT), with the answers of their runs."""
+    from app.export.files import refuse_existing, write
+
+    refuse_existing([options.out], options.force)
+    draw_offscreen()
+    from app.export.gift import gift
+    from app.export.lesson_file import lesson_called
+    from app.export.lesson_walk import walked
+    from app.lessons.catalogue import lessons
+    from app.panels.registry import lesson_panels
+
+    chosen = [lesson_called(name) for name in options.lesson] or lessons(lesson_panels())[0]
+    parts = []
+    for lesson in chosen:
+        print(tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title), flush=True)
+        values = {}
+        for step in walked(lesson):
+            if step.problem:
+                print(f"  {step.problem}", flush=True)
+            elif step.value is not None:
+                values[step.place] = step.value
+        parts.append(gift(lesson, values))
+    write(options.out, "\n".join(parts).encode("utf-8"))
+    print(options.out)
+    return 0
+
+
+def _course(options: argparse.Namespace) -> int:
+    """Write lessons as a session that gives one after the other, and on request their handout and its answers."""
+    from app.export.files import refuse_existing, write
+
+    if options.out.suffix != SUFFIX:
+        raise GrpoError(f"A course is a session; end the name of {options.out.name} in {SUFFIX}.")
+    asked = [path for path in (options.out, options.handout, options.answers) if path is not None]
+    refuse_existing(asked, options.force)
+    draw_offscreen()
+    from app.export.course_file import write_course
+    from app.export.handout import course_answers, course_handout
+    from app.export.handout_command import walked_answers
+    from app.export.lesson_file import lesson_called
+    from app.export.pictures import application
+    from app.lessons.course import COURSE, plan
+
+    lessons = [lesson_called(name) for name in options.lesson or COURSE]
+    with application():
+        write_course(options.out, lessons)
+        if options.handout is not None:
+            write(options.handout, course_handout(lessons, options.paper))
+        if options.answers is not None:
+            values = [walked_answers(lesson) for lesson in lessons]
+            write(options.answers, course_answers(lessons, values, options.paper))
+    print(plan(lessons))
+    for path in asked:
+        print(path)
+    return 0
+
+
 def _words(options: argparse.Namespace) -> int:
     """Print the words that a lesson's file may use: pictures with their states and numbers, panels, metrics."""
     from app.export.lesson_words import words_table
@@ -97,6 +156,25 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("lesson", metavar="LESSON|FILE", help="a file of your own, or a lesson's id or number")
     check.add_argument("--seeds", default="5", metavar="N", help="other seeds, 0 to 16 (default 5)")
     check.set_defaults(command=_check)
+    questions = commands.add_parser("gift", help="write questions as a file for Moodle", description=_gift.__doc__)
+    questions.add_argument(
+        "lesson", nargs="*", metavar="LESSON|FILE", help="ids, numbers or files (default: all shipped)"
+    )
+    questions.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="the file, such as questions.gift.txt"
+    )
+    questions.add_argument("--force", action="store_true", help="replace what exists")
+    questions.set_defaults(command=_gift)
+    course = commands.add_parser("course", help="write a session of several lessons", description=_course.__doc__)
+    course.add_argument(
+        "lesson", nargs="*", metavar="LESSON|FILE", help="in their order (default: 45 minutes, 4 5 11 14)"
+    )
+    course.add_argument("--out", type=Path, required=True, metavar=f"FILE{SUFFIX}", help="the session")
+    course.add_argument("--handout", type=Path, metavar="FILE.pdf", help="also write the students' pages")
+    course.add_argument("--answers", type=Path, metavar="FILE.pdf", help="also write the answers, after a walk")
+    course.add_argument("--paper", choices=("a4", "letter"), default="a4", help="(default a4)")
+    course.add_argument("--force", action="store_true", help="replace what exists")
+    course.set_defaults(command=_course)
     words = commands.add_parser("words", help="list the words a lesson's file may use", description=_words.__doc__)
     words.set_defaults(command=_words)
     return parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,12 +106,9 @@ class LessonWalk:
             self._app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 
 
-def walked(lesson: Lesson) -> Iterator[WalkedStep]:
-    """Walk a lesson from its first step to its last, its runs in a folder of their own that goes with the walk.
-
-    Raises:
-        GrpoError: a step is still being computed after ten minutes.
-    """
+@contextmanager
+def walking() -> Iterator[LessonWalk]:
+    """A stage on which a lesson can be walked, its runs in a folder of their own that goes with it."""
     with (
         application() as app,
         tempfile.TemporaryDirectory(prefix="grpo-lab-lesson-", ignore_cleanup_errors=True) as folder,
@@ -119,4 +116,14 @@ def walked(lesson: Lesson) -> Iterator[WalkedStep]:
         look.apply(app, "light", 1.0)
         with closing(LessonStage(themed("light"), 1.0, Path(folder))) as stage:
             stage.screen.widget.resize(SIZE)
-            yield from LessonWalk(app, stage).steps(lesson)
+            yield LessonWalk(app, stage)
+
+
+def walked(lesson: Lesson) -> Iterator[WalkedStep]:
+    """Walk a lesson from its first step to its last.
+
+    Raises:
+        GrpoError: a step is still being computed after ten minutes.
+    """
+    with walking() as walk:
+        yield from walk.steps(lesson)

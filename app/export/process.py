@@ -20,7 +20,7 @@ BEAT_MS = 50
 
 
 class ExportProcess(QObject):
-    """One run of ``export``, ``film`` or ``homework``, with the same results as in a terminal.
+    """One run of a command such as ``export`` or ``film``, with the same results as in a terminal.
 
     Its temporary files lie in a folder of its own, which goes with it even where it is killed.
 
@@ -115,13 +115,13 @@ class _Lines(io.TextIOBase):
 def serve(connection: Connection) -> None:
     """The process's whole life."""
     language.choose(())  # before anything that says something is imported
-    from app.export import command, film_command, handout_command, homework
+    from app.export import command, film_command, handout_command, homework, page_command, rehearsal
 
     printed = {
         "export": _printed(command.export), "film": _printed(film_command.film),
-        "handout": _printed(handout_command.write),
+        "handout": _printed(handout_command.write), "page": _printed(page_command.write),
     }  # fmt: skip
-    answer(connection, {**printed, "homework": homework.answer_homework})
+    answer(connection, {**printed, "homework": homework.answer_homework, "rehearsal": rehearsal.answer_rehearsal})
 
 
 def _printed(command: Callable[[Sequence[str]], None]) -> Callable[..., Iterator[object]]:

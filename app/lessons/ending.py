@@ -17,6 +17,13 @@ MOST = 3
 """Questions that are named."""
 
 
+def homework_button() -> QPushButton:
+    """A button that has the predictions of this sitting saved."""
+    button = QPushButton(tr("Save my homework…"))
+    button.setToolTip(tr("Predictions, numbers and your conclusion as one small file for your teacher."))
+    return button
+
+
 class Ending(QWidget):
     """What stands in the place of the words after the last step.
 
@@ -37,8 +44,7 @@ class Ending(QWidget):
         self.result.setAccessibleName(tr("Result of the lesson"))
         self.following, self.all = QPushButton(), QPushButton(tr("All lessons"))
         self.free = QPushButton(tr("Go on with this run"))
-        self.homework = QPushButton(tr("Save my homework…"))
-        self.homework.setToolTip(tr("Predictions, numbers and your conclusion as one small file for your teacher."))
+        self.homework = homework_button()
         self.homework.clicked.connect(self.handed_in)
         self.following.setProperty("primary", True)
         self.free.setToolTip(tr("The lesson's run in the whole program, with all panels and all settings (O)."))

@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.lessons.bar import LessonBar
-from app.lessons.ending import Ending
+from app.lessons.ending import Ending, homework_button
 from app.lessons.knobs import Knobs
 from app.lessons.picture import LessonPicture
 from app.lessons.player import LessonPlayer
@@ -31,17 +31,20 @@ class LessonPage(QWidget):
     """Draws the step that the lesson player shows.
 
     Attributes:
+        handed_out: ids of the lessons that a session has brought, whose every answer can be saved as homework.
         following: the lesson after this one, which its end leads on to; None after the last.
         stage: a class looks on: one question, one picture, one number, and nothing else.
         filmed: nobody operates the page, so that it has no buttons, no knobs, and no words that ask for it.
 
     Signals:
+        handed_in: the predictions are to be saved as homework.
         redraw: something changed that no frame tells of.
         wanted: the lesson of this id is to be opened; empty for the list.
         guess_shown: the picture of the policy that stands beside the lesson shows this predicted probability of the
             likeliest action (None before one is chosen), which can be dragged where the second argument says so.
     """
 
+    handed_in = Signal()
     redraw = Signal()
     wanted = Signal(str)
     guess_shown = Signal(object, bool)
@@ -50,6 +53,7 @@ class LessonPage(QWidget):
         super().__init__(parent)
         self._workspace, self._lesson_player = workspace, lesson_player
         self.following: Lesson | None = None
+        self.handed_out: frozenset[str] = frozenset()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Lesson"))
         self._shown: tuple[str, int, bool, bool] | None = None
@@ -74,6 +78,9 @@ class LessonPage(QWidget):
         self.ending = Ending()
         self.ending.chosen.connect(self.wanted)
         self.ending.kept.connect(lesson_player.keep)
+        self.ending.handed_in.connect(self.handed_in)
+        self.homework = homework_button()
+        self.homework.clicked.connect(self.handed_in)
         self.knobs.turned.connect(self._on_turned)
         self.knobs.reset.connect(lesson_player.reset)
         self.prediction.placed.connect(self.answer)
@@ -92,6 +99,7 @@ class LessonPage(QWidget):
         beside.setSpacing(12)
         beside.addWidget(self.text)
         beside.addWidget(self.prediction)
+        beside.addWidget(self.homework, 0, Qt.AlignmentFlag.AlignLeft)
         beside.addWidget(self.ending)
         beside.addStretch(1)
         self.words = plain_scroll_area(words)
@@ -147,6 +155,8 @@ class LessonPage(QWidget):
         elif placed is not None and placed.value is not None and self._shown_result != placed:
             self._shown_result = placed
             self._result.start()
+        given = placed is not None and placed.value is not None and not lesson_player.finished
+        self.homework.setVisible(given and lesson.id in self.handed_out and not self.stage and not self.filmed)
         self.ending.setVisible(lesson_player.finished)
         if lesson_player.finished:
             self.ending.show_lesson(lesson, lesson_player.placed, self.following, view.theme, view.scale)

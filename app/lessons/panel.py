@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
@@ -30,6 +31,7 @@ class LessonPanel(Panel):
         lessons, broken: what the folder of the lessons holds; read when the panel is first seen.
         own_folder: where the user's own lessons lie; None where nobody has any.
         own, broken_own: what that folder holds, each lesson with its file.
+        course: lessons that are given one after the other, whatever their numbers are; or none.
         page: the lesson that is being given, None as long as nobody can give one.
 
     Signals:
@@ -48,6 +50,7 @@ class LessonPanel(Panel):
         self.own_folder: Path | None = None
         self.own: list[tuple[Path, Lesson]] = []
         self.broken_own: list[Broken] = []
+        self.course: tuple[Lesson, ...] = ()
         self.page: LessonPage | None = None
         self._lesson_player: LessonPlayer | None = None
         self._read = False
@@ -138,9 +141,11 @@ class LessonPanel(Panel):
         )
 
     def _following(self) -> Lesson | None:
-        """The lesson after the one that is open, in their order; None after the last."""
+        """The lesson after the one that is open, in the course's order or their own; None after the last."""
         open_ = None if self._lesson_player is None else self._lesson_player.lesson
-        among = self.lessons if open_ in self.lessons else [lesson for _, lesson in self.own]
+        among: Sequence[Lesson] = self.lessons if open_ in self.lessons else [lesson for _, lesson in self.own]
+        if open_ in self.course:
+            among = self.course
         if open_ not in among:
             return None
         place = among.index(open_) + 1

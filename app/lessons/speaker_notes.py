@@ -16,7 +16,8 @@ class SpeakerNotes:
     Attributes:
         now: the lesson, the step, and whether its question stands open.
         next: what the forward key will show.
-        notes: the step's own notes, the text that the class reads, and the sentence of the answer; never empty.
+        notes: the step's own notes, the text that the class reads, the sentence of the answer, the minutes that the
+            step takes, the usual misconception, and what to do where a run disagrees; never empty.
     """
 
     now: str
@@ -25,21 +26,42 @@ class SpeakerNotes:
 
 
 def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
-    """The notes for the step that ``player`` shows; a lesson is open."""
+    """The notes for the step that ``player`` shows, while a lesson is open."""
     assert player.lesson is not None
     return SpeakerNotes(
         now=_now(player.lesson, player.place, open_=player.covered),
         next=_next(player.lesson, player.place, open_=player.covered),
-        notes=notes_of(player.step),
+        notes=notes_of(player.step, player.lesson, player.place),
     )
 
 
-def notes_of(step: LessonStep) -> str:
-    """The author's notes, the text, and what the answer teaches, a paragraph each."""
+def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
+    """The author's notes, the text, what the answer teaches, and what the lesson as a whole needs, a paragraph each."""
     parts = [step.speaker, spoken(step.text)]
     if step.predict is not None and step.predict.reveal:
         parts.append(tr("The answer: {sentence}").format(sentence=spoken(step.predict.reveal)))
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(part for part in [*parts, plan_of(lesson, place), *teaching_of(lesson)] if part)
+
+
+def plan_of(lesson: Lesson, place: int) -> str:
+    """The minutes of step ``place``, from 0, and of the lesson up to its end. Empty where nobody says."""
+    if not lesson.steps[place].minutes:
+        return ""
+    over = sum(step.minutes for step in lesson.steps[: place + 1])
+    return tr("Time for this step: {minutes:g} min; after it {over:g} of {all:g} min are over.").format(
+        minutes=lesson.steps[place].minutes, over=over, all=lesson.minutes
+    )
+
+
+def teaching_of(lesson: Lesson) -> list[str]:
+    """The usual misconception, what to say about it, and what to do where a run disagrees. Empty where nobody says."""
+    if lesson.teaching is None:
+        return []
+    return [
+        tr("Often believed: {sentence}").format(sentence=lesson.teaching.misconception),
+        tr("What to say: {sentence}").format(sentence=lesson.teaching.say),
+        tr("If this run disagrees: {sentence}").format(sentence=lesson.teaching.disagrees),
+    ]
 
 
 def _now(lesson: Lesson, place: int, *, open_: bool) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from app.panels.experiments.kl_over_beta import KlOverBetaPanel
     from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
     from app.panels.home.panel import HomePanel
+    from app.panels.homework import HomeworkPanel
     from app.panels.queue import QueuePanel
     from app.panels.run_comparison.panel import RunComparisonPanel
     from app.panels.score import ScorePanel
@@ -303,6 +304,19 @@ HOME = PanelSpec(
 )  # fmt: skip
 
 
+def _homework(workspace: Workspace) -> HomeworkPanel:
+    from app.panels.homework import HomeworkPanel
+
+    return HomeworkPanel(workspace)
+
+
+HOMEWORK = PanelSpec(
+    id="homework", title=tr("Homework of a class"), factory=_homework,
+    size=(900, 360),
+    help=tr("A folder of homework: a row a student, and what the class has predicted, a question at a time."),
+)  # fmt: skip
+
+
 def _lesson(workspace: Workspace) -> LessonPanel:
     from app.lessons.panel import LessonPanel
 
@@ -318,7 +332,7 @@ LESSON = PanelSpec(
 PANELS: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
     COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, RUN_COMPARISON, DIAGNOSIS, QUEUE, STEP_DETAIL, EXPLAIN,
-    BREAKPOINTS, GLOSSARY, REFERENCES, HOME, LESSON,
+    BREAKPOINTS, GLOSSARY, REFERENCES, HOME, HOMEWORK, LESSON,
 )  # fmt: skip
 
 

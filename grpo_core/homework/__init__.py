@@ -2,9 +2,9 @@
 
 from grpo_core.homework.checking import Checker, Verdict
 from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
-from grpo_core.homework.table import Collected, Row, cell_of, collect
+from grpo_core.homework.table import Collected, Row, Tally, cell_of, collect
 
 __all__ = [
-    "Checker", "Collected", "Homework", "HomeworkAnswer", "HomeworkError", "Row", "Verdict", "cell_of", "collect",
-    "read_homework",
+    "Checker", "Collected", "Homework", "HomeworkAnswer", "HomeworkError", "Row", "Tally", "Verdict", "cell_of",
+    "collect", "read_homework",
 ]  # fmt: skip

@@ -7,8 +7,11 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from grpo_core import __version__
 from grpo_core.csv_file import CsvWriter
@@ -18,6 +21,8 @@ from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, rea
 from grpo_core.text import tr
 
 MOST_FILES = 2000
+RANGES = 8
+"""Into which the predictions of a number are counted at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,27 @@ class Row:
     homework: Homework | None = None
     verdicts: tuple[Verdict, ...] = ()
     flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """The predictions of a class on one question, counted.
+
+    Attributes:
+        lesson: its id.
+        step: of the lesson, from 1.
+        names: the answers that were given, the most frequent first; of numbers the ranges that hold them, in order.
+        counts: how many students gave each.
+        right: how many of those were right.
+        sentence: the same in words, with those who skipped it.
+    """
+
+    lesson: str
+    step: int
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    right: tuple[int, ...]
+    sentence: str
 
 
 @dataclass
@@ -87,9 +113,21 @@ class Collected:
         """A sentence a question: the predictions of the class, and how many were right."""
         return [self._distribution(*question) for question in self.questions]
 
+    def tallies(self) -> list[Tally]:
+        """The predictions of the class a question, counted."""
+        return [
+            Tally(lesson=lesson, step=step, sentence=self._distribution(lesson, step),
+                  **_counted([one for one in self._given(lesson, step) if one.guess is not None]))
+            for lesson, step in self.questions
+        ]  # fmt: skip
+
+    def _given(self, lesson: str, step: int) -> list[HomeworkAnswer]:
+        """Every student's answer to one question."""
+        return [one for row in self.rows if row.homework and row.homework.lesson == lesson
+                for one in row.homework.answers if one.step == step]  # fmt: skip
+
     def _distribution(self, lesson: str, step: int) -> str:
-        answers = [one for row in self.rows if row.homework and row.homework.lesson == lesson
-                   for one in row.homework.answers if one.step == step]  # fmt: skip
+        answers = self._given(lesson, step)
         placed = [answer for answer in answers if answer.guess is not None]
         head = tr("{lesson}, step {step}: {placed} predicted, {right} right, {skipped} skipped").format(
             lesson=lesson, step=step, placed=len(placed), right=sum(answer.right for answer in placed),
@@ -98,6 +136,23 @@ class Collected:
         if not placed:
             return head + "."
         return f"{head}. {_guesses(placed)}"
+
+
+def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
+    """Names, counts, and how many of each were right, of numbers in ranges of one width."""
+    if placed and placed[0].kind in ("number", "ghost"):
+        guesses = np.array([answer.guess for answer in placed], dtype=float)
+        edges = np.histogram_bin_edges(guesses, bins=min(RANGES, len(np.unique(guesses))))
+        places = np.clip(np.searchsorted(edges, guesses, side="right") - 1, 0, len(edges) - 2).tolist()
+        names = [tr("{low:.3g} to {high:.3g}").format(low=a, high=b) for a, b in pairwise(edges.tolist())]
+    else:
+        names = [said for said, _ in Counter(answer.said for answer in placed).most_common()]
+        places = [names.index(answer.said) for answer in placed]
+    counts, right = [0] * len(names), [0] * len(names)
+    for place, answer in zip(places, placed, strict=True):
+        counts[place] += 1
+        right[place] += answer.right
+    return {"names": tuple(names), "counts": tuple(counts), "right": tuple(right)}
 
 
 def _guesses(placed: Sequence[HomeworkAnswer]) -> str:

@@ -33,6 +33,21 @@ class Word:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Teaching:
+    """Notes for whoever gives a lesson.
+
+    Attributes:
+        misconception: the usual one, as a student says it.
+        say: what to ask, show and say about it.
+        disagrees: what to do where this run disagrees with the lesson's sentences.
+    """
+
+    misconception: str
+    say: str
+    disagrees: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """Which number of the live run a prediction is scored against; exactly one of the first three is given.
 
@@ -102,6 +117,7 @@ class LessonStep:
     Attributes:
         text: at most 40 words.
         speaker: notes that only the speaker sees.
+        minutes: that it takes before a class; 0 where the author does not say.
         base: what its settings are on top of; None for the start of the lesson.
         update: the update that is shown; the run is trained that far.
         settings: dotted path -> value, on top of the steps before.
@@ -121,6 +137,7 @@ class LessonStep:
 
     text: str
     speaker: str = ""
+    minutes: float = 0.0
     base: Settings | None = None
     update: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -151,6 +168,7 @@ class Lesson:
         start: settings of its run.
         steps: the screens, in order; their settings are on top of one another already.
         words: what stands behind the terms in brackets.
+        teaching: notes for whoever gives it; None where the author has none.
         sources: papers and programs.
         covers: rows of the list of features.
         digest: of its file, whatever its line endings are.
@@ -164,6 +182,7 @@ class Lesson:
     start: Settings = field(default_factory=Settings)
     steps: tuple[LessonStep, ...] = ()
     words: Mapping[str, Word] = field(default_factory=dict)
+    teaching: Teaching | None = None
     sources: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
     digest: str = ""
@@ -198,6 +217,11 @@ class Lesson:
         return replace(
             self, start=self.start.replace({"seed": seed}), steps=tuple(reseeded(step) for step in self.steps)
         )
+
+    @property
+    def minutes(self) -> float:
+        """Minutes that all of it takes before a class, by the author's notes."""
+        return sum(step.minutes for step in self.steps)
 
     @property
     def asked(self) -> int:

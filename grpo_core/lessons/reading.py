@@ -8,7 +8,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
-from grpo_core.lessons.lesson import Lesson, Word
+from grpo_core.lessons.lesson import Lesson, Teaching, Word
 from grpo_core.lessons.limits import check_lesson
 from grpo_core.lessons.place import LessonError, Source
 from grpo_core.lessons.steps import Offer, Steps, Vocabulary
@@ -84,11 +84,17 @@ def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
     lesson = Lesson(
         id=id, number=t.whole("number"), title=tr(title), gist=t.said("gist", ""), interactive=name,
         start=reader.start, steps=reader.steps, words=words, sources=t.texts("sources", ()),
-        covers=t.texts("covers", ()),
+        teaching=_teaching(t.table("teaching")) if "teaching" in t else None, covers=t.texts("covers", ()),
     )  # fmt: skip
     t.done()
     check_lesson(t, lesson)
     return lesson
+
+
+def _teaching(t: Table) -> Teaching:
+    teaching = Teaching(misconception=t.said("misconception"), say=t.said("say"), disagrees=t.said("disagrees"))
+    t.done()
+    return teaching
 
 
 def _words(t: Table) -> dict[str, Word]:

@@ -23,6 +23,7 @@ from grpo_core.text import tr
 MOST_WORDS = 40
 """Words that stand beside a picture."""
 MOST_KNOBS = 3
+LONGEST_MINUTES = 60
 MOST_UPDATES = 5000
 POLICIES: Mapping[str, Callable[[], Settings]] = {"bandit": Settings, "language": language_settings}
 """What learns, and its settings where a lesson says nothing."""
@@ -120,7 +121,7 @@ class Steps:
         passed = t.whole("pass", 0) - 1
         row = t.whole("row", 0, low=0)
         self._last = step = LessonStep(
-            text=self._text(t, "text"), speaker=t.said("speaker", ""), base=self._base,
+            text=self._text(t, "text"), speaker=t.said("speaker", ""), minutes=_minutes(t), base=self._base,
             update=_updates(t, self._last.update), settings=dict(self._changed), recorded=recorded,
             stage=t.word("stage", STAGES, self._last.stage), passed=passed, row=row - 1 if row else self._last.row,
             show=t.word("show", self._offer.shows, self._last.show) if "show" in t else self._last.show,
@@ -228,6 +229,13 @@ def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> Lesso
     return dataclasses.replace(
         step, text=before.text, update=predict.start, stage="update", passed=-1, row=None, explain=None, predict=None
     )
+
+
+def _minutes(t: Table) -> float:
+    minutes = t.number("minutes", 0.0)
+    if not 0 <= minutes <= LONGEST_MINUTES:
+        raise t.error("minutes", tr("a step takes 0 to {most} minutes").format(most=LONGEST_MINUTES))
+    return minutes
 
 
 def _updates(t: Table, before: int) -> int:

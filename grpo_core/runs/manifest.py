@@ -51,6 +51,7 @@ class Manifest:
         notes: for the speaker.
         lesson: id of the lesson that was being given, or empty.
         lesson_step: its step, counted from 0.
+        course: ids of the lessons that are given one after the other, or empty.
         created: seconds since 1970.
         version: of the program that wrote it.
 
@@ -69,6 +70,7 @@ class Manifest:
     notes: str = ""
     lesson: str = ""
     lesson_step: int = 0
+    course: tuple[str, ...] = ()
     created: float = 0.0
     version: str = __version__
 
@@ -90,7 +92,7 @@ class Manifest:
         for name in ("layout", "lesson", "version"):
             _check_text(name, getattr(self, name))
         _check_text("notes", self.notes, LONGEST_NOTES)
-        for name in ("panels", "locked", "hidden"):
+        for name in _LISTS:
             texts = getattr(self, name)
             _check(
                 len(texts) <= LONGEST_LIST,
@@ -119,7 +121,7 @@ def manifest_text(manifest: Manifest) -> str:
 
 
 _PLAIN = ("shown", "step", "layout", "notes", "lesson", "lesson_step", "created", "version")
-_LISTS = ("panels", "locked", "hidden")
+_LISTS = ("panels", "locked", "hidden", "course")
 
 
 def manifest_from(content: bytes, name: str) -> Manifest:

@@ -33,7 +33,7 @@ RECORDED = (
 """Panels that show a recorded run by themselves."""
 OTHERS = (
     "score_your_own", "kl_over_beta", "comparison", "what_if", "queue", "breakpoints", "glossary", "references",
-    "lesson", "diagnosis",
+    "lesson", "diagnosis", "homework",
 )  # fmt: skip
 """Panels that compute, or are texts."""
 SVG = "{http://www.w3.org/2000/svg}"

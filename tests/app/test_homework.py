@@ -97,15 +97,23 @@ def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_
     assert "exists already" in capsys.readouterr().err
 
     shown = driver.program.homework.collect(folder)
-    driver.qtbot.waitUntil(lambda: shown.table.rowCount() == 40, timeout=60_000)
-    assert shown.said.text().startswith("40 files, 8 of them flagged.\nbuild_group, step 2: 17 predicted")
+    driver.qtbot.waitUntil(lambda: not shown.busy, timeout=60_000)
+    assert shown.table.model().rowCount() == 40
+    assert shown.summary(driver.program.workspace.view).startswith(
+        "40 files, 8 of them flagged. build_group, step 2: 17 predicted"
+    )
+    driver.settle()
+    assert [shown.question.itemText(n) for n in range(2)] == ["build_group, step 2", "build_group, step 3"]
+    assert shown.chart.heights == {"predicted": [17.0], "of them right": [0.0]}, "everybody has put the mark at 1"
+    shown.question.setCurrentIndex(1)
+    shown.question.activated.emit(1)
+    driver.settle()
+    assert "step 3" in shown.said.text()
     assert shown.save.isEnabled()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *arguments: (str(tmp_path / "again"), ""))
     shown.save.click()
     driver.qtbot.waitUntil((tmp_path / "again.csv").exists, timeout=60_000)
     assert (tmp_path / "again.csv").read_text("utf-8-sig") == out.read_text("utf-8-sig")
-    shown.close()
-    assert driver.program.homework.windows == []
 
 
 @pytest.mark.own_window
@@ -113,7 +121,8 @@ def test_a_folder_that_holds_none_is_said_in_the_window_and_nothing_is_offered_w
     driver: Driver, tmp_path: Path
 ) -> None:
     shown = driver.program.homework.collect(tmp_path)
-    driver.qtbot.waitUntil(lambda: "no file ends in .json" in shown.said.text(), timeout=60_000)
+    driver.qtbot.waitUntil(lambda: not shown.busy, timeout=60_000)
+    driver.settle()
+    assert "no file ends in .json" in shown.said.text()
     assert not shown.save.isEnabled()
-    shown.close()
     assert driver.program.homework.blocked == "No lesson is open; choose one under Lessons."

@@ -11,6 +11,7 @@ from app.export.lesson_command import main
 from app.export.lesson_words import BEGIN, END, words_table
 from app.lessons.own import template
 from app.resources import resource
+from tests.app.conftest import Driver
 
 OWN = template()
 
@@ -127,3 +128,37 @@ def test_a_shipped_lesson_is_checked_by_its_number(home: Path, capsys: pytest.Ca
 def test_the_readme_lists_the_words_that_the_program_knows() -> None:
     text = resource("lessons/README.md").read_text("utf-8")
     assert text[text.index(BEGIN) + len(BEGIN) : text.index(END)].strip() == words_table()
+
+
+@pytest.mark.own_window
+def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = driver.program
+    rehearse = program.actions["lesson.rehearse"]
+    assert not rehearse.isEnabled()
+    own = tmp_path / "mine.toml"
+    own.write_text(OWN.replace("range = [0.0, 1.0]", "range = [0.0, 0.5]"), "utf-8")
+    program.lessons.own.open_file(own)
+    driver.rest()
+    rehearse.trigger()
+    shown = program.rehearsals.window
+    assert shown is not None
+    assert shown.bar.maximum() == 3 * 6
+    counted: list[int] = []
+    shown.bar.valueChanged.connect(counted.append)
+    driver.qtbot.waitUntil(lambda: not shown.busy, timeout=120_000)
+    assert shown.status.text() == "3 steps rehearsed. Faults: 1."
+    assert "Fault: The answer (Probability of the likeliest action: 0.953) lies outside" in shown.report.toPlainText()
+    assert shown.report.toPlainText().count("of 5 other seeds agree") == 2
+    assert counted
+    assert counted == sorted(counted)
+    rehearse.trigger()
+    again = program.rehearsals.window
+    assert again is not None
+    assert again is not shown
+    again.end.click()
+    assert again.status.text() == "The rehearsal was ended."
+    assert not again.busy
+    again.end.click()
+    assert not again.isVisible()

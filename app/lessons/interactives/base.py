@@ -28,6 +28,7 @@ from app.lessons.cover import Cover
 from app.lessons.interactives.experiments import Experiments
 from app.plotting.bar_chart import BarChart
 from app.plotting.lane_chart import LaneChart
+from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
@@ -135,6 +136,10 @@ class Interactive(QWidget):
 
     def invitations(self) -> Sequence[QWidget]:
         """Words that ask for something to be done with mouse or keyboard; a film goes without them."""
+        return ()
+
+    def of_many_runs(self) -> Sequence[TwinStack]:
+        """The charts shown whose every place is what real runs under another setting have come to."""
         return ()
 
     def show_on_paper(self) -> None:

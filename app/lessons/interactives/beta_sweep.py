@@ -18,6 +18,7 @@ from app.plotting.legend import Entry
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import shown
+from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
 from app.workspace.view import View
@@ -87,7 +88,14 @@ def over_beta(
         lines=(*lines, dotted), points=(here, ghost), tags=tags, marks=np.array([float(place)]),
         x_ticks=[(float(n), f"{beta:g}") for n, beta in enumerate(BETAS)],
         x_name=lambda place: f"β {BETAS[min(max(round(place), 0), len(BETAS) - 1)]:g}",
+        make_table=lambda: _table([*lines, dotted]),
     )  # fmt: skip
+
+
+def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
+    """One row a β: what each curve has come to there."""
+    columns = [Column("beta", tr("KL weight β"), chars=7), *(Column(line.name, line.spoken, chars=9) for line in lines)]
+    return columns, [[beta, *(float(line.y[n]) for line in lines)] for n, beta in enumerate(BETAS)]
 
 
 class BetaSweep(Interactive):
@@ -130,6 +138,9 @@ class BetaSweep(Interactive):
         column.addLayout(row)
         column.addWidget(self.here)
         column.addWidget(self.foot)
+
+    def of_many_runs(self) -> Sequence[TwinStack]:
+        return self.twins
 
     # -- state ---------------------------------------------------------------------------------------------------------
 

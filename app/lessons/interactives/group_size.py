@@ -101,6 +101,9 @@ class GroupSize(Interactive):
         row.addStretch(1)
         return row
 
+    def of_many_runs(self) -> Sequence[TwinStack]:
+        return [self.twins[self.shows]] if self.shows != "left" else []
+
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:

@@ -107,6 +107,10 @@ class Temperature(Interactive):
             "words": [self.note],
         }
 
+    def of_many_runs(self) -> Sequence[TwinStack]:
+        seen = self.shows in self.plots and "curves" not in self.hidden
+        return self.twins[self.shows] if seen else []
+
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:

@@ -63,6 +63,17 @@ def test_a_lesson_asks_cites_and_stays_short(lesson: Lesson) -> None:
     assert lesson.steps[-1].predict is not None, "the last step transfers what was learned"
 
 
+@pytest.mark.parametrize("lesson", lessons(lesson_panels())[0], ids=lambda lesson: lesson.id)
+def test_whoever_gives_a_lesson_finds_its_minutes_and_what_to_say(lesson: Lesson) -> None:
+    assert all(step.minutes for step in lesson.steps)
+    assert 8 <= lesson.minutes <= 20
+    assert lesson.teaching is not None
+    for text in (lesson.teaching.misconception, lesson.teaching.say, lesson.teaching.disagrees):
+        assert text.endswith(".")
+        assert len(text.split()) <= 70
+        assert not re.search(r"\d", re.sub(r"\bk[123]\b", "", text)), "a number would have to be checked by a run"
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_no_lesson_repeats_a_myth(path: Path) -> None:
     for text in texts(tomllib.loads(path.read_text("utf-8"))):

@@ -154,8 +154,13 @@ def test_the_speaker_reads_the_next_question_and_notes_for_every_step(driver: Dr
 
 @pytest.mark.parametrize("lesson", lessons(lesson_panels())[0], ids=lambda lesson: lesson.id)
 def test_every_step_has_notes_for_the_speaker(lesson: Lesson) -> None:
-    for step in lesson.steps:
-        notes = notes_of(step)
+    assert lesson.teaching is not None
+    for place, step in enumerate(lesson.steps):
+        notes = notes_of(step, lesson, place)
+        assert f"Time for this step: {step.minutes:g} min" in notes
+        assert lesson.teaching.misconception in notes
+        assert lesson.teaching.say in notes
+        assert lesson.teaching.disagrees in notes
         assert spoken(step.text) in notes
         assert step.speaker in notes
         assert step.predict is None or spoken(step.predict.reveal) in notes

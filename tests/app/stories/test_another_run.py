@@ -21,7 +21,7 @@ from tests.app.conftest import Driver, make, take_down
 from tests.app.painted import painted_words
 from tests.app.stories.hands import panel
 
-ELSEWHERE = {"comparison", "kl_over_beta", "lesson", "glossary", "references", "queue"}
+ELSEWHERE = {"comparison", "kl_over_beta", "lesson", "glossary", "references", "queue", "homework"}
 """Panels of experiments, which say themselves what they were computed for, and of texts."""
 
 

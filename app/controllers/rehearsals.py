@@ -1,0 +1,38 @@
+"""Rehearsals: the lesson that is open is checked beside the window, before a class sees it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from app.controllers.lessons import LessonController
+from app.export.rehearsal_window import RehearsalWindow
+from app.window.main_window import MainWindow
+
+
+class RehearsalController(QObject):
+    """Starts a rehearsal of the lesson that is open, one at a time.
+
+    Attributes:
+        window: the newest; None before the first.
+    """
+
+    def __init__(self, window: MainWindow, lessons: LessonController, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._window, self._lessons = window, lessons
+        self.window: RehearsalWindow | None = None
+
+    def start(self) -> None:
+        """Rehearse the lesson that is open, and end the rehearsal before it."""
+        lesson = self._lessons.player.lesson
+        if lesson is not None:
+            self.close()
+            self.window = RehearsalWindow(lesson, self._window)
+            self.window.start(self._lessons.called)
+            self.window.show()
+
+    def close(self) -> None:
+        """The program closes."""
+        if self.window is not None:
+            self.window.close()
+            self.window.deleteLater()
+            self.window = None

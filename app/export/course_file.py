@@ -1,0 +1,23 @@
+"""A course as files: a session that gives its lessons one after the other, and its handout."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.lessons.course import plan
+from grpo_core.lessons import Lesson
+from grpo_core.runs.session import Manifest, save_session
+
+
+def write_course(path: Path, lessons: Sequence[Lesson]) -> None:
+    """Write a session that opens the first of ``lessons`` and leads on to the others, with a plan for the speaker.
+
+    Raises:
+        GrpoError: the file cannot be written; the sentence says why.
+    """
+    manifest = Manifest(
+        lesson=lessons[0].id, course=tuple(lesson.id for lesson in lessons), notes=plan(lessons), created=time.time()
+    )
+    save_session(path, manifest, [])

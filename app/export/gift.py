@@ -1,0 +1,61 @@
+"""A lesson's questions in Moodle's GIFT, with the answers that its runs gave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from app.lessons.prediction import DIRECTIONS, Placed, lesson_of
+from grpo_core.lessons import Lesson, Prediction, direction, holds, spoken
+from grpo_core.text import tr
+
+SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\~=#{}:"} | {"\n": "\\n"})
+"""Letters that mean something in GIFT, and how they are written to mean themselves."""
+
+
+def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
+    """The questions of ``lesson`` below a category of their own, but for those whose answer the run did not give.
+
+    Args:
+        lesson: as it was read.
+        values: the answers of a walk, by step from 0.
+    """
+    name = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
+    return "\n\n".join([f"$CATEGORY: GRPO Lab/{name.replace('/', '//')}", *_questions(lesson, values)]) + "\n"
+
+
+def _questions(lesson: Lesson, values: Mapping[int, float]) -> Iterator[str]:
+    for place, step in enumerate(lesson.steps):
+        value = values.get(place, math.nan)
+        if step.predict is None or math.isnan(value):
+            continue
+        title = tr("Lesson {number}, step {step}").format(number=lesson.number, step=place + 1)
+        told = lesson_of(step.predict, Placed(None, value))
+        feedback = f"\n####{escaped(told)}" if told else ""
+        answers = "\n".join(_answers(step.predict, value))
+        asked = escaped(spoken(step.predict.ask))
+        yield "".join(["::", escaped(title), "::[plain]", asked, " {", answers, feedback, "\n}"])
+
+
+def _answers(predict: Prediction, value: float) -> Iterator[str]:
+    """The options with the right one marked, or a number with what still counts."""
+    texts: tuple[str, ...]
+    match predict.kind:
+        case "number" | "ghost":
+            yield f"#{value!r}:{predict.within!r}"
+            return
+        case "direction":
+            right, texts = 1 - direction(predict, value), DIRECTIONS
+        case "choice":
+            texts = tuple(choice.text for choice in predict.choices)
+            right = next((n for n, choice in enumerate(predict.choices) if holds(choice, value)), -1)
+        case kind:
+            raise ValueError(f"{kind!r} is no kind of prediction")
+    yield ""
+    for place, text in enumerate(texts):
+        yield ("=" if place == right else "~") + escaped(text)
+
+
+def escaped(text: str) -> str:
+    """``text`` as GIFT takes it to mean itself."""
+    return text.translate(SPECIAL)

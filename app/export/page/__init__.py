@@ -1,0 +1,1 @@
+"""A run or a lesson as one HTML file that stands alone."""

@@ -1,0 +1,88 @@
+"""Many runs for a lesson's knobs β, G and ε: a run a seed at every value of the sweep's own grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from app.export.page.sweep import SweepTable
+from app.panels.experiments.sweep.plan import GRIDS
+from app.plotting.table_model import Column
+from grpo_core.config import Settings, described_at
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import Ensemble, band, ensembles
+from grpo_core.experiments.sweep import grid
+from grpo_core.lessons import Lesson
+from grpo_core.text import tr
+
+KNOBS = ("objective.beta", "learner.group_size", "objective.clip_high")
+"""Knobs of a lesson over which its page has many runs."""
+SEEDS = range(16)
+LEAST, MOST = 20, 200
+"""Updates of each run: as many as the lesson shows, within these ends."""
+
+
+def knob_sweeps(lesson: Lesson) -> Iterator[SweepTable]:
+    """A table for each of these knobs that a step of ``lesson`` offers, under the settings of the first such step.
+
+    Tasks of several decisions, and language models, are left out: their runs cannot be made side by side.
+    """
+    updates = min(max(LEAST, *(step.update for step in lesson.steps)), MOST)
+    for path, settings in _offered(lesson).items():
+        with suppress(SettingsError):
+            yield knob_sweep(path, settings, updates, _asked(lesson))
+
+
+def _offered(lesson: Lesson) -> Mapping[str, Settings]:
+    """Knob -> the settings under which it is turned first."""
+    found: dict[str, Settings] = {}
+    for step in lesson.steps:
+        for path in step.knobs:
+            if path in KNOBS and not step.recorded:
+                found.setdefault(path, lesson.settings_of(step))
+    return found
+
+
+def _asked(lesson: Lesson) -> list[int]:
+    """The actions whose probabilities are asked for, from 0."""
+    named = [step.predict.answer.quantity for step in lesson.steps if step.predict is not None]
+    return sorted({one.action for one in named if one is not None and one.name == "probability" and one.action})
+
+
+def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) -> SweepTable:
+    """The ends of real runs at every value of one setting, its own value among them.
+
+    Args:
+        path: of the setting, dotted.
+        settings: what all runs share; their seeds are :data:`SEEDS`.
+        updates: of each run.
+        actions: whose mean probability at the end is told as well, from 0.
+
+    Raises:
+        SettingsError: such runs cannot be made side by side.
+    """
+    values = sorted({*GRIDS[path], settings.get(path)})
+    about = described_at(path)
+    columns = [
+        Column("value", f"{about.title} {about.symbol}".strip()), Column("reward", tr("reward, median")),
+        Column("low", tr("reward, 25 %")), Column("high", tr("reward, 75 %")), Column("kl", tr("KL, median")),
+        Column("stuck", tr("share of runs off the best action")),
+        *(Column(f"action{a}", tr("mean π({action})").format(action=a + 1)) for a in actions),
+    ]  # fmt: skip
+    points = grid(settings, {path: values})
+    rows = [
+        [value, *_row(runs, actions)] for value, runs in zip(values, ensembles(points, SEEDS, updates), strict=True)
+    ]
+    title = tr("{count} runs of {updates} updates at each value of {setting}").format(
+        count=len(SEEDS), updates=updates, setting=columns[0].title
+    )
+    return SweepTable(title=title, columns=columns, rows=rows)
+
+
+def _row(runs: Ensemble, actions: list[int]) -> list[Any]:
+    middle, low, high = (float(one[-1]) for one in band(runs.counted("reward")))
+    kl = float(np.median(runs.counted("kl")[-1]))
+    return [middle, low, high, kl, runs.stuck, *(float(runs.policy[:, 0, a].mean()) for a in actions)]

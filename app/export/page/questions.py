@@ -1,0 +1,84 @@
+"""A lesson's questions on a page: placed and answered there, each verdict written beforehand."""
+
+from __future__ import annotations
+
+import math
+
+from app.export.page.markup import Markup, element
+from app.lessons.prediction import DIRECTIONS, Placed, lesson_of, verdict
+from grpo_core.lessons import Prediction, close, right, spoken
+from grpo_core.lessons.scoring import CLOSE
+from grpo_core.text import tr
+
+DIRECTION_SIGNS = (1, 0, -1)
+"""What the three directions stand for, in the order in which they are offered."""
+STEPS = 200
+"""Places of a number between the ends of its range."""
+
+
+def question(predict: Prediction, place: int) -> Markup:
+    """A form that asks. ``place`` finds its verdicts among :func:`verdicts` of all questions."""
+    name = f"question-{place}"
+    match predict.kind:
+        case "direction":
+            fields = _options(DIRECTIONS, name)
+        case "choice":
+            fields = _options([choice.text for choice in predict.choices], name)
+        case "number" | "ghost":
+            step = 1 if predict.counts else (predict.high - predict.low) / STEPS
+            middle = (predict.low + predict.high) / 2
+            fields = [
+                element("span", f"{predict.low:g}"),
+                element(
+                    "input", type="range", min=predict.low, max=predict.high, step=step,
+                    value=round(middle) if predict.counts else middle, name=name, aria_label=spoken(predict.ask),
+                ),
+                element("span", f"{predict.high:g}"), element("output", ""),
+            ]  # fmt: skip
+        case kind:
+            raise ValueError(f"{kind!r} is no kind of prediction")
+    return element(
+        "form", element("fieldset", element("legend", spoken(predict.ask)), element("div", *fields, class_="fields"),
+                        element("button", tr("Place prediction"), type="submit"), " ",
+                        element("button", tr("Skip"), type="button", class_="skip")),
+        element("div", "", class_="verdict", role="status"), class_="question", data_question=place,
+    )  # fmt: skip
+
+
+def _options(texts: tuple[str, ...] | list[str], name: str) -> list[Markup]:
+    return [
+        element("label", element("input", type="radio", name=name, value=place, required=True), " ", text)
+        for place, text in enumerate(texts)
+    ]
+
+
+def verdicts(predict: Prediction, value: float) -> dict[str, object]:
+    """The sentences of a page on each guess once the run has given ``value``, and of a question that was skipped.
+
+    A number is right from the first to the last of ``right``, and close between the ends of ``close``.
+    """
+    said: dict[str, object] = {
+        "skipped": _said(predict, Placed(None, value)), "lesson": lesson_of(predict, Placed(None, value)),
+    }  # fmt: skip
+    if predict.kind in ("number", "ghost"):
+        known = not math.isnan(value)
+        within, near = predict.within, CLOSE * predict.within
+        return said | {
+            "right": [value - within, value + within] if known else [],
+            "close": [value - near, value + near] if known else [],
+            "texts": [
+                _said(predict, Placed(value, value, right=known)), _said(predict, Placed(value, value, close=known)),
+                _said(predict, Placed(value, value)),
+            ],
+        }  # fmt: skip
+    guesses = DIRECTION_SIGNS if predict.kind == "direction" else range(len(predict.choices))
+    return said | {"texts": [_said(predict, scored(predict, guess, value)) for guess in guesses]}
+
+
+def scored(predict: Prediction, guess: float, value: float) -> Placed:
+    """A guess with its score, as the lesson's player has it."""
+    return Placed(guess, value, right(predict, guess, value), close(predict, guess, value))
+
+
+def _said(predict: Prediction, placed: Placed) -> str:
+    return verdict(predict, placed)

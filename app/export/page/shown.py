@@ -1,0 +1,105 @@
+"""One update as a page shows it: which pass and prompt, and where its numbers are explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.export.page.explained import Explained, Source
+from app.export.page.markup import Markup
+from app.workspace.cursor import Stage
+from app.workspace.step_view import StepView
+from grpo_core.errors import GrpoError
+from grpo_core.explain import Numbers, Quantity
+from grpo_core.record import Origin, Step
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownUpdate:
+    """One update.
+
+    Attributes:
+        view: it, at its last stage and the pass shown.
+        numbers: all of its numbers.
+        group: the prompt whose completions are shown where each has several tokens, counted from 0.
+        id: unlike that of every other update on the page.
+        explained: collects what can be explained.
+        source: the update, as the explanations name it.
+    """
+
+    view: StepView
+    numbers: Numbers
+    group: int
+    id: str
+    explained: Explained
+    source: Source
+
+    @property
+    def step(self) -> Step:
+        """The record."""
+        return self.numbers.step
+
+    @property
+    def passed(self) -> int:
+        """The pass shown, counted from 0."""
+        return self.view.passed
+
+    @property
+    def long(self) -> bool:
+        """Whether completions have more than one place, so that one prompt's alone are shown."""
+        return bool(self.step.mask.shape[1] > 1)
+
+    @property
+    def rows(self) -> list[int]:
+        """The completions that are shown."""
+        wanted = self.step.group == self.group if self.long else np.ones(len(self.step.group), dtype=bool)
+        return [int(row) for row in np.flatnonzero(wanted)]
+
+    def door(self, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
+        """A button that opens the explanation of a number of this update."""
+        return self.explained.door(self.source, quantity, text, kind, **attributes)
+
+    def place(self, quantity: Quantity) -> int | None:
+        """The place of a number's explanation on the page. None where there is no more room."""
+        return self.explained.place(self.source, quantity)
+
+
+def shown_update(
+    origin: Origin, step: Step, explained: Explained, *, label: str, id: str, passed: int | None = None, group: int = 0
+) -> ShownUpdate:
+    """``step`` as a page shows it.
+
+    Args:
+        origin: the run before its first update.
+        step: the record.
+        explained: collects what can be explained.
+        label: what the update is called.
+        id: unlike that of every other update on the page.
+        passed: the pass, counted from 0; None for the last.
+        group: the prompt, counted from 0.
+
+    Raises:
+        GrpoError: the update holds no tokens, or has no such pass or prompt; the sentence says what it has.
+    """
+    if not step.mask.any() or not step.passes:
+        raise GrpoError(tr("{update} holds no tokens with numbers, so that nothing of it can be explained.").format(
+            update=label
+        ))  # fmt: skip
+    passed = step.passes - 1 if passed is None else passed
+    if not 0 <= passed < step.passes:
+        raise GrpoError(tr("{update} has no pass {passed}; it has passes 1 to {passes}.").format(
+            update=label, passed=passed + 1, passes=step.passes
+        ))  # fmt: skip
+    groups = int(step.group.max()) + 1
+    if not 0 <= group < groups:
+        raise GrpoError(tr("{update} has no prompt {group}; it has prompts 1 to {groups}.").format(
+            update=label, group=group + 1, groups=groups
+        ))  # fmt: skip
+    view = StepView(origin, step, Stage.UPDATE, passed)
+    assert view.numbers is not None
+    return ShownUpdate(
+        view=view, numbers=view.numbers, group=group, id=id, explained=explained,
+        source=Source(numbers=view.numbers, label=label),
+    )  # fmt: skip

@@ -1,0 +1,21 @@
+"""The command that computes a run again, from its settings."""
+
+from __future__ import annotations
+
+import shlex
+
+from grpo_core.config import Settings, language_settings
+
+
+def train_command(settings: Settings, updates: int, out: str) -> str:
+    """The words that train ``updates`` updates under ``settings`` into the file ``out``, quoted for a shell."""
+    usual = language_settings() if settings.is_language else Settings()
+    words = ["grpo-lab", "train", *(["--language"] if settings.is_language else [])]
+    for path, (_, now) in sorted(usual.differences(settings).items()):
+        words += [] if path == "seed" else ["--set", path + "=" + _value(now)]
+    return shlex.join([*words, "--steps", str(updates), "--seed", str(settings.seed), "--out", out])
+
+
+def _value(value: object) -> str:
+    """A value as the command line reads it, with all its digits."""
+    return ",".join(map(_value, value)) if isinstance(value, tuple) else f"{value}".removesuffix(".0")

@@ -1,0 +1,24 @@
+"""Courses: lessons that are given one after the other, with a plan for the speaker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grpo_core.lessons import Lesson
+from grpo_core.text import tr
+
+COURSE = ("build_group", "same_rewards", "clipping", "reward_hacking")
+"""The course of 45 minutes: what a reward means in its group, when a group is silent, clipping, a fooled checker."""
+
+
+def plan(lessons: Sequence[Lesson]) -> str:
+    """The speaker's plan: when each lesson begins, what it asks, and how long it takes by its notes."""
+    lines, begun = [], 0.0
+    for lesson in lessons:
+        lines.append(
+            tr("{begun:g} min: lesson {number}, {title} ({minutes:g} min)").format(
+                begun=begun, number=lesson.number, title=lesson.title, minutes=lesson.minutes
+            )
+        )
+        begun += lesson.minutes
+    return "\n".join([*lines, tr("{begun:g} min: the end").format(begun=begun)])

@@ -1,0 +1,167 @@
+"""A class's homework: a row a student, and for the question chosen how often each answer was predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+
+from app.panels.base import Panel
+from app.panels.combo import choice_box, fill
+from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarPicture, BarSeries, side_by_side
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
+from app.theme.reasons import allow
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+EMPTY = tr(
+    "Choose the folder with the files of your class. Each claimed number of a bandit is computed once more, and what "
+    "is odd about a file is said in its row."
+)
+READING = tr("The files are read, and their numbers computed once more…")
+PREDICTED = BarSeries(name=tr("predicted"), meaning="policy", style="outline")
+RIGHT = BarSeries(name=tr("of them right"), meaning="reward")
+WIDTHS = {"file": 14, "name": 14, "flags": 24, "conclusion": 24}
+"""Digits for which a column of texts has room."""
+LONGEST = 24
+"""Letters of an answer below its bar; the sentence beside has all of it."""
+
+
+class HomeworkPanel(Panel):
+    """Shows what the process that reads a folder has said, and asks for folders and tables.
+
+    Attributes:
+        folder: the one that is shown, or being read; None before the first.
+        table: a row a file.
+        question: chooses whose predictions are shown.
+        chart: how often each answer to that question was predicted, and how many of those were right.
+        said: progress, what the class has predicted, or why the folder cannot be read.
+        choose, save: ask for a folder, and for the file of a table.
+
+    Signals:
+        folder_wanted: a folder is to be chosen.
+        table_wanted: the table is to be written.
+    """
+
+    folder_wanted = Signal()
+    table_wanted = Signal()
+    plans = films = False
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.folder: Path | None = None
+        self.busy = False
+        self._tallies: Sequence[Mapping[str, Any]] = ()
+        self._head = ""
+        self.table = TableTwin(title=tr("Homework"))
+        self.question = choice_box(tr("Question"))
+        self.question.activated.connect(self.redraw)
+        self.chart = BarChart(tr("Predictions of the class"))
+        self.twin = TwinStack(self.chart, [PREDICTED.entry, RIGHT.entry])
+        self.said = Label(EMPTY)
+        self.said.setTextFormat(Qt.TextFormat.PlainText)
+        self.said.setWordWrap(True)
+        self.choose, self.save = QPushButton(tr("Choose folder…")), QPushButton(tr("Save table…"))
+        self.choose.clicked.connect(self.folder_wanted)
+        self.save.clicked.connect(self.table_wanted)
+        top = QHBoxLayout()
+        top.addWidget(self.said, 1)
+        for button in (self.choose, self.save):
+            top.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        predictions = self._predictions = QWidget()
+        below = QVBoxLayout(predictions)
+        below.setContentsMargins(0, 0, 0, 0)
+        below.addWidget(self.question)
+        below.addWidget(self.twin, 1)
+        self._both = QSplitter()
+        self._both.addWidget(self.table)
+        self._both.addWidget(predictions)
+        self._both.setSizes([600, 400])
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(8)
+        column.addLayout(top)
+        column.addWidget(self._both, 1)
+        self._show(EMPTY, ready=False)
+
+    # -- what its process has said -----------------------------------------------------------------------------------
+
+    def begin(self, folder: Path) -> None:
+        """The files of ``folder`` are being read."""
+        self.folder, self.busy = folder, True
+        self._show(READING, ready=False)
+
+    def show_result(self, table: Sequence[Sequence[object]], tallies: Sequence[Mapping[str, Any]]) -> None:
+        """Show a class: the cells of its table with their heads, and a tally a question."""
+        heads, *rows = table
+        self.busy, self._tallies = False, tallies
+        self.table.set_columns([_column(str(head)) for head in heads])
+        self.table.set_rows([[_cell(cell) for cell in row] for row in rows])
+        flagged = sum(bool(row[4]) for row in rows)
+        head = tr("{files} files, {flagged} of them flagged.").format(files=len(rows), flagged=flagged)
+        chosen = max(self.question.currentIndex(), 0)
+        names = [tr("{lesson}, step {step}").format(lesson=one["lesson"], step=one["step"]) for one in tallies]
+        fill(self.question, names, min(chosen, max(len(names) - 1, 0)))
+        self._show(head, ready=True)
+
+    def show_failure(self, sentence: str) -> None:
+        """Say why a folder cannot be read, in the place of what was shown before."""
+        self.busy, self._tallies = False, ()
+        self.table.set_rows([])
+        self._show(sentence, ready=False)
+
+    def _show(self, head: str, *, ready: bool) -> None:
+        self._head = head
+        allow(self.save, "" if ready else tr("No homework has been read yet."))
+        self._both.setVisible(ready)
+        self.redraw()
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self.table.set_look(view.theme, view.scale)
+        self.twin.set_look(view.theme, view.scale)
+        self.said.setText(self.summary(view))
+        self._predictions.setVisible(bool(self._tallies))
+        if self._tallies:
+            tally = self._tallies[max(self.question.currentIndex(), 0)]
+            self.chart.show_picture(_picture(tally))
+            self.twin.set_summary(tally["sentence"])
+            self.twin.refresh()
+
+    def summary(self, view: View) -> str:
+        if not self._tallies:
+            return self._head
+        return " ".join([self._head, self._tallies[max(self.question.currentIndex(), 0)]["sentence"]])
+
+
+def _picture(tally: Mapping[str, Any]) -> BarPicture:
+    """Bars of how often each answer was given, beside those of how many were right."""
+    counts, right = (np.array(tally[key], dtype=float) for key in ("counts", "right"))
+    names = tuple(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in tally["names"])
+    return BarPicture(
+        names=names, label=tr("answer"), x_label="", y=Scale(label=tr("students"), low=0, whole=True),
+        series=side_by_side((PREDICTED.with_heights(counts), RIGHT.with_heights(right))),
+    )  # fmt: skip
+
+
+def _column(head: str) -> Column:
+    number = head.endswith((" guess", " claimed"))
+    return Column(head, head, chars=WIDTHS.get(head, 10), kind="number" if number else "text", decimals=3)
+
+
+def _cell(cell: object) -> object:
+    """A cell as the table shows it, None for an empty one."""
+    if isinstance(cell, bool):
+        return tr("yes") if cell else tr("no")
+    return None if cell == "" else cell
