@@ -26,6 +26,7 @@ from app.export.page.run_page import run_page
 from app.export.page.shown import shown_update
 from app.export.page.update import update_section
 from app.export.page_command import main
+from app.lessons.own import template
 from app.lessons.prediction import Placed, result_text, verdict
 from app.panels.experiments.sweep.plan import GRIDS
 from app.plotting.numbers import full, shown
@@ -339,6 +340,15 @@ def test_the_menu_writes_the_update_shown_and_the_lesson_that_is_open(
     program.actions["export_page"].trigger()
     driver.qtbot.waitUntil(target.exists, timeout=30_000)
     assert "Update 3 of 3" in " ".join(read(target.read_bytes()).words)
+    driver.qtbot.waitUntil(lambda: not program.exporter.busy, timeout=30_000)
+    own = tmp_path / "mine.toml"
+    own.write_text(template(), "utf-8")
+    program.lessons.own.open_file(own)
+    driver.rest()
+    target.unlink()
+    program.actions["export_page"].trigger()
+    driver.qtbot.waitUntil(target.exists, timeout=60_000)
+    assert len(read(target.read_bytes()).answers) == 2
 
 
 @pytest.mark.parametrize(
