@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
@@ -15,7 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from app.help.hover import explain_on_hover
-from app.plotting.numbers import full, summed
+from app.plotting.numbers import full, metric_text
 from app.theme.tokens import Theme
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
@@ -63,16 +65,25 @@ class MetricCard(QWidget):
         return QSize(0, self.sizeHint().height())
 
     def show_number(
-        self, theme: Theme, scale: float, title: str, value: float, reason: Reason | None, *, stale: bool = False
-    ) -> None:
-        """Show a value with its reason; dimmed where it is ``stale``, that of the update before."""
+        self, theme: Theme, scale: float, title: str, value: float, reason: Reason | None, *, stale: bool = False,
+        vocabulary: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """Show a value with its reason, dimmed where it is ``stale``: that of the update before.
+
+        Args:
+            theme: how it looks.
+            scale: of the type.
+            title: of the card.
+            value: of the metric.
+            reason: for a zero, say.
+            stale: the value is that of the update before.
+            vocabulary: names of the run's actions or tokens.
+        """
         self._theme, self._scale, self._title, self._stale = theme, scale, title, stale
         if self.name == "updates":
             self._value = f"{int(value):,}"
-        elif METRICS[self.name].share and value == value:
-            self._value = f"{100 * value:.3g} %"
         else:
-            self._value = summed(value, METRICS[self.name].decimals)
+            self._value = metric_text(self.name, value, vocabulary)
         self._chip = reason.chip if reason else self.note
         metric = METRICS.get(self.name)
         sentences = [metric.help if metric else tr("Updates computed so far.")]

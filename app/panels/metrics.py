@@ -110,7 +110,8 @@ class MetricsPanel(Panel):
                 card.note, card.shorter_note = _held_out(view) if card.name == "accuracy" else ("", "")
                 reason = view.step.reason(card.name) if known else None
                 stale = not known and value == value
-                card.show_number(view.theme, view.scale, title, value, reason, stale=stale)
+                words = view.run.origin.vocabulary
+                card.show_number(view.theme, view.scale, title, value, reason, stale=stale, vocabulary=words)
         self._choose_title_role()
 
     def _choose_title_role(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 MINUS = "\u2212"
@@ -91,6 +92,21 @@ def summed(value: object, decimals: int = 3) -> str:
     """``shown`` for a sum such as the loss: what rounding has left of a zero reads as nearly zero."""
     left = isinstance(value, numbers.Real) and 0 < abs(float(value)) < RESIDUE
     return NEARLY_ZERO if left else shown(value, decimals)
+
+
+def metric_text(name: str, value: float, vocabulary: Sequence[str] = ()) -> str:
+    """The value of a metric as a card shows it, without its unit.
+
+    Args:
+        name: a key of ``METRICS``.
+        value: of it.
+        vocabulary: names of the actions or tokens, by which the best one is named.
+    """
+    if name == "best_action" and 0 <= value < len(vocabulary):
+        return vocabulary[int(value)]
+    if METRICS[name].share and value == value:
+        return f"{100 * value:.3g} %"
+    return summed(value, METRICS[name].decimals)
 
 
 def brief(value: object, decimals: int = 3) -> str:

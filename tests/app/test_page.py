@@ -152,7 +152,7 @@ def test_every_number_of_a_page_is_the_records(run: Path) -> None:
 def test_the_step_table_the_lanes_and_the_settings_are_those_of_the_window(run: Path) -> None:
     page = read(run_page(run, None))
     with RunReader.open(run) as reader:
-        step = reader.step(12)
+        step, names = reader.step(12), reader.origin.vocabulary
     text = " ".join(page.words)
     for reward in step.rewards:
         assert shown(float(reward)) in text
@@ -160,6 +160,10 @@ def test_the_step_table_the_lanes_and_the_settings_are_those_of_the_window(run: 
     assert now is not None
     for probability in np.exp(now[0]):
         assert shown(float(probability)) in text
+    best = int(np.argmax(now[0]))
+    assert f"Best action {names[best]} " in f"{text} ", "by its name, not by its place"
+    clipped = Numbers(step).cards["clip_fraction"]
+    assert f"{100 * clipped:.3g} %" in text
     assert "Update 12 of 12" in text
     assert "grpo-lab train --steps 12 --seed 3 --out again.grpo" in text
     assert "objective.beta" in text

@@ -15,7 +15,7 @@ from app.panels.policy_words import stage_sentence
 from app.panels.stage_button import STAGE_HELP, STAGE_NAMES
 from app.panels.step_columns import KINDS, UNTIL, columns_shown, table_column, values_shown
 from app.panels.tokens.film import stage_sentence as stage_of_tokens
-from app.plotting.numbers import shown, summed
+from app.plotting.numbers import metric_text, shown
 from app.workspace.cursor import Cursor, Stage
 from grpo_core import step_table
 from grpo_core.config import Settings
@@ -41,7 +41,8 @@ def _cards(update: ShownUpdate) -> Markup:
     rows = []
     for name, metric in METRICS.items():
         if name in known:
-            text = summed(known[name]) + (f" {metric.unit}" if metric.unit else "")
+            text = metric_text(name, known[name], update.view.origin.vocabulary)
+            text += f" {metric.unit}" if metric.unit else ""
             rows.append(
                 element(
                     "div", element("dt", metric.title), element("dd", update.door(_card(update, name), text, "number"))

@@ -48,3 +48,18 @@ def test_the_first_update_has_none_before_it(driver: Driver) -> None:
     driver.run(1)
     driver.program.workspace.show_stage(Stage.SAMPLE)
     assert cards(driver)["kl"].accessibleName().endswith("—")
+
+
+def test_the_best_action_is_called_by_its_name(driver: Driver) -> None:
+    """Its card said 6 where the bars said 7."""
+    driver.run(40)
+    panel = driver.program.window.panels.of(METRICS)
+    last = panel.cards[-1]
+    before, last.name = last.name, "best_action"
+    try:
+        view = driver.program.workspace.view
+        panel.draw(view)
+        place = int(view.run.series["best_action"].values[view.cursor.step - 1])
+        assert last.accessibleName() == f"Best action {view.run.origin.vocabulary[place]}"
+    finally:
+        last.name = before
