@@ -176,6 +176,13 @@ def outward(text: str) -> list[str]:
     return re.findall(pattern, text)
 
 
+def test_the_button_that_skips_a_question_is_seen() -> None:
+    """It shared its class with the link that is out of sight until the keyboard reaches it."""
+    css = resource("page/page.css").read_text("utf-8")
+    hidden = [rule for rule in re.findall(r"([^{}]+)\{[^{}]*-999rem", css)]
+    assert [rule.strip() for rule in hidden] == ["a.skip"]
+
+
 def test_style_and_program_load_nothing_and_compute_nothing() -> None:
     style = resource("page/page.css").read_text("utf-8")
     program = resource("page/page.js").read_text("utf-8")
