@@ -179,7 +179,7 @@ def outward(text: str) -> list[str]:
 def test_the_button_that_skips_a_question_is_seen() -> None:
     """It shared its class with the link that is out of sight until the keyboard reaches it."""
     css = resource("page/page.css").read_text("utf-8")
-    hidden = [rule for rule in re.findall(r"([^{}]+)\{[^{}]*-999rem", css)]
+    hidden = re.findall(r"([^{}]+)\{[^{}]*-999rem", css)
     assert [rule.strip() for rule in hidden] == ["a.skip"]
 
 
