@@ -69,6 +69,18 @@ def _are_not_finite(data: Run, place: str, v: Any) -> bool:
     return where == place and said == (name, number, str(value))
 
 
+def _are_missing(data: Run, v: Any) -> bool:
+    missing, every, labels = 0, 0, []
+    for update in data:
+        rows = np.ones(len(update.rewards), bool) if update.counted is None else update.counted
+        lost = int(np.isnan(update.rewards[rows]).sum())
+        missing, every = missing + lost, every + int(rows.sum())
+        labels += [update.label] if lost else []
+    if not labels or (v.count, v.all, v.label) != (missing, every, labels[0]):
+        return False
+    return agrees(v.share, missing / every)
+
+
 def _all_cut(data: Run, v: Any) -> bool:
     those = list(idle_groups(data, v.since, v.sort))
     return bool(those) and all(u.truncated is not None and bool(u.truncated[m].all()) for u, m in those)
@@ -238,6 +250,10 @@ def _not_finite_at(place: str) -> Kind[Run]:
 
 FAULTS: dict[str, Kind[Run]] = {
     **{f"not_finite:{place}": _not_finite_at(place) for place in PLACES},
+    "unscored": Kind(
+        text=tr("{share:.1%} of the rewards are missing, {count:,} of {all:,}: the first at step {label}."),
+        holds=_are_missing,
+    ),
     "all_cut": Kind(text=tr("Every completion in them was cut off by a limit."), holds=_all_cut),
     "constant": Kind(
         text=tr("“{name}” gave {value:.4g} to every completion that all reward functions scored."),

@@ -16,6 +16,15 @@ CHECKS: dict[str, Check] = {
         ),
         source="volcengine/verl#721, modelscope/ms-swift#3136",
     ),
+    "rewards_missing": Check(
+        title=tr("Rewards that are missing"),
+        missing=rewards.no_table, measure=rewards.unscored, judge=rewards.judge_unscored,
+        change=tr(
+            "See for which answers the reward function gives None or NaN (an exception, a timeout, an answer that it "
+            "cannot read), and give these the reward that they deserve."
+        ),
+        source="TRL, GRPOTrainer: a reward function may return None",
+    ),
     "dead_groups_right": Check(
         title=tr("Dead groups: everything is right"),
         missing=rewards.no_rewards, measure=rewards.dead_groups, judge=rewards.judge_right,

@@ -23,6 +23,8 @@ DEAD = 0.5
 OF_A_KIND = 0.25
 """Share of all groups that must be dead for one reason for that reason to be named."""
 ENOUGH_GROUPS, ENOUGH_ROWS, ENOUGH_UPDATES = 6, 24, 3
+MISSING = 0.01
+"""Share of rewards whose loss is worth a word. A program that now and then fails on an answer loses fewer."""
 OPPOSED, COMPARABLE = -0.8, 0.3
 """Correlation from which two parts fight, and the ratio of their spreads from which the weaker one counts."""
 FAR, LARGE = 20.0, 10.0
@@ -36,6 +38,39 @@ def no_rewards(update: Update) -> str:
     if not np.isfinite(update.table.rewards).any():
         return tr("No completion has a reward.")
     return ""
+
+
+def no_table(update: Update) -> str:
+    """Why completions are not known."""
+    return update.why_no_table if update.table is None else ""
+
+
+def unscored(update: Update) -> Measure | None:
+    """The share of completions without a reward, the first of them as evidence."""
+    table = update.table
+    assert table is not None
+    rows = np.flatnonzero(_counted(table))
+    if not len(rows):
+        return None
+    lost = rows[np.isnan(table.rewards[rows])]
+    return Measure(
+        label=update.label, value=len(lost) / len(rows), more={"lost": len(lost), "rows": len(rows)},
+        evidence=tuple(
+            Evidence(step=update.label, row=int(row) + 1, quote=update.quote(int(row)), what=tr("it has no reward"))
+            for row in lost[:2]
+        ),
+    )  # fmt: skip
+
+
+def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Rewards that are missing in a run that has others."""
+    lost, rows = sum(m.more["lost"] for m in measures), sum(m.more["rows"] for m in measures)
+    those = [m for m in measures if m.more["lost"]]
+    if not those or lost == rows or lost / rows < MISSING:
+        return None
+    first = those[0].label
+    what = Fault.of("unscored", share=lost / rows, count=lost, all=rows, label=first)
+    return Verdict(what=[what], began=first, evidence=worst(those), severity="warning")
 
 
 def no_parts(update: Update) -> str:

@@ -121,6 +121,24 @@ def test_a_fault_of_the_rewards_is_seen_in_texts_alone() -> None:
     assert set(findings) == {"dead_groups_right", "dead_groups_wrong"} and "8 groups" in findings["dead_groups_right"]
 
 
+@pytest.mark.parametrize(("lost", "named"), [(0, False), (1, False), (11, True), (160, True), (200, False)])
+def test_rewards_that_are_missing_are_counted_and_placed(lost: int, named: bool) -> None:
+    """Of 960 rewards 53 were NaN, and nothing was said; 1 in 200 is no pattern, and none at all is another source."""
+    rewards = np.tile([0.0, 1.0, 0.5, 0.25], 50)
+    rewards[len(rewards) - lost :] = np.nan
+    tables = [completions(part.tolist()) for part in rewards.reshape(25, 8)]
+    found = {finding.check: finding for finding in diagnose(made(tables)).findings}
+    assert ("rewards_missing" in found) is named
+    if named:
+        finding, began = found["rewards_missing"], 25 - -(-lost // 8) + 1
+        assert finding.sentence == (
+            f"{lost / 200:.1%} of the rewards are missing, {lost} of 200: the first at step {began}."
+        )
+        assert finding.began == began
+        assert finding.severity == "warning"
+        assert finding.evidence[0].row is not None
+
+
 def test_groups_that_died_because_all_was_cut_off_say_so() -> None:
     dead = completions([0.0] * 8, truncated=np.ones(8, bool))
     findings = {finding.check: finding.sentence for finding in diagnose(made([dead] * 4)).findings}
