@@ -41,7 +41,7 @@ def no_rewards(update: Update) -> str:
 
 
 def no_table(update: Update) -> str:
-    """Why completions are not known."""
+    """The reason why completions are not known, empty where they are."""
     return update.why_no_table if update.table is None else ""
 
 

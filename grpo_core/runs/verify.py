@@ -57,7 +57,7 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
             rows = all_rows(connection)
             there = checks.covered(rows)
             for table, words in _WORDS.items():
-                count = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                count = connection.execute("SELECT count(*) FROM " + table).fetchone()[0]
                 bad = checks.is_damaged(connection, rows, table)
                 said = tr("Among the {what} there are bytes that nobody has written.").format(what=words)
                 unchecked = 0 if table in there else count

@@ -271,6 +271,11 @@ class Recorder:
             self._leave_out_step()
 
     @property
+    def held(self) -> int:
+        """Batches and losses of the step in progress, whose tensors are kept until it is complete or left out."""
+        return len(self._generations) + self._used
+
+    @property
     def _used(self) -> int:
         """Losses that were computed from the batches of the step in progress."""
         return sum(len(micro) for micro in self._passes)

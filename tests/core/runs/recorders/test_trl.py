@@ -42,33 +42,46 @@ def test_a_disk_that_does_not_answer_does_not_keep_training_from_ending(
 class Trainer:
     """As much of a trainer of TRL as the recorder asks for; ``extra`` losses more than expected in each step."""
 
-    def __init__(self, extra: int = 0) -> None:
-        self.accelerator = SimpleNamespace(process_index=1)
+    def __init__(self, extra: int = 0, rank: int = 1) -> None:
+        self.accelerator = SimpleNamespace(process_index=rank)
         self.model = SimpleNamespace(training=True)
         self.num_generations, self.num_iterations = 2, 1
         self.args = SimpleNamespace(steps_per_generation=2, gradient_accumulation_steps=2)
         self.state = SimpleNamespace(global_step=0, epoch=0.0)
         self.current_gradient_accumulation_steps = 2
         self.extra = extra
+        self.callbacks: list[Any] = []
 
-    def train(self, recorder: trl.Recorder, steps: int) -> None:
-        """What the wrapped methods tell of so many optimizer steps."""
+    def add_callback(self, callback: Any) -> None:
+        self.callbacks.append(callback)
+
+    def _generate_and_score_completions(self, inputs: list[Any]) -> dict[str, Any]:
+        return {"completion_ids": torch.zeros((4, 3), dtype=torch.long)}
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+        return torch.zeros(())
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """What TRL's own does is not wanted here."""
+
+    def train(self, steps: int) -> None:
+        """As TRL goes through so many optimizer steps."""
         for _ in range(steps):
-            batch = {"completion_ids": torch.zeros((4, 3), dtype=torch.long)}
-            recorder._guarded(recorder._after_generation, batch, [None] * 4)
+            batch = self._generate_and_score_completions([None] * 4)
             for _ in range(2 + self.extra):
-                recorder._guarded(recorder._before_loss, None, batch)
-                recorder._guarded(recorder._after_loss, torch.zeros(()), None, batch)
+                self._compute_loss(self.model, batch)
             self.state.global_step += 1
-            recorder._guarded(recorder.on_optimizer_step)
+            for callback in self.callbacks:
+                callback.on_step_end()
 
 
 def recording(folder: Path, monkeypatch: pytest.MonkeyPatch, trainer: Trainer, write: Any) -> trl.Recorder:
     monkeypatch.setattr(trl, "unknown_methods", lambda trainer: "")
-    monkeypatch.setattr(trl, "applied_entropy_coefficient", lambda trainer: 0.0)
+    monkeypatch.setattr(trl, "description", lambda *arguments: {})
+    monkeypatch.setattr(trl, "save_tokenizer", lambda *arguments: None)
     recorder = trl.Recorder(trainer, folder / "trace", text=True)
     monkeypatch.setattr(recorder, "write", write)
-    recorder.thread.start()
+    recorder.attach()
     return recorder
 
 
@@ -81,15 +94,15 @@ def test_a_step_whose_losses_are_not_those_expected_is_left_out_and_said(
     recorder = recording(tmp_path, monkeypatch, trainer, lambda step: kept.append(len(step["passes"][0])))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        trainer.train(recorder, 3)
-        held = sum(len(micro) for micro in recorder._passes) + len(recorder._generations)
-        trainer.train(recorder, 17)
-        assert sum(len(micro) for micro in recorder._passes) + len(recorder._generations) == held <= 2
+        trainer.train(3)
+        held = recorder.held
+        trainer.train(17)
+        assert recorder.held == held <= 2
         recorder.close()
     assert recorder.failure == ""
     if extra:
         assert kept == [1] * (extra < 0), "the step that the end of training has left unfinished"
-        assert recorder.unclear + len(recorder._generations) >= 19
+        assert recorder.unclear >= 19
         assert any("another number of losses" in str(one.message) for one in said)
     else:
         assert recorder.written + recorder.dropped == 20
@@ -101,10 +114,7 @@ def test_what_the_trainer_logs_waits_for_the_disk_in_the_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that took half a second for a line held the training up for as long."""
-    trainer, answers, written = Trainer(), threading.Event(), list[tuple[str, int]]()
-    trainer.accelerator = SimpleNamespace(process_index=0)
-    monkeypatch.setattr(trl, "description", lambda *arguments: {})
-    monkeypatch.setattr(trl, "save_tokenizer", lambda *arguments: None)
+    trainer, answers, written = Trainer(rank=0), threading.Event(), list[tuple[str, int]]()
 
     def slow(path: Path, line: dict[str, Any]) -> None:
         answers.wait()
@@ -114,7 +124,7 @@ def test_what_the_trainer_logs_waits_for_the_disk_in_the_thread(
     recorder = recording(tmp_path, monkeypatch, trainer, lambda step: None)
     for number in range(trl.LINES + 50):
         trainer.state.global_step = number
-        recorder._guarded(recorder._after_log, None, {"loss": 1.0})
+        trainer.log({"loss": 1.0})
     assert written == []
     answers.set()
     recorder.close()
