@@ -23,6 +23,7 @@ from grpo_core.metrics import METRICS
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.session import open_session, read_manifest
 from grpo_core.runs.thinning import stretch_at
+from grpo_core.runs.verify import verified
 from tests.long import saving_process
 
 KILLS = int(os.environ.get("GRPO_LAB_KILLS", "120"))
@@ -72,6 +73,7 @@ def check(folder: Path, told: dict[str, int]) -> Counter[str]:
                     assert reader.step(number).step == number
             for name in METRICS:
                 assert len(reader.series(name)) == reader.last
+        assert [part for part in verified(folder / "run.grpo") if part.damaged or part.unchecked] == []
         with RunWriter.open(folder / "run.grpo") as writer:  # and it can be gone on with
             assert writer.committed >= told["run"]
     session = folder / "x.grposession"
