@@ -64,9 +64,12 @@ class Driver:
                 return
 
     def rest(self) -> None:
-        """Wait until nothing is computed or replayed any more, then draw."""
+        """Wait until nothing is computed or replayed any more, then draw; a film may begin with that."""
         self.qtbot.waitUntil(lambda: self.resting)
         self.settle()
+        while not self.resting:
+            self.qtbot.waitUntil(lambda: self.resting)
+            self.settle()
 
     @property
     def resting(self) -> bool:

@@ -132,6 +132,16 @@ def of_parts(numbers: np.random.Generator) -> Iterator[Any]:
     yield Tables([dataclasses.replace(completions([0.0, 1.0] * 4), advantage=a) for a in usual], recorded())
 
 
+def of_missing(numbers: np.random.Generator) -> Iterator[Any]:
+    """A run some of whose rewards are missing, and some of whose rows do not count."""
+    tables = []
+    for _ in range(int(numbers.integers(1, 6))):
+        rewards = np.where(numbers.random(16) < numbers.choice([0.0, 0.1, 0.6]), np.nan, numbers.random(16))
+        counted = None if numbers.random() < 0.5 else numbers.random(16) < 0.8
+        tables.append(dataclasses.replace(completions(rewards.tolist()), counted=counted))
+    yield Tables(tables, recorded())
+
+
 def of_settings(numbers: np.random.Generator) -> Iterator[Any]:
     """Runs with a cap below 1, a range that is never reached, tokens far from the reference, and a limit."""
     cap = float(numbers.uniform(0.1, 1.2))
@@ -195,7 +205,7 @@ GIVEN = {"limit", "part", "names", "since", "sort"}
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
     numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
-    sources = (runs, of_lengths, not_finite, of_parts, of_settings)
+    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing)
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
             made = [claim for finding in diagnose(run).findings for claim in finding.what]
