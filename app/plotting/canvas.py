@@ -50,6 +50,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self._extent: tuple[float, float] | None = None
         self._held: dict[str, tuple[float, float] | None] = {"x": None, "y": None}
         self._y_range: tuple[float, float, float] | None = None
+        self._was_empty = True
         self.margin = self.reach = 0.0
         self._numbered = 0
         self._zoomed = self._refreshing = False
@@ -194,6 +195,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     def _refresh_x(self) -> None:
         low, high = self.x_scale.low, self.x_scale.high
         span = self.places()
+        if span is not None and self._was_empty:
+            self._held = {"x": None, "y": None}  # the axes of an empty chart bind no data
+        self._was_empty = span is None
         if low is None or high is None:
             first, last = span or (1.0, 10.0)
             fitting = held_range(

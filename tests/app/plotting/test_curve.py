@@ -114,8 +114,10 @@ def test_what_is_new_beyond_the_part_in_view_paints_nothing(qtbot: QtBot) -> Non
     plot, curve = plot_of(qtbot, SOLID)
     rng = np.random.default_rng(4)
     curve.series.extend(values(rng, 0, 400))
+    plot.refresh()
     plot.view_box.setXRange(1, 100, padding=0)
     plot.refresh()
+    assert plot.view_box.viewRange()[0] == [1, 100]
     pixels(plot)
     assert curve.stale == np.inf
     curve.series.extend(values(rng, 400, 100))

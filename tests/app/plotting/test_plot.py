@@ -81,6 +81,19 @@ def test_the_x_axis_holds_while_the_run_grows_within_it(qtbot: QtBot) -> None:
     assert plot.view_box.viewRange()[0][1] >= 242
 
 
+@pytest.mark.parametrize("first", [1, 2, 5, 6])
+def test_what_an_empty_plot_shows_binds_no_data(qtbot: QtBot, first: int) -> None:
+    plot = history(qtbot, np.zeros(0))
+    for value in 0.3 + 0.1 * np.arange(first):
+        plot.curves[0].series.append(value)
+    plot.refresh()
+    for value in 0.3 + 0.1 * np.arange(first, 6):
+        plot.curves[0].series.append(value)
+        plot.refresh()
+    (left, right), _ = plot.view_box.viewRange()
+    assert (left, right) == (1, 6), "however many updates the first frame had"
+
+
 def test_a_gap_in_the_series_draws_no_bridge_and_no_message(qtbot: QtBot) -> None:
     plot = history(qtbot, np.array([0.0, np.nan, np.inf, 1.0, np.nan]))
     assert plot.curves[0].end() == (4.0, 1.0)
