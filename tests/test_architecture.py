@@ -26,7 +26,7 @@ FLOORS = (
     ("recompute", "acting", "stacking"),
     ("changes",),
     ("claims",),
-    ("metrics", "bandit", "questions", "texts", "memory", "snapshot_file"),
+    ("metrics", "bandit", "questions", "texts", "memory", "snapshot_file", "leading"),
     ("lm", "evaluated_step"),
     ("hf",),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),

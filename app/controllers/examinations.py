@@ -1,8 +1,11 @@
-"""Recorded runs are examined when they are opened; what is wrong with one is said at once."""
+"""Examination of recorded runs when they are opened and while they grow. What is wrong with one is said at once."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+import math
+import time
+
+from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.controllers.recorded_runs import RecordedRuns
 from app.messages.message import BarAction, Message, Severity
@@ -17,10 +20,13 @@ from grpo_core.text import tr
 
 FOUND = "recorded findings"
 """Id of the message with the findings of the run that is shown."""
+PAUSE = 5.0
+"""A run that grows is examined again after so many times as long as that took the last time."""
 
 
 class Examinations(QObject):
-    """Has the recorded run that is shown examined once its series are there, and says what was found.
+    """Has the recorded run that is shown examined once its series are there, and says what was found. While it grows it
+    is examined again, and what appears or ends is said.
 
     Runs whose updates take long to evaluate (``RecordedRun.large``) are left alone until somebody asks in the panel.
     """
@@ -31,6 +37,10 @@ class Examinations(QObject):
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._window, self._workspace, self._messages = window, workspace, messages
+        self._titles: dict[str, list[str]] = {}
+        self._again = QTimer(self)
+        self._again.setSingleShot(True)
+        self._again.timeout.connect(self._examine)
         recorded_runs.computed.connect(self._examine)
         run_manager.runs_changed.connect(self._on_runs)
         workspace.activated.connect(self._on_activated)
@@ -46,17 +56,27 @@ class Examinations(QObject):
     @Slot()
     def _on_runs(self) -> None:
         """A run may have been closed."""
-        self._workspace.examination.keep([run.id for run in self._workspace.runs])
+        kept = [run.id for run in self._workspace.runs]
+        self._titles = {run: titles for run, titles in self._titles.items() if run in kept}
+        self._workspace.examination.keep(kept)
         self._examine()
 
     @Slot()
     def _examine(self) -> None:
         run, examination = self._workspace.run, self._workspace.examination
-        if (
-            isinstance(run, RecordedRun) and not run.large and run.computed == run.head
-            and not examination.busy and examination.of(run.id) is None
-        ):  # fmt: skip
-            examination.start(run.id, run.path)
+        if not isinstance(run, RecordedRun) or run.computed != run.head or examination.busy:
+            return
+        known = examination.of(run.id)
+        if known is None:
+            left = math.inf if run.large else 0.0
+        elif known.complete and run.head > known.head:
+            left = PAUSE * examination.seconds - (time.monotonic() - examination.ended_at)
+        else:
+            left = math.inf
+        if left <= 0:
+            examination.start(run.id, run.path, run.head)
+        elif left < math.inf:
+            self._again.start(math.ceil(1000 * left))
 
     @Slot()
     def _count(self) -> None:
@@ -77,14 +97,34 @@ class Examinations(QObject):
         if self._workspace.run is None or self._workspace.run.id != run:
             self._examine()  # another run was opened meanwhile
             return
-        titles = self._problems(run)
-        if not titles or in_window(self._window.docks[DIAGNOSIS.id]):
-            return
-        text = tr("{title}, findings: {count}. {titles}.").format(
-            title=self._workspace.run.title, count=len(titles), titles="; ".join(titles)
+        titles, before = self._problems(run), self._titles.get(run)
+        self._titles[run] = titles
+        if before is not None:
+            self._say(self._changed(titles, before))
+        elif titles and not in_window(self._window.docks[DIAGNOSIS.id]):
+            self._say(
+                tr("{title}, findings: {count}. {titles}.").format(
+                    title=self._workspace.run.title, count=len(titles), titles="; ".join(titles)
+                )
+            )
+
+    def _changed(self, titles: list[str], before: list[str]) -> str:
+        """The findings that a further examination has added and removed, in a sentence. Empty where there are none."""
+        new, gone = [t for t in titles if t not in before], [t for t in before if t not in titles]
+        said = [tr("new: {titles}").format(titles=", ".join(new))] if new else []
+        said += [tr("no longer found: {titles}").format(titles=", ".join(gone))] if gone else []
+        run = self._workspace.run
+        known = None if run is None else self._workspace.examination.of(run.id)
+        if not said or run is None or known is None:
+            return ""
+        return tr("{title}, {count:,} updates examined: {said}.").format(
+            title=run.title, count=known.head, said="; ".join(said)
         )
-        show = BarAction(text=tr("Show the diagnosis"), run=self._show)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=FOUND))
+
+    def _say(self, text: str) -> None:
+        if text:
+            show = BarAction(text=tr("Show the diagnosis"), run=self._show)
+            self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=FOUND))
 
     def _show(self) -> None:
         self._window.show_panel(DIAGNOSIS)

@@ -52,6 +52,10 @@ class PanelRequests(QObject):
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(player.step))
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
         self._on(registry.DIAGNOSIS, lambda panel: panel.token_wanted.connect(self._on_token))
+        self._on(registry.DIAGNOSIS, lambda panel: panel.completion_wanted.connect(self._on_completion))
+        self._on(registry.STEP_SUMMARY, lambda panel: panel.token_wanted.connect(self._on_token))
+        self._on(registry.STEP_SUMMARY, lambda panel: panel.completion_wanted.connect(self._on_completion))
+        self._on(registry.STEP_SUMMARY, lambda panel: panel.what_if_wanted.connect(self._on_what_if))
         self._on(registry.HOME, self._serve_home)
         self._on(registry.HOMEWORK, homework.serve)
         self._on(registry.QUEUE, background_runs.serve)
@@ -100,7 +104,18 @@ class PanelRequests(QObject):
 
     @Slot()
     def _on_token(self) -> None:
-        """Bring the token inspector to the front of its tabs, where it is shown; the keyboard stays where it is."""
-        dock = self._window.docks[registry.TOKEN_INSPECTOR.id]
+        self._raise(registry.TOKEN_INSPECTOR)
+
+    @Slot()
+    def _on_completion(self) -> None:
+        self._raise(registry.COMPLETIONS)
+
+    @Slot()
+    def _on_what_if(self) -> None:
+        self._window.show_panel(registry.WHAT_IF)
+
+    def _raise(self, spec: PanelSpec[P]) -> None:
+        """Bring a panel to the front of its tabs, where it is shown; the keyboard stays where it is."""
+        dock = self._window.docks[spec.id]
         if dock.isVisible():
             dock.raise_()

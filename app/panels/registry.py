@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from app.panels.queue import QueuePanel
     from app.panels.run_comparison.panel import RunComparisonPanel
     from app.panels.score import ScorePanel
+    from app.panels.step_summary.panel import StepSummaryPanel
     from app.panels.tokens.panel import TokenInspectorPanel
     from app.panels.what_if.panel import WhatIfPanel
 
@@ -237,6 +238,20 @@ DIAGNOSIS = PanelSpec(
     id="diagnosis", title=tr("Diagnosis"), factory=_diagnosis,
     size=(768, 320), kind="recorded",
     help=tr("What is wrong with a recorded run, with evidence, and whether its loss is that of its settings."),
+    shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=-1),
+)  # fmt: skip
+
+
+def _step_summary(workspace: Workspace) -> StepSummaryPanel:
+    from app.panels.step_summary.panel import StepSummaryPanel
+
+    return StepSummaryPanel(workspace)
+
+
+STEP_SUMMARY = PanelSpec(
+    id="step_summary", title=tr("This step"), factory=_step_summary,
+    area=Area.RIGHT, size=(372, 420), shows_recorded=True,
+    help=tr("Which groups of the update gave no signal, and which tokens carry its push, its KL or its loss."),
     shown=at(Area.RIGHT, LayoutVariant.RECORDED),
 )  # fmt: skip
 
@@ -331,7 +346,8 @@ LESSON = PanelSpec(
 
 PANELS: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
-    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, RUN_COMPARISON, DIAGNOSIS, QUEUE, STEP_DETAIL, EXPLAIN,
+    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, RUN_COMPARISON, DIAGNOSIS, STEP_SUMMARY, QUEUE, STEP_DETAIL,
+    EXPLAIN,
     BREAKPOINTS, GLOSSARY, REFERENCES, HOME, HOMEWORK, LESSON,
 )  # fmt: skip
 

@@ -128,6 +128,7 @@ QPushButton#chip:focus {{ padding: {focus2}px {focus8}px; }}
 QPushButton#chip:checked {{ background: {text}; border-color: {text}; color: {ground}; }}
 QFrame#messages, QToolButton#messageMark {{ background: {ground}; border: 1px solid {muted}; border-radius: 0; }}
 QFrame#strip {{ background: {surface}; border: 0; border-bottom: 1px solid {border}; }}
+QFrame#finding {{ background: {ground}; border: 1px solid {border}; border-radius: {radius}px; }}
 QLabel#section {{ font-size: {small}px; font-weight: 600; color: {muted}; }}
 QLabel#muted {{ color: {muted}; }}
 QLabel#explained, QLabel#number {{ font-size: {number}px; font-weight: 600; }}

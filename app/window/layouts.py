@@ -31,7 +31,7 @@ SHARE_BELOW = 0.44
 """Share of the height in the middle that the panels below the picture get."""
 BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
 """Another share, by the layout and whether it is a language model's: before a class every prompt has its row."""
-UPPER = {BANDIT: 0.485, RECORDED: 0.62}
+UPPER = {BANDIT: 0.485, RECORDED: 0.68}
 """Share of the height at the right that the first panel there gets, by the layout; elsewhere all get as much."""
 HALVES = (LayoutVariant.LANGUAGE,)
 """Layouts whose right side stands below the strip and takes half of what the controls leave; the tabs of the bottom

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,11 +27,18 @@ class Result:
         diagnosis: its findings; None before they are there.
         verdict: what the audit says of its loss; None before it is there.
         problem: why the examination did not come to its end; empty otherwise.
+        head: updates that the run had when it was examined last.
     """
 
     diagnosis: Diagnosis | None = None
     verdict: Verdict | None = None
     problem: str = ""
+    head: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that an examination finds out is there."""
+        return self.diagnosis is not None and self.verdict is not None
 
 
 class Examination(QObject):
@@ -38,6 +46,8 @@ class Examination(QObject):
 
     Attributes:
         run: id of the run that is being examined or was examined last, empty for none.
+        seconds: that the last examination took.
+        ended_at: when it ended, by ``time.monotonic``.
 
     Signals:
         changed: there is more of it, or it has ended.
@@ -51,6 +61,7 @@ class Examination(QObject):
         super().__init__(parent)
         self._readers = readers
         self.run = ""
+        self.seconds = self.ended_at = self._begun = 0.0
         self._results: dict[str, Result] = {}
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_arrived)
@@ -65,10 +76,14 @@ class Examination(QObject):
         """What is known of the run with this id; None where it was never examined."""
         return self._results.get(run)
 
-    def start(self, run: str, path: Path) -> None:
-        """Examine the run with the id ``run``, whose files are at ``path``; another examination is given up."""
-        self.run = run
-        self._results[run] = Result()
+    def start(self, run: str, path: Path, head: int) -> None:
+        """Examine the run with the id ``run`` and ``head`` updates, whose files are at ``path``; another examination is
+        given up.
+
+        What is known of it stays until there is something new.
+        """
+        self.run, self._begun = run, time.monotonic()
+        self._results[run] = dataclasses.replace(self._results.get(run, Result()), problem="", head=head)
         self._runner.start(partial(_examined, self._readers, path))
         self.changed.emit()
 
@@ -102,6 +117,8 @@ class Examination(QObject):
 
     @Slot(str)
     def _on_ended(self, why_not: str) -> None:
+        self.ended_at = time.monotonic()
+        self.seconds = self.ended_at - self._begun
         self._results[self.run] = dataclasses.replace(self._results[self.run], problem=why_not)
         self.changed.emit()
         self.ended.emit(self.run)

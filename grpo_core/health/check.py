@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from grpo_core.claims.claim import Claim
@@ -15,6 +16,8 @@ from grpo_core.health.update import Update
 
 LASTING = 0.05
 """Share of a run that something must last."""
+STRETCHES = 400
+"""Parts into which the course of a long run is divided."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,7 +79,16 @@ class Check:
         return Finding(
             check=name, title=self.title, severity=verdict.severity, what=tuple(verdict.what), began=verdict.began,
             evidence=tuple(verdict.evidence), change=verdict.change or self.change, source=self.source,
+            course=course(measures),
         )  # fmt: skip
+
+
+def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
+    """The measured values with the trainer's numbers of their updates. Of many updates, the largest of each stretch."""
+    known = [(measure.label, float(measure.value)) for measure in measures if math.isfinite(measure.value)]
+    stretches = min(len(known), STRETCHES)
+    ends = [round(i * len(known) / stretches) for i in range(stretches + 1)] if stretches else []
+    return tuple(max(known[a:b], key=lambda one: one[1]) for a, b in pairwise(ends))
 
 
 def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: int) -> Sequence[Measure]:

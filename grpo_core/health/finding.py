@@ -41,6 +41,8 @@ class Finding:
         what: the claims that are what was seen, one or more; nothing else says it.
         began: the trainer's number of the update in which it began.
         evidence: where it can be seen.
+        course: what the check measured over the run, (trainer's number, value) each, in order; of a long run the
+            largest value of each stretch.
         change: what to change.
         source: where this is described.
     """
@@ -53,6 +55,7 @@ class Finding:
     evidence: tuple[Evidence, ...]
     change: str
     source: str
+    course: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
         assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.base import Panel
-from app.panels.diagnosis.report import EVIDENCE, FINDINGS, KEPT, NEEDED, Entry, entries, status
-from app.plotting.table_twin import LARGEST, TableTwin
+from app.panels.diagnosis.card import FindingCard
+from app.panels.diagnosis.report import Entry, entries, status
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
+from app.theme.scroll_area import plain_scroll_area
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.health import CHECKS
+from grpo_core.health import CHECKS, Evidence
 from grpo_core.text import tr
-
-WIDE = 1.5
-"""Width over height from which the chosen finding stands beside the table of findings, rather than below it."""
 
 
 class DiagnosisPanel(Panel):
-    """A table of findings; the chosen one with its evidence, each a way to the step, completion and token.
+    """A page with a card for each finding, in the order of what to do first. Its evidence leads to step and token.
+
+    Attributes:
+        cards: of what is known of the run shown.
 
     Signals:
-        token_wanted: the token that is selected is the evidence; show it.
+        completion_wanted: the completion that is selected is the evidence; show it.
+        token_wanted: the token that is.
     """
 
+    completion_wanted = Signal()
     token_wanted = Signal()
     plans = False
+    large = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.examination = workspace.examination
         self.examination.changed.connect(self.redraw)
-        self._run = ""
+        self.cards: list[FindingCard] = []
         self.entries: list[Entry] = []
-        self._chosen = 0
-        self._filled: list[int] = []
         self.status = Label()
         self.status.setWordWrap(True)
         self.button = QPushButton()
@@ -50,97 +51,64 @@ class DiagnosisPanel(Panel):
                 )
             )
         )
-        self.findings = TableTwin(FINDINGS, tr("Findings"))
-        self.findings.horizontalHeader().setStretchLastSection(True)
-        self.findings.selected.connect(self._on_finding)
-        self.text = QPlainTextEdit()
-        self.text.setReadOnly(True)
-        self.text.setTabChangesFocus(True)
-        self.text.setAccessibleName(tr("The finding in sentences"))
-        self.evidence = TableTwin(EVIDENCE, tr("Evidence; Return shows the place"))
-        self.evidence.horizontalHeader().setStretchLastSection(True)
-        self.evidence.selected.connect(self._on_place)
-        self.evidence.activated_cell.connect(self._on_place)
-        right = QSplitter(Qt.Orientation.Vertical)
-        right.addWidget(self.text)
-        right.addWidget(self.evidence)
-        self.split = QSplitter(Qt.Orientation.Horizontal)
-        self.split.addWidget(self.findings)
-        self.split.addWidget(right)
-        self.split.setSizes([450, 550])
-        right.setSizes([400, 600])
-        self.split.setChildrenCollapsible(False)
-        self.split.splitterMoved.connect(self._fit_columns)
         top = QHBoxLayout()
         top.setContentsMargins(12, 6, 12, 6)
         top.setSpacing(8)
         top.addWidget(self.status, 1)
         top.addWidget(self.button)
+        inside = QWidget()
+        self._listed = QVBoxLayout(inside)
+        self._listed.setContentsMargins(12, 0, 12, 12)
+        self._listed.setSpacing(8)
+        self._listed.addStretch(1)
+        self.area = plain_scroll_area(inside)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(top)
-        column.addWidget(self.split, 1)
-        column.addStretch()  # takes the room while there is nothing to list
+        column.addWidget(self.area, 1)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
         run, examination = view.run, self.examination
         examined = examination.of(run.id)
-        if run.id != self._run:
-            self._run, self._chosen = run.id, 0
         self.button.setText(tr("Cancel") if examination.busy else tr("Examine this run"))
         ours = not examination.busy and not isinstance(run, RecordedRun)
         allow(self.button, tr("This program trained the run; those of other trainers are examined.") if ours else "")
         self.status.setText(status(run, examined, busy=examination.busy))
-        self.entries = [] if examined is None else entries(examined)
-        for table in (self.findings, self.evidence):
-            table.set_look(view.theme, view.scale)
-        self.text.setFont(view.theme.font("body", view.scale))
-        self.findings.set_rows([entry.cells for entry in self.entries])
-        self._fit_height()
-        self._chosen = min(self._chosen, max(len(self.entries) - 1, 0))
-        self.split.setVisible(bool(self.entries))
-        self.show_chosen()
-        self.findings.set_summary(self.summary(view))
+        self.show_entries([] if examined is None else entries(examined))
+        self.draw_cards(view)
 
-    def show_chosen(self) -> None:
-        """Show the finding that is chosen in sentences, with its evidence."""
-        entry = self.entries[self._chosen] if self.entries else None
-        self.findings.select_row(self._chosen if entry is not None else None)
-        text = "" if entry is None else entry.text
-        if text != self.text.toPlainText():
-            self.text.setPlainText(text)
-        evidence = () if entry is None else entry.evidence
-        self.evidence.setVisible(bool(evidence))
-        rows = [[e.step, e.row, e.token, e.what, " ".join(e.quote.split())] for e in evidence]
-        self.evidence.set_rows(rows)
-        self._filled = [n for n in KEPT if any(row[n] not in (None, "") for row in rows)]
-        self._fit_columns()
+    def draw_cards(self, view: View) -> None:
+        """Draw every card in the look of the moment, with a mark at the step that is shown."""
+        run = view.run
+        now = run.label(view.cursor.step) if isinstance(run, RecordedRun) and view.cursor.step else None
+        for card in self.cards:
+            card.draw(view, now)
 
-    @Slot()
-    def _fit_columns(self) -> None:
-        """As many columns as have room, none that is empty: nothing is scrolled sideways."""
-        rows = [entry.cells for entry in self.entries]
-        listed = [n for n in NEEDED if any(row[n] not in (None, "") for row in rows)]
-        for table, columns in ((self.findings, listed), (self.evidence, self._filled)):
-            bar = table.verticalScrollBar().sizeHint().width()
-            table.fit_columns(columns, table.width() - 2 * table.frameWidth() - bar)
+    def show_entries(self, listed: list[Entry]) -> None:
+        """Make a card for each of ``listed``. Cards of entries that were there before are kept."""
+        if listed == self.entries:
+            return
+        kept = {id(card.entry): card for card in self.cards}
+        known = [next((kept[id(e)] for e in self.entries if e == one and id(e) in kept), None) for one in listed]
+        for card in self.cards:
+            self._listed.removeWidget(card)
+            if card not in known:
+                card.hide()
+                card.deleteLater()
+        self.entries = [one if card is None else card.entry for one, card in zip(listed, known, strict=True)]
+        self.cards = [card or self._card(one) for one, card in zip(self.entries, known, strict=True)]
+        for place, card in enumerate(self.cards):
+            self._listed.insertWidget(place, card)
+            card.show()
 
-    def _fit_height(self) -> None:
-        """Of a table above the finding, no more height than its rows take: the finding has the rest."""
-        if self.split.orientation() is Qt.Orientation.Vertical:
-            self.findings.end_with_rows()
-        else:
-            self.findings.setMaximumHeight(LARGEST)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        upright = self.width() < self.height() * WIDE
-        self.split.setOrientation(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
-        self._fit_height()
-        self._fit_columns()
+    def _card(self, entry: Entry) -> FindingCard:
+        card = FindingCard(entry)
+        card.place_wanted.connect(self._on_place)
+        card.step_wanted.connect(self._on_step)
+        return card
 
     def summary(self, view: View) -> str:
         return self.status.text()
@@ -153,26 +121,29 @@ class DiagnosisPanel(Panel):
         if self.examination.busy:
             self.examination.cancel()
         elif isinstance(run, RecordedRun):
-            self._chosen = 0
-            self.examination.start(run.id, run.path)
+            self.examination.start(run.id, run.path, run.head)
+
+    @Slot(int, bool)
+    def _on_place(self, place: int, in_front: bool) -> None:
+        card = self.sender()
+        if isinstance(card, FindingCard) and 0 <= place < len(card.entry.evidence):
+            self.show_place(card.entry.evidence[place], in_front=in_front)
+
+    def show_place(self, one: Evidence, *, in_front: bool) -> None:
+        """Show the step of a piece of evidence, and mark its completion and token.
+
+        ``in_front``: bring the panel of completions or tokens to the front."""
+        run = self.workspace.view.run
+        if isinstance(run, RecordedRun) and self._on_step(one.step):
+            self.workspace.select(row=None if one.row is None else one.row - 1, token=(one.token or 1) - 1)
+            if in_front and one.row is not None:
+                (self.completion_wanted if one.token is None else self.token_wanted).emit()
 
     @Slot(int)
-    def _on_finding(self, place: int) -> None:
-        if 0 <= place < len(self.entries):
-            self._chosen = place
-            self.show_chosen()
-
-    @Slot(int)
-    @Slot(int, str)
-    def _on_place(self, place: int, key: str = "") -> None:
-        """Show the step of a piece of evidence, and mark its completion and token."""
-        run, entry = self.workspace.view.run, self.entries[self._chosen]
-        if not isinstance(run, RecordedRun) or not 0 <= place < len(entry.evidence):
-            return
-        one = entry.evidence[place]
-        position = run.position(one.step)
+    def _on_step(self, label: int) -> bool:
+        """Show the trainer's step ``label``. Whether the run has it."""
+        run = self.workspace.view.run
+        position = run.position(label) if isinstance(run, RecordedRun) else None
         if position is not None:
             self.workspace.move_to(position)
-            self.workspace.select(row=None if one.row is None else one.row - 1, token=(one.token or 1) - 1)
-            if one.token is not None:
-                self.token_wanted.emit()
+        return position is not None

@@ -12,41 +12,51 @@ from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding
 from grpo_core.health.report import SEVERITIES
 from grpo_core.text import tr
 
-FINDINGS = (
-    Column("severity", tr("How bad"), chars=7, kind="chip", help=tr("Serious: training cannot work like this.")),
-    Column("began", tr("From step"), chars=5, decimals=0, help=tr("The trainer's number of the step where it began.")),
-    Column("title", tr("Finding"), chars=18, kind="text"),
-)
 EVIDENCE = (
     Column("step", tr("Step"), chars=6, decimals=0),
     Column("row", "#", chars=4, decimals=0, help=tr("Number of the completion.")),
     Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
+    Column("quote", tr("Completion"), chars=14, kind="text"),
     Column("what", tr("What"), chars=30, kind="text"),
-    Column("quote", tr("Completion"), chars=20, kind="text"),
 )
-KEPT = (3, 0, 1, 2, 4)
+KEPT = (4, 0, 1, 2, 3)
 """Columns of :data:`EVIDENCE` in the order in which they get room: the sentence, its place, the completion's text."""
-NEEDED = (2, 0, 1)
-"""Columns of :data:`FINDINGS` in the order in which they get room: the title, how bad it is, where it began."""
 NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; press “Examine this run”.").format(
     count=len(CHECKS)
 )
+DEPARTS = tr("departs")
+"""The grade of a loss that does not follow from its settings."""
 NOT_RECORDED = tr("Runs of other trainers are examined here: open one with File > Open.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A row of the table of findings.
+    """A card of the page.
 
     Attributes:
-        cells: of :data:`FINDINGS`.
-        text: the finding in sentences.
+        title: what it is about.
+        grade: how bad it is, in a word; empty where nothing is wrong.
+        began: the trainer's number of the step where it began; None where it has no beginning.
+        text: what was found, in sentences.
+        change: what to change, in a sentence; empty for nothing.
+        source: where this is described, in a sentence; empty for nowhere.
+        course: what was measured over the run, (trainer's number, value) each.
         evidence: where it can be seen.
     """
 
-    cells: list[object]
+    title: str
     text: str
+    grade: str = ""
+    began: int | None = None
+    change: str = ""
+    source: str = ""
+    course: tuple[tuple[int, float], ...] = ()
     evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def since(self) -> str:
+        """The step in which it began, in words."""
+        return "" if self.began is None else tr("from step {label}").format(label=self.began)
 
 
 def entries(examined: Result) -> list[Entry]:
@@ -57,21 +67,23 @@ def entries(examined: Result) -> list[Entry]:
     if examined.verdict is not None:
         listed.append(_of_verdict(examined.verdict))
     if examined.diagnosis is not None:
-        listed.append(_of_the_rest(examined.diagnosis))
-    return listed
+        listed += _of_the_rest(examined.diagnosis)
+    departs = [entry for entry in listed if entry.grade == DEPARTS]  # first: other numbers may follow from it
+    return departs + [entry for entry in listed if entry.grade != DEPARTS]
 
 
 def problems(examined: Result) -> list[str]:
     """Titles of what is wrong: the findings, and the audit where the recorded loss departs."""
-    return [str(title) for severity, _, title in (entry.cells for entry in entries(examined)) if severity]
+    return [entry.title for entry in entries(examined) if entry.grade]
 
 
 def _of_finding(finding: Finding) -> Entry:
-    text = tr("{what}\n\nWhat to change: {change}\n\nDescribed in: {source}").format(
-        what=finding.sentence, change=finding.change, source=finding.source
-    )
-    cells: list[object] = [SEVERITIES[finding.severity], finding.began, finding.title]
-    return Entry(cells=cells, text=text, evidence=finding.evidence)
+    return Entry(
+        title=finding.title, grade=SEVERITIES[finding.severity], began=finding.began, text=finding.sentence,
+        change=tr("What to change: {change}").format(change=finding.change),
+        source=tr("Described in: {source}").format(source=finding.source), course=finding.course,
+        evidence=finding.evidence,
+    )  # fmt: skip
 
 
 def _of_verdict(verdict: Verdict) -> Entry:
@@ -81,17 +93,25 @@ def _of_verdict(verdict: Verdict) -> Entry:
     evidence: tuple[Evidence, ...] = ()
     if verdict.step is not None:
         evidence = (Evidence(step=verdict.step, row=verdict.row, what=tr("first departure")),)
-    chip = tr("departs") if verdict.agrees is False else ""
-    return Entry(cells=[chip, verdict.step, titles[verdict.agrees]], text=verdict.text, evidence=evidence)
+    return Entry(
+        title=titles[verdict.agrees], grade=DEPARTS if verdict.agrees is False else "", began=verdict.step,
+        text=verdict.text, evidence=evidence,
+    )  # fmt: skip
 
 
-def _of_the_rest(diagnosis: Diagnosis) -> Entry:
-    lines = [tr("Looked at, and nothing found: {title}.").format(title=title) for title in diagnosis.looked_at]
-    lines += [
-        tr("Not looked at: {title}. Because: {why}").format(title=one.title, why=one.why)
-        for one in diagnosis.not_looked_at
-    ]
-    return Entry(cells=["", None, tr("What else was looked at")], text="\n".join([*lines, *diagnosis.unreadable]))
+def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
+    """The healthy checks, and those that could not be made, with the reason."""
+    listed = []
+    if diagnosis.looked_at:
+        titles = "   ".join("✓\u00a0" + title.replace(" ", "\u00a0") for title in diagnosis.looked_at)
+        listed.append(Entry(title=tr("Looked at, and nothing found"), text=titles))
+    reasons: dict[str, list[str]] = {}
+    for one in diagnosis.not_looked_at:
+        reasons.setdefault(one.why, []).append(one.title)
+    lines = [f"{'; '.join(titles)}.\n{why}" for why, titles in reasons.items()]
+    if lines or diagnosis.unreadable:
+        listed.append(Entry(title=tr("Not looked at"), text="\n\n".join([*lines, *diagnosis.unreadable])))
+    return listed
 
 
 def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
@@ -113,6 +133,4 @@ def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
     )
     if more <= 0:
         return sentence
-    return tr("{found} More have been written since: {more}. Examine again to see them.").format(
-        found=sentence, more=more
-    )
+    return tr("{found} More have been written since: {more}. They are examined next.").format(found=sentence, more=more)

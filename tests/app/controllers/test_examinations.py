@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from app.controllers import examinations
 from app.controllers.examinations import FOUND
 from app.panels.base import in_window
-from app.panels.registry import DIAGNOSIS, TOKEN_INSPECTOR
+from app.panels.registry import COMPLETIONS, DIAGNOSIS, TOKEN_INSPECTOR
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.health import diagnose
 from grpo_core.runs.importers import open_source
@@ -41,10 +43,20 @@ def message(driver: Driver) -> str | None:
     return next((message.text for message in lines if message.id == FOUND), None)
 
 
-def out_of_sight(driver: Driver) -> None:
-    """A window whose layout has the diagnosis behind another tab: one of small width."""
-    driver.program.window.resize(1024, 768)
+def examined_behind(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordedRun:
+    """Open a recorded run, bring its completions to the front, and have it examined behind them."""
+    monkeypatch.setattr(RecordedRun, "large", property(lambda self: True, lambda self, value: None), raising=False)
+    driver.program.runs.open_path(path)
+    workspace = driver.program.workspace
+    driver.qtbot.waitUntil(lambda: isinstance(workspace.run, RecordedRun) and not driver.program.recorded_runs.busy)
+    run = workspace.run
+    assert isinstance(run, RecordedRun)
+    driver.program.window.show_panel(COMPLETIONS)
     driver.settle()
+    workspace.examination.start(run.id, run.path, run.head)
+    driver.qtbot.waitUntil(lambda: not workspace.examination.busy, timeout=30_000)
+    driver.settle()
+    return run
 
 
 @pytest.mark.quick_cases("reward_constant")
@@ -55,26 +67,27 @@ def test_the_findings_of_a_run_stand_beside_it_when_it_is_opened(driver: Driver,
     dock, panel = driver.program.window.docks[DIAGNOSIS.id], driver.program.window.panels.of(DIAGNOSIS)
     assert in_window(dock) and message(driver) is None
     assert dock.windowTitle() == f"Diagnosis ({len(titles)})"
-    assert [entry.cells[2] for entry in panel.entries][: len(titles)] == titles
+    assert [entry.title for entry in panel.entries][: len(titles)] == titles
 
 
-def test_where_the_diagnosis_is_out_of_sight_a_message_names_the_findings(driver: Driver) -> None:
-    out_of_sight(driver)
-    examined(driver, DATA / "fault_clip")
+def test_where_the_diagnosis_is_out_of_sight_a_message_names_the_findings(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examined_behind(driver, DATA / "fault_clip", monkeypatch)
     text = message(driver)
     assert text is not None and "Audit: the loss departs" in text
 
 
-def test_a_healthy_run_is_passed_over_in_silence(driver: Driver) -> None:
-    out_of_sight(driver)
-    examined(driver, DATA / "grpo")
+def test_a_healthy_run_is_passed_over_in_silence(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    examined_behind(driver, DATA / "grpo", monkeypatch)
     assert message(driver) is None
     assert driver.program.window.docks[DIAGNOSIS.id].windowTitle() == "Diagnosis"
 
 
-def test_the_message_leads_to_the_diagnosis_and_goes_with_its_run(driver: Driver) -> None:
-    out_of_sight(driver)
-    examined(driver, DISEASED / "kl_explodes")
+def test_the_message_leads_to_the_diagnosis_and_goes_with_its_run(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examined_behind(driver, DISEASED / "kl_explodes", monkeypatch)
     line = next(line for line in driver.program.window.messages.lines if line.message.id == FOUND)
     dock = driver.program.window.docks[DIAGNOSIS.id]
     line.message.actions[0].run()
@@ -103,15 +116,40 @@ def test_a_token_that_is_evidence_is_shown_among_its_tokens(driver: Driver) -> N
     examined(driver, DISEASED / "kl_explodes")
     panel, window = driver.program.window.panels.of(DIAGNOSIS), driver.program.window
     driver.settle()
-    place = next(n for n, entry in enumerate(panel.entries) if entry.evidence and entry.evidence[0].token)
-    panel.findings.selected.emit(place)
-    assert not in_window(window.docks[TOKEN_INSPECTOR.id])
-    panel.evidence.activated_cell.emit(0, "token")
+    card = next(card for card in panel.cards if card.entry.evidence and card.entry.evidence[0].token)
+    assert card.evidence is not None
+    card.evidence.selected.emit(0)
+    driver.settle()
+    assert in_window(window.docks[DIAGNOSIS.id]) and not in_window(window.docks[TOKEN_INSPECTOR.id])
+    card.evidence.activated_cell.emit(0, "token")
     driver.settle()
     assert in_window(window.docks[TOKEN_INSPECTOR.id])
-    evidence = panel.entries[place].evidence[0]
+    evidence = card.entry.evidence[0]
     assert evidence.token is not None
     assert driver.program.workspace.selection.token == evidence.token - 1
+
+
+def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examinations, "PAUSE", 0.1)
+    folder = tmp_path / "trace"
+    shutil.copytree(DISEASED / "ever_longer", folder)
+    index = folder / "rank0/attempt0/index.jsonl"
+    whole = index.read_text()
+    index.write_text("".join(whole.splitlines(keepends=True)[:3]))
+    run = examined(driver, folder)
+    examination, titles = driver.program.workspace.examination, lambda: driver.program.window.panels.of(DIAGNOSIS)
+    assert [card.entry.title for card in titles().cards if card.entry.grade] == [] and message(driver) is None
+    index.write_text(whole)
+    driver.program.recorded_runs.followers[run.id].look()
+    driver.qtbot.waitUntil(lambda: message(driver) is not None, timeout=30_000)
+    told = [finding.title for finding in diagnose(open_source(folder)).findings]
+    driver.settle()
+    assert told and [card.entry.title for card in titles().cards if card.entry.grade] == told
+    known = examination.of(run.id)
+    assert known is not None and known.head == run.head == 16
+    assert message(driver) == f"{run.title}, 16 updates examined: new: {', '.join(told)}."
 
 
 def test_what_was_found_out_about_a_run_goes_with_it(driver: Driver) -> None:

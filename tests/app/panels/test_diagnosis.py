@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from app.panels.diagnosis.panel import DiagnosisPanel
-from app.panels.diagnosis.report import EVIDENCE, FINDINGS, Entry, entries
+from app.panels.diagnosis.report import EVIDENCE, Entry, entries
 from app.panels.registry import DIAGNOSIS
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
@@ -68,54 +68,80 @@ def rows(panel: DiagnosisPanel) -> list[Entry]:
 def test_it_finds_what_the_command_finds(qtbot: QtBot, panel: DiagnosisPanel, name: str) -> None:
     examined(qtbot, panel, DISEASED / name)
     told = diagnose(open_source(DISEASED / name)).findings
-    shown = [entry.cells[2] for entry in rows(panel)]
+    shown = [entry.title for entry in rows(panel)]
+    assert [card.entry for card in panel.cards] == rows(panel)
     assert shown[: len(told)] == [finding.title for finding in told] and told
     assert str(len(told)) in panel.status.text()
 
 
-def test_evidence_leads_to_the_step_the_completion_and_the_token(qtbot: QtBot, panel: DiagnosisPanel) -> None:
+@pytest.mark.parametrize("in_front", [False, True])
+def test_evidence_leads_to_the_step_the_completion_and_the_token(
+    qtbot: QtBot, panel: DiagnosisPanel, in_front: bool
+) -> None:
     run = examined(qtbot, panel, DISEASED / "kl_explodes")
-    found = rows(panel)
-    place = next(n for n, entry in enumerate(found) if any(one.token is not None for one in entry.evidence))
-    panel.findings.selected.emit(place)
-    at = next(n for n, one in enumerate(found[place].evidence) if one.token is not None)
-    panel.evidence.activated_cell.emit(at, "step")
-    one = found[place].evidence[at]
+    card = next(card for card in panel.cards if any(one.token is not None for one in card.entry.evidence))
+    at = next(n for n, one in enumerate(card.entry.evidence) if one.token is not None)
+    assert card.evidence is not None
+    asked = list[str]()
+    panel.token_wanted.connect(lambda: asked.append("token"))
+    if in_front:
+        card.evidence.activated_cell.emit(at, "step")
+    else:  # a key that goes from row to row leaves the page in front
+        card.evidence.selected.emit(at)
+    one = card.entry.evidence[at]
     assert run.label(panel.workspace.cursor.step) == one.step
     assert one.row is not None and one.token is not None
     assert (panel.workspace.selection.row, panel.workspace.selection.token) == (one.row - 1, one.token - 1)
+    assert asked == ["token"] * in_front
 
 
-def test_a_saturated_clip_is_shown_at_a_token_and_empty_columns_leave_their_room(
-    qtbot: QtBot, panel: DiagnosisPanel
-) -> None:
+def test_a_click_on_the_strip_shows_the_step(qtbot: QtBot, panel: DiagnosisPanel) -> None:
+    run = examined(qtbot, panel, DISEASED / "ever_longer")
+    panel.resize(700, 500)
+    panel.show()
+    strip = panel.cards[0].strip
+    assert strip is not None and len(strip.course) == run.head
+    for place, (label, _) in enumerate(strip.course):
+        x = round((place + 0.5) / len(strip.course) * strip.width())
+        qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(x, 5))
+        assert run.label(panel.workspace.cursor.step) == label
+    qtbot.keyClick(strip, Qt.Key.Key_Left)
+    panel.draw(panel.workspace.view)
+    qtbot.keyClick(strip, Qt.Key.Key_Left)
+    assert run.label(panel.workspace.cursor.step) == strip.course[-3][0]
+
+
+def test_evidence_has_the_columns_that_it_fills_and_no_row_is_scrolled(qtbot: QtBot, panel: DiagnosisPanel) -> None:
     examined(qtbot, panel, DISEASED / "clip_too_narrow")
-    panel.resize(1400, 500)
     panel.show()
     found = rows(panel)[0]
     assert found.evidence and all(one.row and one.token and "ratio" in one.what for one in found.evidence)
-    panel.entries = [dataclasses.replace(found, evidence=(Evidence(step=4, what="of the whole update"),))]
-    panel.show_chosen()
-    assert [panel.evidence.isColumnHidden(n) for n in range(len(EVIDENCE))] == [False, True, True, False, True]
-    panel.entries = [found]
-    panel.show_chosen()
-    assert not any(panel.evidence.isColumnHidden(n) for n in range(len(EVIDENCE)))
-    panel.resize(640, 300)
-    assert not panel.evidence.isColumnHidden(3) and panel.evidence.isColumnHidden(4)
+    of_updates = dataclasses.replace(found, evidence=(Evidence(step=4, what="of the whole update"),))
+    for entry, keys in ((found, [c.key for c in EVIDENCE]), (of_updates, ["step", "what"])):
+        panel.show_entries([entry])
+        panel.draw_cards(panel.workspace.view)
+        (card,) = panel.cards
+        assert card.evidence is not None and [c.key for c in card.evidence.table.columns] == keys
+        for width in (370, 640, 1400):
+            panel.resize(width, 500)
+            table = card.evidence
+            for bar in (table.horizontalScrollBar(), table.verticalScrollBar()):
+                qtbot.waitUntil(lambda bar=bar: bar.maximum() == 0)  # type: ignore[misc]
+            assert 0 <= width - card.width() < 50
 
 
 @pytest.mark.parametrize(("name", "title"), [("grpo", "agrees"), ("fault_clip", "departs")])
 def test_the_audit_is_one_of_the_rows(qtbot: QtBot, panel: DiagnosisPanel, name: str, title: str) -> None:
     examined(qtbot, panel, DATA / name)
-    row = next(entry for entry in rows(panel) if str(entry.cells[2]).startswith("Audit"))
-    assert title in str(row.cells[2])
+    row = next(entry for entry in rows(panel) if entry.title.startswith("Audit"))
+    assert title in row.title
     assert bool(row.evidence) == (title == "departs")
 
 
 def test_a_source_of_texts_is_examined_as_far_as_it_goes(qtbot: QtBot, panel: DiagnosisPanel) -> None:
     examined(qtbot, panel, SOURCES / "trl")
-    *_, audit, rest = rows(panel)
-    assert "nothing to compare" in str(audit.cells[2]) and "Not looked at" in rest.text
+    *_, audit, _, rest = rows(panel)
+    assert "nothing to compare" in audit.title and rest.title == "Not looked at"
 
 
 def test_a_run_of_this_program_has_nothing_to_examine(workspace: Workspace, panel: DiagnosisPanel) -> None:
@@ -130,10 +156,10 @@ def test_another_run_does_not_show_the_findings_of_the_first(qtbot: QtBot, panel
     assert first is not None
     panel.workspace.activate(RecordedRun(open_source(DATA / "grpo")))
     panel.draw(panel.workspace.view)
-    assert panel.findings.table.rowCount() == 0
+    assert panel.cards == []
     panel.workspace.activate(first)
     panel.draw(panel.workspace.view)
-    assert panel.findings.table.rowCount() == len(rows(panel)), "its own are there again"
+    assert [card.entry for card in panel.cards] == rows(panel) != [], "its own are there again"
 
 
 def test_what_is_found_crosses_to_the_window_unchanged() -> None:
@@ -141,27 +167,23 @@ def test_what_is_found_crosses_to_the_window_unchanged() -> None:
         assert unpacked(*packed(result)) == result
 
 
-def test_in_a_narrow_panel_the_chosen_finding_stands_below_the_table(qtbot: QtBot, panel: DiagnosisPanel) -> None:
+@pytest.mark.parametrize("width", [300, 371, 900])
+def test_every_card_is_read_without_scrolling_sideways(qtbot: QtBot, panel: DiagnosisPanel, width: int) -> None:
     examined(qtbot, panel, DISEASED / "kl_explodes")
+    panel.resize(width, 400)
     panel.show()
-    for width, height, orientation in ((370, 330, Qt.Orientation.Vertical), (900, 300, Qt.Orientation.Horizontal)):
-        panel.resize(width, height)
-        assert panel.split.orientation() == orientation
-        assert panel.evidence.width() <= width and panel.findings.height() <= height
+    panel.draw(panel.workspace.view)
+    for card in panel.cards:
+        assert card.geometry().right() < width
+        assert all(text.width() <= width for text in card.texts)
 
 
-def test_a_run_without_findings_has_no_column_of_how_bad_they_are(qtbot: QtBot, panel: DiagnosisPanel) -> None:
-    examined(qtbot, panel, DATA / "grpo")
-    panel.resize(370, 420)
-    panel.show()
-    assert [panel.findings.isColumnHidden(n) for n in range(len(FINDINGS))] == [True, True, False]
+def test_an_examination_that_finds_the_same_again_leaves_the_cards_alone(qtbot: QtBot, panel: DiagnosisPanel) -> None:
     examined(qtbot, panel, DISEASED / "kl_explodes")
-    assert not any(panel.findings.isColumnHidden(n) for n in range(len(FINDINGS)))
-
-
-def test_below_a_short_table_the_finding_has_the_room(qtbot: QtBot, panel: DiagnosisPanel) -> None:
-    examined(qtbot, panel, DISEASED / "kl_explodes")
-    panel.resize(370, 420)
-    panel.show()
-    last = panel.findings.rowViewportPosition(len(panel.entries) - 1) + panel.findings.rowHeight(0)
-    qtbot.waitUntil(lambda: last <= panel.findings.viewport().height() <= last + 4)
+    before = [*panel.cards]
+    panel.button.click()
+    panel.draw(panel.workspace.view)
+    assert panel.cards == before, "while it is examined"
+    qtbot.waitUntil(lambda: not panel.examination.busy, timeout=30_000)
+    panel.draw(panel.workspace.view)
+    assert panel.cards == before

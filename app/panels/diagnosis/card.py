@@ -1,0 +1,133 @@
+"""One thing that an examination found out: in sentences, over the run, and where it can be seen."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from app.panels.diagnosis.report import EVIDENCE, KEPT, Entry
+from app.panels.diagnosis.strip import CourseStrip
+from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label
+from app.theme.tokens import Theme
+from app.workspace.view import View
+from grpo_core.text import tr
+
+
+class FindingCard(QFrame):
+    """A finding with its heading, its course over the run, its sentences and its evidence.
+
+    Signals:
+        place_wanted: go to the piece of evidence with this number, from 0; and with True, show it in front.
+        step_wanted: show the trainer's step with this number.
+    """
+
+    place_wanted = Signal(int, bool)
+    step_wanted = Signal(int)
+
+    def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.entry = entry
+        self.setObjectName("finding")
+        self.setAccessibleName(". ".join(part for part in (entry.grade, entry.title, entry.text) if part))
+        self.grade, self.heading, self.since = Label(entry.grade), Label(entry.title), Label(entry.since)
+        self.grade.setObjectName("grade")
+        self.grade.setVisible(bool(entry.grade))
+        self.since.setObjectName("muted")
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self.grade)
+        self.heading.setWordWrap(True)
+        top.addWidget(self.heading, 1)
+        top.addWidget(self.since)
+        self.column = column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 10)
+        column.setSpacing(6)
+        column.addLayout(top)
+        self.strip = CourseStrip(entry.course, entry.began or 0) if entry.course else None
+        if self.strip is not None:
+            self.strip.step_wanted.connect(self.step_wanted)
+            column.addWidget(self.strip)
+        self.texts = [_paragraph(text) for text in (entry.text, entry.change) if text]
+        for text in self.texts:
+            column.addWidget(text)
+        self.evidence: TableTwin | None = None
+        if entry.evidence:
+            self.evidence = self._table()
+            column.addWidget(self.evidence)
+        self.source = _paragraph(entry.source)
+        self.source.setObjectName("muted")
+        self.source.setVisible(bool(entry.source))
+        column.addWidget(self.source)
+
+    def _table(self) -> TableTwin:
+        rows = [[e.step, e.row, e.token, " ".join(e.quote.split()), e.what] for e in self.entry.evidence]
+        filled = [n for n in range(len(EVIDENCE)) if any(row[n] not in (None, "") for row in rows)]
+        table = TableTwin([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"))
+        table.horizontalHeader().setStretchLastSection(True)
+        for set_policy in (table.setVerticalScrollBarPolicy, table.setHorizontalScrollBarPolicy):
+            set_policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        table.selected.connect(self._on_selected)
+        table.activated_cell.connect(self._on_activated)
+        table.clicked.connect(self._on_clicked)
+        table.set_rows([[row[n] for n in filled] for row in rows])
+        self._kept = [filled.index(n) for n in KEPT if n in filled]
+        return table
+
+    def draw(self, view: View, now: int | None) -> None:
+        """Draw it in the look of the moment, with a mark at the trainer's step ``now``."""
+        theme, scale = view.theme, view.scale
+        self.heading.setFont(theme.font("strong", scale))
+        self.grade.setStyleSheet(_chip(theme, scale))
+        for text in self.texts:
+            text.setFont(theme.font("body", scale))
+        for small in (self.since, self.source):
+            small.setFont(theme.font("small", scale))
+        if self.strip is not None:
+            self.strip.show_now(theme, scale, now)
+        if self.evidence is not None:
+            self.evidence.set_look(theme, scale)
+            self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """As many columns of the evidence as have room, and all of its rows."""
+        if self.evidence is None:
+            return
+        self.evidence.end_with_rows()
+        self.evidence.setMinimumHeight(self.evidence.maximumHeight())
+        margins = self.contentsMargins() + self.column.contentsMargins()
+        self.evidence.fit_columns(self._kept, self.width() - margins.left() - margins.right() - 4)
+
+    @Slot(int)
+    def _on_selected(self, place: int) -> None:
+        self.place_wanted.emit(place, False)
+
+    @Slot(int, str)
+    def _on_activated(self, place: int, key: str) -> None:
+        self.place_wanted.emit(place, True)
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, index: QModelIndex) -> None:
+        if self.evidence is not None:
+            self.place_wanted.emit(self.evidence.table.row_at(index.row()), True)
+
+
+def _paragraph(text: str) -> Label:
+    label = Label(text)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
+
+
+def _chip(theme: Theme, scale: float) -> str:
+    """The look of a grade."""
+    return (
+        f"border: 1px solid {theme.hex('muted')}; border-radius: {round(9 * scale)}px; color: {theme.hex('text')};"
+        f" padding: {round(scale)}px {round(7 * scale)}px;"
+    )

@@ -1,0 +1,142 @@
+"""The groups and the leading tokens of an update as rows of two tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.plotting.numbers import shown
+from app.plotting.table_model import Column
+from app.workspace.recorded_run import RecordedRun
+from app.workspace.step_view import StepView
+from app.workspace.view import View
+from grpo_core import recompute
+from grpo_core.leading import CONTRIBUTIONS, Group, Leading, groups_of, leading, of_groups, of_leading
+from grpo_core.record import Step
+from grpo_core.runs.importers.source import Completions
+from grpo_core.text import tr
+from grpo_core.texts import question_text
+
+PREVIEW = 80
+"""Characters of a prompt that stand in the table."""
+
+GROUPS = (
+    Column("group", "#", chars=3, decimals=0, help=tr("Number of the prompt.")),
+    Column("signal", tr("Signal"), chars=5.5, kind="chip", help=tr("“none”: every advantage of the group is 0.")),
+    Column("rewards", tr("Rewards"), chars=14, kind="text", help=tr("The lowest and the highest reward.")),
+    Column("prompt", tr("Prompt"), chars=8, kind="text", help=tr("How the prompt begins.")),
+)
+TOKENS = (
+    Column("row", "#", chars=3, decimals=0, help=tr("Number of the completion.")),
+    Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
+    Column("value", tr("Adds"), chars=11, kind="push", decimals=4, help=tr("What it adds, its weight included.")),
+    Column(
+        "share", tr("Share"), chars=6, kind="text", help=tr("Of the sum of what all tokens add, without their signs.")
+    ),
+    Column("text", tr("Text"), chars=8, kind="mono", help=tr("What the token says.")),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Summary:
+    """The groups of an update.
+
+    Attributes:
+        groups: those without a signal first.
+        groups_sentence: how many give none.
+        group_rows: of :data:`GROUPS`.
+    """
+
+    groups: tuple[Group, ...]
+    groups_sentence: str
+    group_rows: list[list[object]]
+
+
+def table_of(view: View) -> Completions | None:
+    """The completions that a recorded run has at the update shown.
+
+    Raises:
+        RunFileError: they cannot be read.
+    """
+    return view.run.table(view.cursor.step) if isinstance(view.run, RecordedRun) and view.cursor.step else None
+
+
+def summary_of(view: View) -> Summary | None:
+    """The groups of the update shown, or None where nothing is recorded of any.
+
+    Raises:
+        RunFileError: a recorded run cannot be read there.
+    """
+    step = view.step.step
+    if step is not None:
+        advantage = view.step.advantage
+        assert advantage is not None
+        pushed = (step.mask & (advantage if advantage.ndim > 1 else advantage[:, None]).astype(bool)).any(axis=-1)
+        return _summary(groups_of(step.group, step.rewards, pushed), _prompts(view, step))
+    table = table_of(view)
+    if table is None:
+        return None
+    gained = None if table.advantage is None else np.nan_to_num(table.advantage).astype(bool)
+    texts = {int(group): text or "" for group, text in zip(table.group, table.prompts, strict=True)}
+    return _summary(groups_of(table.group, table.rewards, gained), texts)
+
+
+def _prompts(view: View, step: Step) -> dict[int, str]:
+    return {int(group): question_text(step, int(group), view.run.origin) for group in np.unique(step.group)}
+
+
+def _summary(groups: Sequence[Group], prompts: dict[int, str]) -> Summary:
+    rows: list[list[object]] = [
+        [one.number + 1, tr("none") if one.silent else "", _ends(one), " ".join(prompts[one.number].split())[:PREVIEW]]
+        for one in groups
+    ]
+    return Summary(groups=tuple(groups), groups_sentence=of_groups(groups).words(), group_rows=rows)
+
+
+def _ends(group: Group) -> str:
+    if np.isnan(group.low):
+        return tr("not scored")
+    if group.low == group.high:
+        return tr("all {reward}").format(reward=_short(group.low))
+    return tr("{low} to {high}").format(low=_short(group.low), high=_short(group.high))
+
+
+def _short(reward: float) -> str:
+    """A reward without the zeros at its end."""
+    return shown(reward, 0 if reward.is_integer() else 3)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TokenSummary:
+    """The leading tokens of a pass.
+
+    Attributes:
+        found: where they are, and what they add.
+        sentence: how much of all they add.
+        rows: of :data:`TOKENS`.
+    """
+
+    found: Leading
+    sentence: str
+    rows: list[list[object]]
+
+
+def tokens_of(view: StepView, name: str) -> TokenSummary | None:
+    """The tokens of the pass shown that contribute most to ``name``, a key of
+    :data:`~grpo_core.leading.CONTRIBUTIONS`. None where the record lacks it."""
+    step, terms, gradient = view.step, view.terms, view.gradient
+    if step is None or terms is None or gradient is None:
+        return None
+    values = CONTRIBUTIONS[name].of(terms, gradient)
+    if values is None:
+        return None
+    used = recompute.used(step, view.passed)
+    found, words = leading(values, used), view.origin.vocabulary
+    rows: list[list[object]] = []
+    for row, token, value, share in zip(found.rows, found.tokens, found.values, found.shares, strict=True):
+        number = int(step.tokens[row, token])
+        text = words[number] if 0 <= number < len(words) else "?"
+        rows.append([int(row) + 1, int(token) + 1, float(value), f"{share:.1%}".replace("%", " %"), text])
+    return TokenSummary(found=found, sentence=of_leading(name, found).words(), rows=rows)

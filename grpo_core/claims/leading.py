@@ -1,0 +1,113 @@
+"""Claims on the groups of an update that give no signal, and on the tokens that contribute most to a pass of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.claims.arrays import equal
+from grpo_core.claims.claim import Kind, Tabled
+from grpo_core.claims.pushes import on_tokens
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pass:
+    """A pass of an update, from 0."""
+
+    step: Step
+    passed: int
+
+    def sizes(self, of: str) -> np.ndarray | None:
+        """|push|, or |weighted KL estimate|, or |weighted token loss| of each token that the loss counts, (n,), the
+        largest first. None without a reference."""
+        terms = recompute.terms(self.step, self.passed)
+        every = {
+            "push": on_tokens(self.step, self.passed),
+            "kl": None if terms.kl is None else terms.weight * terms.kl,
+            "loss": terms.weight * terms.token_loss,
+        }[of]
+        if every is None:
+            return None
+        sizes = np.abs(every[recompute.used(self.step, self.passed)]).astype(np.float64)
+        return np.sort(np.where(np.isfinite(sizes), sizes, 0.0))[::-1]
+
+
+def _carried(data: Pass, v: Any, of: str) -> bool:
+    sizes = data.sizes(of)
+    if sizes is None or v.all != len(sizes) or not 0 < v.count <= np.count_nonzero(sizes):
+        return False
+    return bool(abs(v.share - sizes[: v.count].sum() / sizes.sum()) <= 1e-9)
+
+
+def _nothing(data: Pass, v: Any, of: str) -> bool:
+    sizes = data.sizes(of)
+    return sizes is not None and v.all == len(sizes) and not sizes.any()
+
+
+LEADING: dict[str, Kind[Pass]] = {
+    "push": Kind(
+        text=tr("{share:.0%} of the push lies in {count} of {all:,} tokens."), holds=partial(_carried, of="push")
+    ),
+    "kl": Kind(text=tr("{share:.0%} of the KL lies in {count} of {all:,} tokens."), holds=partial(_carried, of="kl")),
+    "loss": Kind(
+        text=tr("{share:.0%} of the loss lies in {count} of {all:,} tokens."), holds=partial(_carried, of="loss")
+    ),
+    "no_push": Kind(text=tr("None of {all:,} tokens is pushed."), holds=partial(_nothing, of="push")),
+    "no_kl": Kind(text=tr("None of {all:,} tokens adds to the KL."), holds=partial(_nothing, of="kl")),
+    "no_loss": Kind(text=tr("None of {all:,} tokens adds to the loss."), holds=partial(_nothing, of="loss")),
+}
+"""Every kind by its name. A share is of the sum without signs."""
+
+
+class Carried(Tabled[Pass]):
+    """A claim on the tokens that contribute most."""
+
+    KINDS = LEADING
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Signals:
+    """The groups of an update.
+
+    Attributes:
+        group: of each completion, (B,).
+        rewards: (B,), NaN where a completion was not scored.
+        pushed: whether any advantage of a completion is not 0, boolean (B,); None where no advantages are recorded.
+    """
+
+    group: np.ndarray
+    rewards: np.ndarray
+    pushed: np.ndarray | None
+
+
+def _silent(data: Signals, count: int, every: int) -> bool:
+    numbers, silent = np.unique(data.group), 0
+    for number in numbers:
+        own = data.group == number
+        if data.pushed is not None:
+            silent += not (data.pushed & own).any()
+        else:
+            silent += equal(data.rewards[own & ~np.isnan(data.rewards)])
+    return (count, every) == (silent, len(numbers))
+
+
+SIGNALS: dict[str, Kind[Signals]] = {
+    "silent": Kind(
+        text=tr("{count} of {all} groups give no signal."),
+        holds=lambda data, v: v.count > 0 and _silent(data, v.count, v.all),
+    ),
+    "each": Kind(text=tr("Each of {all} groups gives a signal."), holds=lambda data, v: _silent(data, 0, v.all)),
+}
+"""Every kind by its name."""
+
+
+class Silent(Tabled[Signals]):
+    """A claim on the groups that give no signal."""
+
+    KINDS = SIGNALS

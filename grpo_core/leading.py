@@ -1,0 +1,139 @@
+"""Groups of an update that give no signal, and the tokens that contribute most to its pushes, its KL or its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.advantages import equal_rewards
+from grpo_core.claims.leading import Carried, Silent
+from grpo_core.objective import Terms
+from grpo_core.text import tr
+
+MOST = 10
+"""Tokens that are listed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contribution:
+    """A quantity to which every token adds something.
+
+    Attributes:
+        title: its name, as a user reads it.
+        of: what each token adds, (B, T), from the terms of a pass and d loss / d log π; None where the record lacks it.
+    """
+
+    title: str
+    of: Callable[[Terms, np.ndarray], np.ndarray | None]
+
+
+CONTRIBUTIONS: dict[str, Contribution] = {
+    "push": Contribution(title=tr("push"), of=lambda terms, gradient: -gradient),
+    "kl": Contribution(title="KL", of=lambda terms, gradient: None if terms.kl is None else terms.weight * terms.kl),
+    "loss": Contribution(title=tr("loss"), of=lambda terms, gradient: terms.weight * terms.token_loss),
+}
+"""The push −d loss / d log π, the weighted KL estimate and the weighted token loss, whose sums are the KL and the loss
+(but for an entropy bonus with a weight of its own)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leading:
+    """The tokens with the largest contributions, the largest first. Equal ones stand in the order of the batch.
+
+    Attributes:
+        rows, tokens: where they are, (n,) each, from 0.
+        values: what each adds, (n,).
+        shares: |value| over the sum of |value| of all tokens, (n,).
+        contributing: how many tokens of the update add anything.
+        counted: how many tokens the loss counts.
+    """
+
+    rows: np.ndarray
+    tokens: np.ndarray
+    values: np.ndarray
+    shares: np.ndarray
+    contributing: int
+    counted: int
+
+    @property
+    def share(self) -> float:
+        """The share that the tokens listed have together."""
+        return float(self.shares.sum())
+
+
+def leading(values: np.ndarray, mask: np.ndarray, most: int = MOST) -> Leading:
+    """The tokens whose contributions are the largest.
+
+    Args:
+        values: what each token adds, (B, T). What is not a number adds nothing that can be ranked.
+        mask: the tokens that the loss counts, boolean (B, T).
+        most: how many are wanted; fewer are given where fewer add anything.
+    """
+    sizes = np.where(mask & np.isfinite(values), np.abs(values), 0.0).astype(np.float64)
+    flat = sizes.ravel()
+    adding = int(np.count_nonzero(flat))
+    count = min(most, adding)
+    if count < adding:
+        least = np.partition(flat, len(flat) - count)[len(flat) - count]
+        those = np.flatnonzero(flat >= least)
+    else:
+        those = np.flatnonzero(flat)
+    those = those[np.argsort(-flat[those], kind="stable")][:count]
+    rows, tokens = np.unravel_index(those, sizes.shape)
+    total = float(flat.sum())
+    return Leading(
+        rows=rows, tokens=tokens, values=values[rows, tokens],
+        shares=sizes[rows, tokens] / total if total else np.zeros(count), contributing=adding, counted=int(mask.sum()),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Group:
+    """The completions of one prompt.
+
+    Attributes:
+        number: of the prompt, as the record counts it.
+        rows: its completions, (n,), from 0.
+        low, high: the ends of its rewards; NaN where none was scored.
+        silent: whether it gives no signal: every advantage is 0, or, where no advantages are recorded, all rewards are
+            equal.
+    """
+
+    number: int
+    rows: np.ndarray
+    low: float
+    high: float
+    silent: bool
+
+
+def groups_of(group: np.ndarray, rewards: np.ndarray, pushed: np.ndarray | None) -> list[Group]:
+    """The groups of an update, those without a signal first, then in the order of their numbers.
+
+    Args:
+        group: the group of each completion, (B,).
+        rewards: (B,), NaN where a completion was not scored.
+        pushed: whether any advantage of a completion is not 0, boolean (B,); None where no advantages are recorded.
+    """
+    found = []
+    for number in np.unique(group):
+        rows = np.flatnonzero(group == number)
+        scored = rewards[rows][np.isfinite(rewards[rows])]
+        silent = not pushed[rows].any() if pushed is not None else bool(equal_rewards(rewards[rows][None])[0])
+        low, high = (float(scored.min()), float(scored.max())) if len(scored) else (np.nan, np.nan)
+        found.append(Group(number=int(number), rows=rows, low=low, high=high, silent=bool(silent)))
+    return sorted(found, key=lambda one: (not one.silent, one.number))
+
+
+def of_leading(name: str, found: Leading) -> Carried:
+    """The claim on the leading tokens of the contribution ``name``, a key of :data:`CONTRIBUTIONS`."""
+    if not found.contributing:
+        return Carried.of(f"no_{name}", all=found.counted)
+    return Carried.of(name, count=len(found.values), all=found.counted, share=found.share)
+
+
+def of_groups(groups: Sequence[Group]) -> Silent:
+    """The claim on the groups of an update."""
+    silent = sum(one.silent for one in groups)
+    return Silent.of("silent", count=silent, all=len(groups)) if silent else Silent.of("each", all=len(groups))
