@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from app.panels.home.panel import HomePanel
     from app.panels.homework import HomeworkPanel
     from app.panels.queue import QueuePanel
+    from app.panels.reward_weights.panel import RewardWeightsPanel
     from app.panels.run_comparison.panel import RunComparisonPanel
     from app.panels.score import ScorePanel
     from app.panels.step_summary.panel import StepSummaryPanel
@@ -206,6 +207,20 @@ WHAT_IF = PanelSpec(
 )  # fmt: skip
 
 
+def _reward_weights(workspace: Workspace) -> RewardWeightsPanel:
+    from app.panels.reward_weights.panel import RewardWeightsPanel
+
+    return RewardWeightsPanel(workspace)
+
+
+REWARD_WEIGHTS = PanelSpec(
+    id="reward_weights", title=tr("Reward weights"), factory=_reward_weights,
+    area=Area.CENTRE, size=(768, 320), kind="recorded",
+    help=tr("A recorded step with its reward functions weighted otherwise: advantages, silent groups and pushes."),
+    shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=2),
+)  # fmt: skip
+
+
 def _queue(workspace: Workspace) -> QueuePanel:
     from app.panels.queue import QueuePanel
 
@@ -346,9 +361,8 @@ LESSON = PanelSpec(
 
 PANELS: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
-    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, RUN_COMPARISON, DIAGNOSIS, STEP_SUMMARY, QUEUE, STEP_DETAIL,
-    EXPLAIN,
-    BREAKPOINTS, GLOSSARY, REFERENCES, HOME, HOMEWORK, LESSON,
+    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, REWARD_WEIGHTS, RUN_COMPARISON, DIAGNOSIS, STEP_SUMMARY,
+    QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, HOME, HOMEWORK, LESSON,
 )  # fmt: skip
 
 

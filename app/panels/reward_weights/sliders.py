@@ -1,0 +1,122 @@
+"""A slider for the weight of each reward function of a recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
+
+from app.panels.calm import CalmSlider
+from app.plotting.numbers import shown
+from app.theme.labels import Label, plain_tip
+from grpo_core.text import tr
+
+STEPS = 200
+"""Positions of a slider on each side of 0."""
+
+
+class WeightSliders(QWidget):
+    """The weights of the reward functions, each from −2 to 2 times the largest of 1 and its recorded size.
+
+    Attributes:
+        weights: as they are set, one a function.
+
+    Signals:
+        changed: a weight is another one.
+        scores_wanted: take the scores of the clipboard for this function, counted from 0.
+        scores_dropped: take the recorded scores of this function again.
+    """
+
+    changed = Signal()
+    scores_wanted = Signal(int)
+    scores_dropped = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.weights: list[float] = []
+        self._names: tuple[str, ...] = ()
+        self._recorded: tuple[float, ...] = ()
+        self.sliders: list[CalmSlider] = []
+        self.pasting: list[QToolButton] = []
+        self._values: list[Label] = []
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(12, 0, 12, 0)
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(4)
+        self._grid.setColumnStretch(1, 1)
+
+    def show_functions(self, names: Sequence[str], recorded: Sequence[float], pasted: Sequence[int]) -> None:
+        """Make a slider for each function. The weights stay as they are set while the functions are the same.
+
+        Args:
+            names: of the functions.
+            recorded: their weights in the run.
+            pasted: functions whose scores are not those of the record, counted from 0.
+        """
+        if (tuple(names), tuple(recorded)) != (self._names, self._recorded):
+            self._names, self._recorded = tuple(names), tuple(recorded)
+            self.weights = [*recorded]
+            self._build()
+        for place, button in enumerate(self.pasting):
+            there = place in pasted
+            button.setText(tr("Recorded scores") if there else tr("Paste scores"))
+        self._show()
+
+    def reset(self) -> None:
+        """Take the recorded weights again."""
+        self.weights = [*self._recorded]
+        self._show()
+        self.changed.emit()
+
+    def _build(self) -> None:
+        while (item := self._grid.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        self.sliders, self._values, self.pasting = [], [], []
+        for place, name in enumerate(self._names):
+            title, slider, value, paste = Label(name), CalmSlider(), Label(), QToolButton()
+            title.setMinimumWidth(1)  # a long name is cut
+            title.setMaximumWidth(180)
+            title.setToolTip(plain_tip(name))
+            slider.setRange(-STEPS, STEPS)
+            slider.setAccessibleName(tr("Weight of {name}").format(name=name))
+            slider.spoken = lambda position, place=place: shown(self._weight(place, position))
+            slider.valueChanged.connect(lambda position, place=place: self._on_moved(place, position))
+            value.setMinimumWidth(value.fontMetrics().horizontalAdvance("−0.000"))
+            paste.setToolTip(
+                plain_tip(
+                    tr("Scores of each completion of this step, as a column of a table or one a line (CSV), copied.")
+                )
+            )
+            paste.clicked.connect(lambda _=False, place=place: self._on_paste(place))
+            for column, widget in enumerate((title, slider, value, paste)):
+                self._grid.addWidget(widget, place, column)
+            self.sliders.append(slider)
+            self._values.append(value)
+            self.pasting.append(paste)
+
+    def _reach(self, place: int) -> float:
+        return 2 * max(1.0, abs(self._recorded[place]))
+
+    def _weight(self, place: int, position: int) -> float:
+        return self._reach(place) * position / STEPS
+
+    def _show(self) -> None:
+        for place, (slider, value) in enumerate(zip(self.sliders, self._values, strict=True)):
+            blocked = QSignalBlocker(slider)
+            slider.setValue(round(self.weights[place] / self._reach(place) * STEPS))
+            blocked.unblock()
+            value.setText(shown(self.weights[place]))
+
+    @Slot()
+    def _on_moved(self, place: int, position: int) -> None:
+        self.weights[place] = self._weight(place, position)
+        self._values[place].setText(shown(self.weights[place]))
+        self.changed.emit()
+
+    def _on_paste(self, place: int) -> None:
+        pasted = self.pasting[place].text() == tr("Recorded scores")
+        (self.scores_dropped if pasted else self.scores_wanted).emit(place)

@@ -1,0 +1,64 @@
+"""Claims on an update whose rewards are weighted otherwise. The data are the two records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.claims.claim import Kind, Tabled, agrees
+from grpo_core.claims.pushes import Pair
+from grpo_core.text import tr
+
+
+def _advantages(data: Pair) -> tuple[np.ndarray, np.ndarray]:
+    return recompute.advantage(data.ran), recompute.advantage(data.other)
+
+
+def _turned(data: Pair, count: int, every: int) -> bool:
+    ran, other = _advantages(data)
+    return (count, every) == (int((np.sign(ran) * np.sign(other) < 0).sum()), len(ran))
+
+
+def _silent(data: Pair) -> tuple[int, int]:
+    ran, other = _advantages(data)
+    return int(recompute.silent_groups(data.ran, ran).sum()), int(recompute.silent_groups(data.other, other).sum())
+
+
+def _apart(data: Pair, v: Any) -> bool:
+    ran, other = _advantages(data)
+    return agrees(v.difference, float(np.abs(ran - other).max(initial=0.0)))
+
+
+REWEIGHTED: dict[str, Kind[Pair]] = {
+    "turned": Kind(
+        text=tr("{count} of {all} advantages turn their sign."),
+        holds=lambda data, v: v.count > 0 and _turned(data, v.count, v.all),
+    ),
+    "none_turned": Kind(
+        text=tr("None of {all} advantages turns its sign."), holds=lambda data, v: _turned(data, 0, v.all)
+    ),
+    "silent": Kind(
+        text=tr("Groups without a signal: {now} of {all}, {then} as recorded."),
+        holds=lambda data, v: (v.then, v.now) == _silent(data) and v.all == len(np.unique(data.ran.group)),
+    ),
+    "follows": Kind(
+        text=tr("At the recorded weights these advantages are the trainer's, to {difference:.1g}."),
+        holds=lambda data, v: v.difference <= 1e-3 and _apart(data, v),
+    ),
+    "departs": Kind(
+        text=tr(
+            "At the recorded weights these advantages differ from the trainer's by up to {difference:.3g}: its own "
+            "depend on more than the sum of these rewards."
+        ),
+        holds=lambda data, v: v.difference > 1e-3 and _apart(data, v),
+    ),
+}
+"""Every kind by its name."""
+
+
+class Reweighted(Tabled[Pair]):
+    """A claim on an update with other weights of its reward functions."""
+
+    KINDS = REWEIGHTED

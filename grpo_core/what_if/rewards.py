@@ -1,0 +1,105 @@
+"""A recorded update whose reward functions are weighted otherwise, or one of which gives other scores.
+
+The completions stay, and so do the policy before the update and every pass's log-probabilities: they are those of the
+run. Advantages, groups without a signal and pushes are computed anew by the functions that train.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.baselines import BASELINES
+from grpo_core.claims.pushes import Pair
+from grpo_core.claims.reweighted import Reweighted
+from grpo_core.errors import GrpoError
+from grpo_core.record import Step
+from grpo_core.runs.importers.trace_rewards import weighted
+from grpo_core.text import tr
+
+FOLLOWS = 1e-3
+"""Difference of two advantages up to which one is the other, computed with other digits."""
+
+
+def why_not(step: Step) -> str:
+    """The reason, in a sentence, for which the rewards of ``step`` cannot be weighted otherwise. Empty for none."""
+    if step.reward_parts is None or not step.reward_parts.shape[1]:
+        return tr("The record of this step does not keep its reward functions apart.")
+    if step.settings.objective.credits_steps or BASELINES[step.settings.objective.baseline].from_critic:
+        return tr("The advantages of this run depend on more than one reward a completion.")
+    return ""
+
+
+def weights_of(step: Step) -> tuple[float, ...]:
+    """The weights with which the reward functions were added, 1 where the record does not say."""
+    assert step.reward_parts is not None
+    known = step.settings.recorded.reward_weights
+    return known if len(known) == step.reward_parts.shape[1] else (1.0,) * step.reward_parts.shape[1]
+
+
+def reweighted(step: Step, weights: Sequence[float], parts: np.ndarray | None = None) -> Step:
+    """``step`` with the sum of its reward functions under other ``weights``, and the advantages that follow from it.
+
+    Args:
+        step: a recorded update with reward parts.
+        weights: one for each of the K reward functions.
+        parts: other scores, (B, K). By default those of the record.
+    """
+    parts = step.reward_parts if parts is None else parts
+    assert parts is not None
+    rewards = weighted(np.asarray(parts, np.float64), np.asarray(weights, np.float64))
+    return dataclasses.replace(step, rewards=rewards, reward_parts=parts, advantage=None)
+
+
+def of_reweighted(ran: Step, other: Step) -> tuple[Reweighted, ...]:
+    """The claims on the update as it ran and as it is under other weights."""
+    then, now = recompute.advantage(ran), recompute.advantage(other)
+    turned = int((np.sign(then) * np.sign(now) < 0).sum())
+    silent = [int(recompute.silent_groups(step, gained).sum()) for step, gained in ((ran, then), (other, now))]
+    return (
+        Reweighted.of("turned", count=turned, all=len(then)) if turned else Reweighted.of("none_turned", all=len(then)),
+        Reweighted.of("silent", now=silent[1], all=len(np.unique(ran.group)), then=silent[0]),
+    )
+
+
+def proof(ran: Step) -> Reweighted:
+    """The claim on how the advantages under the recorded weights lie to those of the trainer."""
+    same = Pair(ran=ran, other=reweighted(ran, weights_of(ran)), passes=(0, 0))
+    then, now = recompute.advantage(same.ran), recompute.advantage(same.other)
+    difference = float(np.abs(then - now).max(initial=0.0))
+    return Reweighted.of("follows" if difference <= FOLLOWS else "departs", difference=difference)
+
+
+def scores_in(text: str, count: int) -> np.ndarray:
+    """The scores of ``count`` completions in CSV: one a line in their order, after a heading or none.
+
+    Of several columns the last one counts. An empty cell is a completion without a score.
+
+    Raises:
+        GrpoError: it holds something else.
+    """
+    lines = [row for row in csv.reader(text.replace("\t", ",").splitlines()) if row]
+    cells = [row[-1].strip() for row in lines]
+    if cells and len(cells) == count + 1 and not _is_number(cells[0]):
+        cells = cells[1:]
+    if len(cells) != count:
+        raise GrpoError(
+            tr("The clipboard holds {found} lines of scores, and this step has {count} completions.").format(
+                found=len(cells), count=count
+            )
+        )
+    for place, cell in enumerate(cells, 1):
+        if cell and not _is_number(cell):
+            raise GrpoError(tr("Line {line} is no score: “{cell}”.").format(line=place, cell=cell[:40]))
+    return np.array([float(cell) if cell else np.nan for cell in cells])
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return bool(np.isfinite(float(cell)))
+    except ValueError:
+        return False
