@@ -94,7 +94,10 @@ class Hands:
         return type(widget).__name__, widget.objectName(), where
 
     def choose(self) -> tuple[Any, ...]:
-        box = self.any.choice([box for box in self.program.window.findChildren(QComboBox) if box.isVisible()])
+        boxes = [box for box in self.program.window.findChildren(QComboBox) if box.isVisible()]
+        if not boxes:
+            return ()
+        box = self.any.choice(boxes)
         place = self.any.randrange(max(box.count(), 1))
         if box.count():
             box.setCurrentIndex(place)

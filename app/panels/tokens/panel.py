@@ -228,9 +228,10 @@ class TokenInspectorPanel(Panel):
     @Slot(int)
     def _on_group(self, group: int) -> None:
         step = self.workspace.view.step.step
-        if step is not None:
+        rows = () if step is None else np.flatnonzero(step.group == group)
+        if len(rows):  # the box may still offer the prompts of the update that was drawn last
             self.group = group
-            self.workspace.select(row=int(np.flatnonzero(step.group == group)[0]))
+            self.workspace.select(row=int(rows[0]))
 
     @Slot(int)
     def _on_turned(self, by: int) -> None:

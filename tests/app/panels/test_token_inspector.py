@@ -143,6 +143,17 @@ def test_keys_walk_tokens_rows_groups_and_steps(language: Driver, panel: TokenIn
     assert panel.choices.prompt.currentIndex() == 1
 
 
+def test_a_prompt_of_the_update_drawn_before_that_this_one_lacks_is_no_choice(
+    language: Driver, panel: TokenInspectorPanel
+) -> None:
+    before = panel.group, language.program.workspace.selection
+    step = panel.workspace.view.step.step
+    assert step is not None
+    panel.choices.prompt.activated.emit(int(step.group.max()) + 1)
+    language.settle()
+    assert (panel.group, language.program.workspace.selection) == before
+
+
 def test_a_dead_group_says_so(language: Driver, panel: TokenInspectorPanel) -> None:
     panel.choices.prompt.activated.emit(1)
     language.settle()
