@@ -56,6 +56,7 @@ class PanelRequests(QObject):
         self._on(registry.STEP_SUMMARY, lambda panel: panel.token_wanted.connect(self._on_token))
         self._on(registry.STEP_SUMMARY, lambda panel: panel.completion_wanted.connect(self._on_completion))
         self._on(registry.REWARD_WEIGHTS, lambda panel: panel.completion_wanted.connect(self._on_completion))
+        self._on(registry.TOKEN_OVERVIEW, lambda panel: panel.token_wanted.connect(self._on_token))
         self._on(registry.STEP_SUMMARY, lambda panel: panel.what_if_wanted.connect(self._on_what_if))
         self._on(registry.HOME, self._serve_home)
         self._on(registry.HOMEWORK, homework.serve)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from app.panels.run_comparison.panel import RunComparisonPanel
     from app.panels.score import ScorePanel
     from app.panels.step_summary.panel import StepSummaryPanel
+    from app.panels.token_overview.panel import TokenOverviewPanel
     from app.panels.tokens.panel import TokenInspectorPanel
     from app.panels.what_if.panel import WhatIfPanel
 
@@ -189,6 +190,20 @@ TOKEN_INSPECTOR = PanelSpec(
     | at(Area.RIGHT, LayoutVariant.LANGUAGE)
     | at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.PRESENT_LANGUAGE, rank=-1),
+)  # fmt: skip
+
+
+def _token_overview(workspace: Workspace) -> TokenOverviewPanel:
+    from app.panels.token_overview.panel import TokenOverviewPanel
+
+    return TokenOverviewPanel(workspace)
+
+
+TOKEN_OVERVIEW = PanelSpec(
+    id="token_overview", title=tr("Token overview"), factory=_token_overview,
+    area=Area.CENTRE, size=(768, 420), shows_recorded=True,
+    help=tr("Every token of the update at once, a strip of pixels a completion."),
+    shown=at(Area.CENTRE, LayoutVariant.RECORDED),
 )  # fmt: skip
 
 
@@ -361,8 +376,8 @@ LESSON = PanelSpec(
 
 PANELS: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
-    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, WHAT_IF, REWARD_WEIGHTS, RUN_COMPARISON, DIAGNOSIS, STEP_SUMMARY,
-    QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, HOME, HOMEWORK, LESSON,
+    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, TOKEN_OVERVIEW, WHAT_IF, REWARD_WEIGHTS, RUN_COMPARISON,
+    DIAGNOSIS, STEP_SUMMARY, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, HOME, HOMEWORK, LESSON,
 )  # fmt: skip
 
 

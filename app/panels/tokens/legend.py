@@ -38,8 +38,19 @@ class TintLegend(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(0, self.sizeHint().height())
 
-    def show_scale(self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool) -> None:
-        """Show what the ends of ``tint`` mean; ``known`` is False where the record lacks the quantity."""
+    def show_scale(
+        self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool, *, hatched: bool = True
+    ) -> None:
+        """Show what the ends of ``tint`` mean.
+
+        Args:
+            theme: how it looks.
+            scale: of the type.
+            tint: the quantity.
+            limit: the value of full tint.
+            known: False where the record lacks the quantity.
+            hatched: clipped tokens are hatched.
+        """
         self._theme, self._scale, self._signed = theme, scale, tint.signed
         number = shown(limit)
         extent = (tr("fixed √ scale ±{limit}") if tint.signed else tr("fixed √ scale 0 to {limit}")).format(
@@ -48,7 +59,9 @@ class TintLegend(QWidget):
         self._text = (tint.low, tint.high, extent if known else tint.absent)
         short = (tr("±{limit}") if tint.signed else tr("0 to {limit}")).format(limit=number)
         self._extents = (
-            [tr("{extent}    hatched: clipped").format(extent=extent), extent, short] if known else [tint.absent]
+            [*[tr("{extent}    hatched: clipped").format(extent=extent)] * hatched, extent, short]
+            if known
+            else [tint.absent]
         )
         self.setAccessibleName(tr("Scale of {title}: {text}").format(title=tint.title, text=", ".join(self._text)))
         self.setToolTip(plain_tip(f"{tint.help}\n{self._extents[0]}"))

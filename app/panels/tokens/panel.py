@@ -228,7 +228,7 @@ class TokenInspectorPanel(Panel):
     @Slot(int)
     def _on_group(self, group: int) -> None:
         step = self.workspace.view.step.step
-        rows = () if step is None else np.flatnonzero(step.group == group)
+        rows = np.flatnonzero(step.group == group) if step is not None else np.zeros(0, np.int64)
         if len(rows):  # the box may still offer the prompts of the update that was drawn last
             self.group = group
             self.workspace.select(row=int(rows[0]))

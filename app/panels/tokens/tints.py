@@ -190,3 +190,26 @@ TINTS: dict[str, Tint] = {
     ),
 }
 DEFAULT = "fork"
+
+
+def _clipped(view: StepView) -> np.ndarray | None:
+    return None if view.terms is None else view.terms.clipped.astype(float)
+
+
+def _left_out(view: StepView) -> np.ndarray | None:
+    return None if view.step is None else (view.step.there & ~view.step.mask).astype(float)
+
+
+OVERVIEW: dict[str, Tint] = {
+    **{name: TINTS[name] for name in ("push", "kl", "entropy", "ratio", "change", "token_loss")},
+    "clipped": Tint(
+        title=tr("Clipped"), help=tr("Whether the clip stopped the push on the token."), quantity="clipped",
+        values=_clipped, limit=lambda view: 1.0, signed=False, low=tr("pushed"), high=tr("clipped"),
+    ),
+    "left_out": Tint(
+        title=tr("Not in the loss"), help=tr("Tokens that are there and do not count, as the result of a tool."),
+        quantity="weight", values=_left_out, limit=lambda view: 1.0, signed=False, low=tr("counts"),
+        high=tr("does not count"),
+    ),
+}  # fmt: skip
+"""The tints of the overview of all tokens."""

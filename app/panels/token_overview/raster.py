@@ -1,0 +1,100 @@
+"""Token values of many completions as a raster of pixels, in which the largest value of a pixel wins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+START, END, TURN = "start", "end", "turn"
+ALIGNMENTS = (START, END, TURN)
+"""What stands below each other: the first tokens, the last ones, or the first tokens that somebody else wrote."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The part of the aligned completions that is drawn: rows ``top`` up to ``bottom``, places ``left`` up to
+    ``right``, the ends not included."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.bottom - self.top
+
+    @property
+    def places(self) -> int:
+        """How many places each of its rows has."""
+        return self.right - self.left
+
+
+def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
+    """Places before the first token of each completion, (B,), none below 0.
+
+    Args:
+        there: tokens that are there, boolean (B, T).
+        mask: tokens that the loss counts, boolean (B, T).
+        alignment: one of :data:`ALIGNMENTS`.
+
+    Raises:
+        ValueError: there is no such alignment.
+    """
+    lengths = there.sum(axis=1)
+    match alignment:
+        case "start":
+            anchors = np.zeros(len(there), dtype=np.int64)
+        case "end":
+            anchors = lengths
+        case "turn":
+            foreign = there & ~mask
+            anchors = np.where(foreign.any(axis=1), foreign.argmax(axis=1), lengths)
+        case _:
+            raise ValueError(f"no alignment is called {alignment!r}")
+    return np.asarray(anchors.max(initial=0) - anchors)
+
+
+def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """``values`` (B, T), each row moved ``before`` (B,) places to the right; NaN where no token is."""
+    lengths = there.sum(axis=1)
+    out = np.full((len(values), int((before + lengths).max(initial=1))), np.nan, dtype=np.float32)
+    for row, (first, length) in enumerate(zip(before.tolist(), lengths.tolist(), strict=True)):
+        out[row, first : first + length] = values[row, there[row]]
+    return out
+
+
+def edges(count: int, pixels: int) -> np.ndarray:
+    """The first item of each of ``pixels`` pixels on which ``count`` items are drawn, and ``count``: (pixels + 1,)."""
+    return np.arange(pixels + 1) * count // pixels
+
+
+def binned(values: np.ndarray, high: int, wide: int) -> np.ndarray:
+    """``values`` (R, C) on ``high`` x ``wide`` pixels: of those in a pixel the one that is furthest from 0, NaN where
+    there is none. Where there are fewer items than pixels, each takes several."""
+    for axis, pixels in ((1, wide), (0, high)):
+        count = values.shape[axis]
+        first = edges(count, pixels)[:-1]
+        if count <= pixels:
+            values = np.take(values, first, axis=axis)
+            continue
+        most = np.maximum.reduceat(np.where(np.isnan(values), -np.inf, values), first, axis=axis)
+        least = np.minimum.reduceat(np.where(np.isnan(values), np.inf, values), first, axis=axis)
+        values = np.where(most >= -least, most, least)
+        values[np.isinf(most) & np.isinf(least) & (most < 0)] = np.nan
+    return values
+
+
+def picture(share: np.ndarray, up: np.ndarray, down: np.ndarray, ground: int) -> np.ndarray:
+    """Colours (H, W) of values in shares of full tint, from −1 to 1 or beyond.
+
+    Args:
+        share: (H, W), NaN where there is no token.
+        up, down: colours of the levels from 0 to full tint, above and below 0: 0xFFRRGGBB, (L,) each.
+        ground: the colour of no token.
+    """
+    level = np.sqrt(np.minimum(np.abs(np.nan_to_num(share)), 1.0)) * (len(up) - 1)
+    index = level.round().astype(np.intp)
+    return np.where(np.isnan(share), np.uint32(ground), np.where(share < 0, down[index], up[index])).astype(np.uint32)
