@@ -29,7 +29,7 @@ GROUPS = (
     Column("prompt", tr("Prompt"), chars=8, kind="text", help=tr("How the prompt begins.")),
 )
 TOKENS = (
-    Column("row", "#", chars=3, decimals=0, help=tr("Number of the completion.")),
+    Column("row", "#", chars=4, decimals=0, help=tr("Number of the completion.")),
     Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
     Column("value", tr("Adds"), chars=11, kind="push", decimals=4, help=tr("What it adds, its weight included.")),
     Column(

@@ -169,10 +169,17 @@ class Columns:
             raise self._unreadable(error) from None
 
     def values(self, name: str, *, optional: bool = False) -> list[Any]:
-        """A column as Python values, (rows,); None in every row where an ``optional`` one is not there."""
+        """A column as Python values, (rows,); None in every row where an ``optional`` one is not there.
+
+        Raises:
+            RunFileError: it is damaged, or holds text that is no UTF-8.
+        """
         if optional and name not in self.names:
             return [None] * self.rows
-        values: list[Any] = self.array(name).to_pylist()
+        try:
+            values: list[Any] = self.array(name).to_pylist()
+        except (*self._errors, UnicodeDecodeError) as error:
+            raise self._unreadable(error) from None
         return values
 
     def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
