@@ -72,17 +72,17 @@ class Trainer:
 class Timed(trl.Recorder):
     """Counts the time in its own code, apart from the methods that it wraps."""
 
-    held = 0.0
+    own_seconds = 0.0
 
     def _guarded(self, action: Any, *args: Any, **kwargs: Any) -> None:
         begun = time.perf_counter()
         super()._guarded(action, *args, **kwargs)
-        self.held += time.perf_counter() - begun
+        self.own_seconds += time.perf_counter() - begun
 
 
 def one_step(trainer: Trainer, recorder: Timed) -> float:
     """A generation and its optimizer step; the milliseconds that the recorder held the thread."""
-    recorder.held = 0.0
+    recorder.own_seconds = 0.0
     batch = trainer._generate_and_score_completions([{}] * ROWS)
     size = ROWS // MICRO_BATCHES
     for start in range(0, ROWS, size):
@@ -90,7 +90,7 @@ def one_step(trainer: Trainer, recorder: Timed) -> float:
         trainer._compute_loss(None, of_rows | {"num_items_in_batch": batch["num_items_in_batch"]})
     trainer.state.global_step += 1
     recorder._guarded(recorder.on_optimizer_step)
-    return 1e3 * recorder.held
+    return 1e3 * recorder.own_seconds
 
 
 def main() -> None:

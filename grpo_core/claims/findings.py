@@ -34,6 +34,7 @@ class Seen:
         entropy: mean in nats a token; None where it is not known.
         step: the tokens; None where the source holds texts alone.
         length: mean number of tokens of the completions; None where it is not known.
+        lengths: (B,) tokens of each completion; None where not recorded.
         cut: completions that a limit cut off, and completions; None where it is not known.
         from_sampler: trainer's less sampler's log-probability of each token that both scored; None where not recorded.
         reported: what the trainer said: its name and the numbers.
@@ -52,6 +53,7 @@ class Seen:
     entropy: float | None = None
     step: Step | None = None
     length: float | None = None
+    lengths: np.ndarray | None = None
     cut: tuple[float, int] | None = None
     from_sampler: np.ndarray | None = None
     reported: tuple[tuple[str, float], ...] = ()

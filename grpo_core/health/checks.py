@@ -124,6 +124,15 @@ CHECKS: dict[str, Check] = {
         ),
         source="meta-pytorch/torchforge#664, OpenRLHF#931, huggingface/trl#3015",
     ),
+    "length_rewarded": Check(
+        title=tr("A reward that length earns"),
+        missing=lengths.no_lengths_and_rewards, measure=lengths.paid_by_length, judge=lengths.judge_paid_by_length,
+        change=tr(
+            "Read the longest and the shortest completions of a prompt. If length alone is paid, take what it pays out "
+            "of the reward. A limit, or a penalty for overlong answers, only holds it."
+        ),
+        source="Dr. GRPO, arXiv:2503.20783, section 3; DAPO, arXiv:2503.14476, section 3.4",
+    ),
     "length_drift": Check(
         title=tr("Length drift"),
         missing=lengths.no_length, measure=lengths.length, judge=lengths.judge_drift,
@@ -162,3 +171,13 @@ CHECKS: dict[str, Check] = {
     ),
 }  # fmt: skip
 """Every check by its name, in the order of cause."""
+FOLLOWS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("dead_groups_right", "dead_groups_wrong", "dead_groups_same"), ("reward_exploited", "entropy_collapse")
+    ),
+    "entropy_collapse": ("length_rewarded", "reward_exploited"),
+    "truncation": ("length_rewarded", "reward_exploited"),
+}
+"""What may follow from another finding, and from which."""
+REPEATS = {"length_drift": "length_rewarded"}
+"""What says less of the same than another finding, which then stands alone."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from grpo_core.errors import RunFileError
 from grpo_core.health.check import Measure
-from grpo_core.health.checks import CHECKS
-from grpo_core.health.finding import Diagnosis, Finding, NotLookedAt
+from grpo_core.health.checks import CHECKS, FOLLOWS, REPEATS
+from grpo_core.health.finding import RANKS, Diagnosis, Finding, NotLookedAt
 from grpo_core.health.update import read
 from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
@@ -51,7 +51,7 @@ def diagnose(
         if progress is not None:
             progress(done, len(wanted))
     findings = [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], source.settings))]
-    findings.sort(key=lambda finding: finding.severity != "serious")
+    findings = _in_order(findings)
     return Diagnosis(
         updates=len(wanted) - len(unreadable),
         findings=tuple(findings),
@@ -63,6 +63,23 @@ def diagnose(
         looked_at=_without_finding(looked, findings),
         unreadable=tuple(unreadable),
     )
+
+
+def _in_order(findings: Sequence[Finding]) -> list[Finding]:
+    """The worst first, and causes before what follows from them.
+
+    A cause is as urgent as the worst finding that follows from it. A finding that only repeats another is left out."""
+    found = {finding.check: finding for finding in findings}
+    kept = [finding for finding in findings if REPEATS.get(finding.check) not in found]
+    roots = {finding.check: next((c for c in FOLLOWS.get(finding.check, ()) if c in found), None) for finding in kept}
+
+    def rank(finding: Finding) -> tuple[int, int]:
+        root = roots[finding.check]
+        family = root or finding.check
+        worst = min(RANKS[one.severity] for one in kept if family in (one.check, roots[one.check]))
+        return worst, int(root is not None)
+
+    return sorted(kept, key=rank)
 
 
 def _without_finding(looked: set[str], findings: Sequence[Finding]) -> tuple[str, ...]:

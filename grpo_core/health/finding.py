@@ -8,7 +8,13 @@ from typing import Literal
 from grpo_core.claims.claim import Claim, told
 from grpo_core.claims.findings import Run
 
-Severity = Literal["serious", "warning"]
+Severity = Literal["serious", "warning", "notice"]
+RANKS: dict[Severity, int] = {"serious": 0, "warning": 1, "notice": 2}
+"""The grades of a finding, the worst first."""
+
+
+LONG_ENOUGH = 9
+"""Updates from which every check over time can find something: three in each third of the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +43,8 @@ class Finding:
     Attributes:
         check: name of the check, a key of ``CHECKS``.
         title: the check's title.
-        severity: "serious" where training cannot work like this, else "warning".
+        severity: "serious" where training cannot work like this, "warning" where it works worse than it could, "notice"
+            where it is worth knowing and may be meant.
         what: the claims that are what was seen, one or more; nothing else says it.
         began: the trainer's number of the update in which it began.
         evidence: where it can be seen.
@@ -87,7 +94,7 @@ class Diagnosis:
 
     Attributes:
         updates: how many were looked at.
-        findings: serious ones first.
+        findings: the worst first; of one grade, causes before what follows from them.
         not_looked_at: checks that the source has no numbers for.
         looked_at: titles of the checks that found nothing.
         unreadable: sentences on updates that could not be read.
@@ -98,6 +105,11 @@ class Diagnosis:
     not_looked_at: tuple[NotLookedAt, ...] = ()
     looked_at: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = field(default=())
+
+    @property
+    def short(self) -> bool:
+        """Whether the run has too few updates for what is seen over time."""
+        return 0 < self.updates < LONG_ENOUGH
 
     @property
     def serious(self) -> bool:

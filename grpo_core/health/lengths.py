@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grpo_core.claims.faults import Fault
-from grpo_core.claims.measures import CutOff, CutOffMore, Drifts
+from grpo_core.claims.measures import CutOff, CutOffMore, Drifts, PaidByLength, products
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
@@ -21,6 +21,13 @@ DRIFT, DRIFT_ERRORS, DRIFT_UPDATES = 0.3, 4.0, 6
 CUT, CUT_ERRORS, CUT_ROWS = 0.8, 1.64, 24
 """Share of completions cut off that is beyond doubt (lower end of Wilson's interval with so many standard errors)."""
 FEW_CUT, MANY_CUT = 0.3, 0.6
+"""Shares of the first and the last third from which more and more are cut off. From the first on it is a notice: of
+tiny runs of TRL that learn, up to 62 % are cut off."""
+PAID, SURELY_PAID = 0.5, 0.8
+"""Correlation of reward and length within the groups of a run from which length is what is paid, where the mean length
+drifts the same way. Completions that are only somewhat longer where they are right stay below."""
+PAID_ROWS = 48
+"""Completions from which that correlation says something."""
 
 
 def no_length(update: Update) -> str:
@@ -62,6 +69,60 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     return Verdict(
         what=[what], began=began, evidence=worst([measures[0], measures[-1]]), severity="warning",
         change=_advice(settings, grows=change > 0),
+    )  # fmt: skip
+
+
+def no_lengths_and_rewards(update: Update) -> str:
+    """The reason for which rewards cannot be held against lengths. Empty for none."""
+    table = update.table
+    if table is None:
+        return update.why_no_table
+    if table.length is None:
+        return tr("The lengths of the completions in tokens are not recorded.")
+    return "" if np.isfinite(table.rewards).any() else tr("No completion has a reward.")
+
+
+def paid_by_length(update: Update) -> Measure | None:
+    """Products of rewards and lengths, each less the mean of its group."""
+    table = update.table
+    assert table is not None and table.length is not None
+    rows = np.isfinite(table.rewards) & np.isfinite(table.length)
+    if table.counted is not None:
+        rows &= table.counted
+    if rows.sum() < 2:
+        return None
+    sums = products(table.rewards[rows], np.asarray(table.length[rows], np.float64), table.group[rows])
+    mean = float(table.length[rows].mean())
+    paid, lengths = np.sqrt(sums[1]), np.sqrt(sums[2])
+    alike = float(sums[0] / (paid * lengths)) if paid * lengths > 0 else 0.0
+    seen = Evidence(
+        step=update.label,
+        what=tr("correlation {alike:.2f}, mean length {mean:.1f} tokens").format(alike=alike, mean=mean),
+    )
+    return Measure(
+        label=update.label, value=alike, more={"sums": sums, "rows": int(rows.sum()), "mean": mean}, evidence=(seen,)
+    )
+
+
+def judge_paid_by_length(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A reward that rises or falls with the length within groups, while the mean length drifts the same way."""
+    third = len(measures) // 3
+    if len(measures) < DRIFT_UPDATES or sum(m.more["rows"] for m in measures) < PAID_ROWS:
+        return None
+    covariance, paid, lengths = (float(sum(m.more["sums"][n] for m in measures)) for n in range(3))
+    if paid <= 0 or lengths <= 0:
+        return None
+    alike = covariance / math.sqrt(paid * lengths)
+    before, after = (float(np.mean([m.more["mean"] for m in part])) for part in (measures[:third], measures[-third:]))
+    change = after - before
+    if abs(alike) < PAID or before <= 0 or abs(change) < DRIFT * before or change * alike < 0:
+        return None
+    halfway = before + change / 2
+    began = next(m.label for m in measures if (m.more["mean"] - halfway) * change > 0)
+    what = PaidByLength(correlation=alike, before=before, after=after)
+    return Verdict(
+        what=[what], began=began, evidence=worst([measures[0], measures[-1]]),
+        severity="warning" if abs(alike) >= SURELY_PAID else "notice",
     )  # fmt: skip
 
 
@@ -133,12 +194,20 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     if rows >= CUT_ROWS and _lower_end(count / rows, rows) >= CUT:
         return Verdict(what=[CutOff(share=count / rows), *where], began=measures[0].label, evidence=worst(measures))
     third = len(measures) // 3
-    if third < 2 or 3 * third * rows < 3 * CUT_ROWS * len(measures):
-        return None
-    before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
+    before, after = (
+        (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
+        if third
+        else (1.0, 0.0)
+    )
     since = lasting(measures, lambda m: m.value >= (FEW_CUT + MANY_CUT) / 2, 2)
-    if not since or before > FEW_CUT or after < MANY_CUT:
-        return None
+    enough = third >= 2 and third * rows >= CUT_ROWS * len(measures)
+    if not (since and enough) or before > FEW_CUT or after < MANY_CUT:
+        if rows < CUT_ROWS or _lower_end(count / rows, rows) < FEW_CUT:
+            return None
+        return Verdict(
+            what=[CutOff(share=count / rows), *where], began=measures[0].label, evidence=worst(measures),
+            severity="notice",
+        )  # fmt: skip
     return Verdict(what=[CutOffMore(before=before, after=after), *where], began=since[0].label, evidence=worst(since))
 
 

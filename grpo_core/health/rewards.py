@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,8 @@ DEAD = 0.5
 """Share of groups without a difference from which training is mostly idle."""
 OF_A_KIND = 0.25
 """Share of all groups that must be dead for one reason for that reason to be named."""
+RISE_ERRORS = 2.0
+"""Standard errors by which a mean reward rises where a run of sparse rewards learns."""
 ENOUGH_GROUPS, ENOUGH_ROWS, ENOUGH_UPDATES = 6, 24, 3
 MISSING = 0.01
 """Share of rewards whose loss is worth a word. A program that now and then fails on an answer loses fewer."""
@@ -112,7 +115,7 @@ def dead_groups(update: Update) -> Measure | None:
         label=update.label, value=len(dead) / len(groups),
         more={
             "groups": len(groups), "dead": rewards, "equal": len(equal) / len(groups),
-            "known": known, "low": float(table.rewards[rows].min()),
+            "known": known, "mean": float(table.rewards[rows].mean()), "low": float(table.rewards[rows].min()),
             "high": float(table.rewards[rows].max()),
             "cut": tuple(cut is not None and bool(cut[members].all()) for members in dead),
         },
@@ -164,7 +167,29 @@ def _judge_dead(measures: Sequence[Measure], kind: str) -> Verdict | None:
     )  # fmt: skip
     cut_off = kind == "wrong" and all(cut for cut, _ in dead)
     claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
-    return Verdict(what=claims, began=those[0].label, evidence=worst(those))
+    learns = kind == "wrong" and _rises([m.more["mean"] for m in measures])
+    return Verdict(
+        what=claims, began=those[0].label, evidence=worst(those), severity="notice" if learns else "serious",
+        change=tr(
+            "The mean reward rises all the same: rewards are sparse, and training goes on from the groups that are not "
+            "dead. Easier prompts or more completions a prompt would use more of each batch."
+        ) if learns else "",
+    )  # fmt: skip
+
+
+def _rises(means: Sequence[float]) -> bool:
+    """Whether the mean reward of the last third of the updates is beyond that of the first by more than chance.
+
+    It is too where every update of the last third has more than twice the most of the first.
+    """
+    third = len(means) // 3
+    if third < 2:
+        return False
+    before, after = np.array(means[:third]), np.array(means[-third:])
+    if after.min() > 2 * before.max() > 0:
+        return True
+    error = math.sqrt((before.var(ddof=1) + after.var(ddof=1)) / third)
+    return bool(after.mean() - before.mean() > RISE_ERRORS * error)
 
 
 def _kind(reward: float, low: float, high: float) -> str:

@@ -73,8 +73,8 @@ def entries(examined: Result) -> list[Entry]:
 
 
 def problems(examined: Result) -> list[str]:
-    """Titles of what is wrong: the findings, and the audit where the recorded loss departs."""
-    return [entry.title for entry in entries(examined) if entry.grade]
+    """Titles of what is wrong: the findings but for notices, and the audit where the recorded loss departs."""
+    return [entry.title for entry in entries(examined) if entry.grade not in ("", SEVERITIES["notice"])]
 
 
 def _of_finding(finding: Finding) -> Entry:

@@ -23,12 +23,12 @@ class Window:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return self.bottom - self.top
 
     @property
     def places(self) -> int:
-        """How many places each of its rows has."""
+        """The number of places in each row."""
         return self.right - self.left
 
 
@@ -58,7 +58,7 @@ def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
 
 
 def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """``values`` (B, T), each row moved ``before`` (B,) places to the right; NaN where no token is."""
+    """``values`` (B, T) with each row moved ``before`` (B,) places to the right. NaN where no token is."""
     lengths = there.sum(axis=1)
     out = np.full((len(values), int((before + lengths).max(initial=1))), np.nan, dtype=np.float32)
     for row, (first, length) in enumerate(zip(before.tolist(), lengths.tolist(), strict=True)):

@@ -178,7 +178,7 @@ class Columns:
             return [None] * self.rows
         try:
             values: list[Any] = self.array(name).to_pylist()
-        except (*self._errors, UnicodeDecodeError) as error:
+        except self._errors as error:
             raise self._unreadable(error) from None
         return values
 

@@ -10,6 +10,7 @@ import pytest
 from app.controllers import examinations
 from app.controllers.examinations import FOUND
 from app.panels.base import in_window
+from app.panels.diagnosis.report import problems
 from app.panels.registry import COMPLETIONS, DIAGNOSIS, TOKEN_INSPECTOR
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.health import diagnose
@@ -63,10 +64,11 @@ def examined_behind(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", ["kl_explodes", "reward_constant"])
 def test_the_findings_of_a_run_stand_beside_it_when_it_is_opened(driver: Driver, name: str) -> None:
     examined(driver, DISEASED / name)
-    titles = [finding.title for finding in diagnose(open_source(DISEASED / name)).findings]
+    found = diagnose(open_source(DISEASED / name)).findings
+    titles, serious = [one.title for one in found], [one for one in found if one.severity != "notice"]
     dock, panel = driver.program.window.docks[DIAGNOSIS.id], driver.program.window.panels.of(DIAGNOSIS)
     assert in_window(dock) and message(driver) is None
-    assert dock.windowTitle() == f"Diagnosis ({len(titles)})"
+    assert dock.windowTitle() == f"Diagnosis ({len(serious)})"
     assert [entry.title for entry in panel.entries][: len(titles)] == titles
 
 
@@ -139,14 +141,19 @@ def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
     whole = index.read_text()
     index.write_text("".join(whole.splitlines(keepends=True)[:3]))
     run = examined(driver, folder)
-    examination, titles = driver.program.workspace.examination, lambda: driver.program.window.panels.of(DIAGNOSIS)
-    assert [card.entry.title for card in titles().cards if card.entry.grade] == [] and message(driver) is None
+    examination, panel = driver.program.workspace.examination, driver.program.window.panels.of(DIAGNOSIS)
+
+    def titles() -> list[str]:
+        known = examination.of(run.id)
+        return [] if known is None else problems(known)
+
+    assert titles() == [] and message(driver) is None
     index.write_text(whole)
     driver.program.recorded_runs.followers[run.id].look()
     driver.qtbot.waitUntil(lambda: message(driver) is not None, timeout=30_000)
-    told = [finding.title for finding in diagnose(open_source(folder)).findings]
+    told = [one.title for one in diagnose(open_source(folder)).findings if one.severity != "notice"]
     driver.settle()
-    assert told and [card.entry.title for card in titles().cards if card.entry.grade] == told
+    assert told and titles() == told and told[0] in [card.entry.title for card in panel.cards]
     known = examination.of(run.id)
     assert known is not None and known.head == run.head == 16
     assert message(driver) == f"{run.title}, 16 updates examined: new: {', '.join(told)}."

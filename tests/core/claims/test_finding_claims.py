@@ -47,6 +47,11 @@ def of_lengths(numbers: np.random.Generator) -> Iterator[Any]:
     tables = [completions(numbers.choice([0.0, 1.0], 8).tolist()) for _ in course]
     pairs = zip(tables, course, strict=True)
     yield Tables([dataclasses.replace(t, length=c + numbers.normal(size=8)) for t, c in pairs], recorded())
+    sign = float(numbers.choice([-1.0, 1.0]))
+    counts = [c + numbers.normal(size=8) for c in course]
+    noise = numbers.uniform(0.0, 0.5)
+    paid = [completions((sign * (n - n.mean()) + noise * numbers.normal(size=8)).tolist()) for n in counts]
+    yield Tables([dataclasses.replace(t, length=n) for t, n in zip(paid, counts, strict=True)], recorded())
     shares = np.linspace(0, 1, count) ** 2 if numbers.random() < 0.5 else np.full(count, 0.97)
     cut = [numbers.random(8) < share for share in shares]
     yield Tables([dataclasses.replace(t, truncated=c) for t, c in zip(tables, cut, strict=True)], recorded())
@@ -190,6 +195,7 @@ def as_seen(run: Any) -> Run:
             weights=table.reward_weights, truncated=table.truncated, step=step,
             entropy=None if table.entropy is None else float(np.mean(table.entropy)),
             length=None if table.length is None else float(table.length.sum() / len(table.length)),
+            lengths=table.length,
             cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
             from_sampler=from_sampler(step),
             reported=tuple(pair for report in run.reports(label) for pair in report.numbers.items()),

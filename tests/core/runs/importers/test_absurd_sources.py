@@ -126,3 +126,11 @@ def test_a_file_of_lines_that_are_no_json_is_not_read_to_its_end(tmp_path: Path)
     source = open_source(tmp_path)
     source.completions(1)
     assert "More than 100,000 lines of 1.jsonl are not JSON; the rest is left out." in source.notes
+
+
+def test_text_that_is_no_utf_8_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "completions.parquet"
+    text = pa.array([b"6+3=", b"\xb8+5="], pa.binary()).cast(pa.string(), safe=False)
+    pq.write_table(pa.table({"prompt": text}), file)
+    with pytest.raises(RunFileError, match=r"completions\.parquet"):
+        Columns(file).values("prompt")
