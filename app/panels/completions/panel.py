@@ -149,9 +149,9 @@ class CompletionsPanel(Panel):
         self.table.select_row(self._listed.index(row) if row in self._listed else None)
         heading = "" if row is None else self._heading(view, row)
         prompt, completion = (None, None) if row is None else self.texts(row)
-        self.here.show_text(view.theme, view.scale, heading, prompt, completion)
+        self.here.show_text(view.theme, view.scale, heading, prompt, completion, self.search.text())
         if self._kept is not None:
-            self.beside.show_text(view.theme, view.scale, *self._kept)
+            self.beside.show_text(view.theme, view.scale, *self._kept, self.search.text())
         self.table.set_summary(self.summary(view))
 
     def _fit_top(self, scale: float) -> None:
@@ -191,10 +191,11 @@ class CompletionsPanel(Panel):
         )  # fmt: skip
 
     def _chosen(self, view: View) -> int | None:
-        """The completion that is marked in every panel; nobody having chosen, the first of the list."""
+        """The completion that is marked in every panel. The first of the list where nobody has chosen one, or where it
+        lacks what is searched for."""
         assert self._batch is not None
         row = view.selection.row
-        if row is not None and row < len(self._batch.cells):
+        if row is not None and row < len(self._batch.cells) and (row in self._listed or not self.search.text()):
             return row
         return next(iter(self._listed), None)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
-from PySide6.QtGui import QTextOption
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QTextCursor, QTextOption
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QVBoxLayout, QWidget
 
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from grpo_core.text import tr
+
+MOST = 1_000
+"""Places of what is searched for that are marked in one text."""
 
 
 class CompletionText(QWidget):
@@ -17,7 +20,7 @@ class CompletionText(QWidget):
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._shown = ""
+        self._shown = self._wanted = ""
         self.heading = Label()
         self.heading.setObjectName("muted")
         self.heading.setWordWrap(True)
@@ -36,18 +39,56 @@ class CompletionText(QWidget):
         column.addWidget(self.heading)
         column.addWidget(self.text, 1)
 
-    def show_text(self, theme: Theme, scale: float, heading: str, prompt: str | None, completion: str | None) -> None:
-        """Show a completion under its prompt; a text that is not recorded is said to be so."""
+    def show_text(
+        self, theme: Theme, scale: float, heading: str, prompt: str | None, completion: str | None, wanted: str = ""
+    ) -> None:
+        """Show a completion under its prompt, or say that a text is not recorded.
+
+        Args:
+            theme: how it looks.
+            scale: of the type.
+            heading: above the text.
+            prompt, completion: None where they are not recorded as text.
+            wanted: what is searched for. All of its places are marked, and the first one is brought into sight, in the
+                completion rather than in the prompt.
+        """
         self.text.setFont(theme.font("body", scale))
         self.heading.setText(heading)
         self.heading.setToolTip(plain_tip(heading))
         parts = [tr("Prompt"), readable(prompt), tr("Completion"), readable(completion)]
         before = "\n".join(parts[:2]) + "\n\n"
         whole = before + "\n".join(parts[2:])
+        moved = (whole, wanted) != (self._shown, self._wanted)
         if whole != self._shown:
             self._shown = whole
             self.text.setPlainText(whole)
             self._begin_at(len(before))
+        found = self.matches(wanted)
+        self._mark(found, theme)
+        if moved and found:
+            places = [match.selectionStart() for match in found]
+            self._begin_at(next((place for place in places if place >= len(before)), places[0]))
+        self._wanted = wanted
+
+    def matches(self, wanted: str) -> list[QTextCursor]:
+        """The places of ``wanted`` in the text, whatever its case, at most :data:`MOST`."""
+        found: list[QTextCursor] = []
+        document = self.text.document()
+        match = document.find(wanted) if wanted else QTextCursor()
+        while not match.isNull() and len(found) < MOST:
+            found.append(match)
+            match = document.find(wanted, match)
+        return found
+
+    def _mark(self, found: list[QTextCursor], theme: Theme) -> None:
+        marks = []
+        for match in found:
+            mark = QTextEdit.ExtraSelection()
+            mark.format.setBackground(theme.faint("reward", 0.35))
+            mark.format.setForeground(theme.on(theme.faint("reward", 0.35)))
+            mark.cursor = match
+            marks.append(mark)
+        self.text.setExtraSelections(marks)
 
     def _begin_at(self, place: int) -> None:
         """Where not all of the text has room, put the completion in sight: prompts may be long, and equal."""

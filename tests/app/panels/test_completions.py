@@ -183,3 +183,30 @@ def test_the_filters_stand_on_one_line_as_soon_as_there_is_room(panel: Completio
             row.activate()
         apart = abs(panel.search.geometry().center().y() - panel.keep.geometry().center().y())
         assert (apart < 4) is together, width
+
+
+def test_a_search_shows_its_first_match_and_marks_all_of_them(panel: CompletionsPanel) -> None:
+    batch = batch_of(panel.workspace.view)
+    assert batch is not None
+    texts = [text or "" for text in batch.completions]
+    last = next(row for row in reversed(range(len(texts))) if len(texts[row]) > 2)
+    wanted = texts[last][1:3].upper()
+    panel.workspace.select(row=next(row for row in range(len(texts)) if wanted.lower() not in texts[row].lower()))
+    panel.search.setText(wanted)
+    panel.draw(panel.workspace.view)
+    shown = panel.here.text.toPlainText()
+    assert wanted.lower() in shown.lower(), "the first that has it, not the one that was chosen before"
+    marks = panel.here.text.extraSelections()
+    assert len(marks) == shown.lower().count(wanted.lower()) > 0
+    assert all(mark.cursor.selectedText().lower() == wanted.lower() for mark in marks)
+    assert panel.here.text.textCursor().position() in [mark.cursor.selectionStart() for mark in marks]
+    panel.search.setText("")
+    panel.draw(panel.workspace.view)
+    assert panel.here.text.extraSelections() == []
+
+
+def test_marks_stand_where_the_match_is_also_behind_characters_of_two_units(qapp: QApplication) -> None:
+    shown = CompletionText("text")
+    shown.show_text(LIGHT, 1.0, "", "🙂 İ", "🙂🙂 Needle, İ needle", "NEEDLE")
+    marks = shown.text.extraSelections()
+    assert [mark.cursor.selectedText() for mark in marks] == ["Needle", "needle"]
