@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
@@ -19,13 +20,17 @@ from app.workspace.view import View
 from grpo_core.lessons import Prediction
 
 
+NUMBER = re.compile(r"(?<![\d.,])(\d+(?:\.\d+)?)( ?%)?")
+"""A number in a text, and whether it is a percentage."""
+
+
 def texts_of(window: QWidget) -> set[str]:
     """Every text of a widget that can be seen, what a screen reader says of it, and the numbers of its table."""
     texts: set[str] = set()
     for widget in window.findChildren(QWidget):
         if widget.visibleRegion().isEmpty():
             continue
-        texts |= {widget.accessibleName(), widget.accessibleDescription()}
+        texts |= {widget.accessibleName(), widget.accessibleDescription(), widget.toolTip()}
         if isinstance(widget, (QLabel, QAbstractButton)):
             texts.add(widget.text())
         if isinstance(widget, (BarChart, LineChart)):
@@ -60,3 +65,14 @@ def check_untold(predict: Prediction, value: float, texts: set[str]) -> None:
     asked = predict.kind in ("number", "ghost")
     if asked and not math.isnan(value) and len(digits) >= 3 and shown(value) not in predict.ask:
         assert not [text for text in texts if shown(value) in text], f"{predict.ask} {shown(value)}"
+        told = [text for text in texts if any(_tells(predict, value, number) for number in NUMBER.findall(text))]
+        assert not told, f"{predict.ask} {value}: {told}"
+
+
+def _tells(predict: Prediction, value: float, number: tuple[str, str]) -> bool:
+    """Whether a number on the screen, a bound or a hint included, is precise and as good as the answer."""
+    digits, percent = number
+    seen, exact = float(digits), len(digits.replace(".", "").strip("0"))
+    if percent:
+        return exact >= 2 and abs(seen / 100 - value) <= 0.005
+    return exact >= 3 and digits not in predict.ask and abs(seen - value) <= predict.within / 20
