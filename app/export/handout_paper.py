@@ -12,8 +12,8 @@ from PySide6.QtSvg import QSvgRenderer
 from app.export.stage import themed
 from app.formula.plain import plain_text
 from app.formula.render import INK, SIZE, svg
-from app.plotting.numbers import shown
 from app.lessons.readable import readable
+from app.plotting.numbers import shown
 from app.plotting.ranges import ticks
 from app.theme.tokens import Theme
 from grpo_core.text import tr

@@ -153,6 +153,7 @@ class Divergence:
             "k3_bias": lambda: self.moments["k3"][0] - self.both[0],
             "spread_difference": lambda: self.moments["k3"][1] - self.moments["k1"][1],
             "pull_k1": lambda: self.size("k1"),
+            "right_pull": lambda: float(1 + np.argmin([self.off(name, 0) for name in ("k1", "k2", "k3")])),
             "k2_off": lambda: self.off("k2", 0),
             "k3_off": lambda: self.off("k3", 0),
             "k3_off_back": lambda: self.off("k3", 1),

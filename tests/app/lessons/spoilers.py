@@ -19,7 +19,6 @@ from app.plotting.numbers import shown
 from app.workspace.view import View
 from grpo_core.lessons import Prediction
 
-
 NUMBER = re.compile(r"(?<![\d.,])(\d+(?:\.\d+)?)( ?%)?")
 """A number in a text, and whether it is a percentage."""
 
