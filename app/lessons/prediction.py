@@ -210,11 +210,8 @@ class PredictionBox(QWidget):
     def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
         """Before a class: the number of the answer, as large as the column allows; a choice is answered in words."""
         value = None if placed is None else placed.value
-        alone = (
-            bool(self._stage and prediction.number and prediction.kind != "choice")
-            and value is not None
-            and not math.isnan(value)
-        )
+        named = bool(self._stage and prediction.number and prediction.kind != "choice")
+        alone = named and value is not None and not math.isnan(value)
         for label in (self.name, self.number):
             label.setVisible(alone)
         self.name.setText(prediction.number if alone else "")

@@ -46,7 +46,7 @@ def _digits(value: float) -> str:
 
 
 def number_text(prediction: Prediction, value: float) -> str:
-    """The number that the run computed; a change that counts as none reads "about 0"."""
+    """The number that the run computed, or "about 0" for a change that counts as none."""
     changes = prediction.kind == "direction" or prediction.answer.since is not None
     if changes and 0 < abs(value) <= prediction.within:
         return ABOUT_ZERO
@@ -54,7 +54,7 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 
 def reads_as(prediction: Prediction, value: float) -> str:
-    """The text of another choice whose nearest number reads just as the answer ``value`` does; empty for none."""
+    """The text of another choice whose nearest number reads just as the answer ``value`` does, or an empty text."""
     if prediction.kind != "choice" or not prediction.number:
         return ""
     here = number_text(prediction, value)

@@ -19,7 +19,7 @@ from grpo_core.lessons.steps import Offer, Vocabulary, spoken, terms_in
 from grpo_core.lessons.table import nearest
 
 __all__ = [
-    "KINDS", "SHOWN", "SIGNS", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep", "Offer", "Prediction",
-    "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds", "load_lesson",
+    "KINDS", "SHOWN", "SIGNS", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep", "Offer",
+    "Prediction", "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds", "load_lesson",
     "nearest", "read_lesson", "right", "spoken", "terms_in",
 ]  # fmt: skip

@@ -177,7 +177,7 @@ function lesson(answers) {
     const slider = form.querySelector("input[type=range]"), output = form.querySelector("output");
     const shown = () => {
       const value = Number(slider.value);
-      output.textContent = slider.dataset.form === "percent" ? `${Math.round(100 * value)} %` : String(Number(value.toPrecision(4)));
+      output.textContent = slider.dataset.form === "percent" ? value.toLocaleString("en", { style: "percent" }) : String(Number(value.toPrecision(4)));
     };
     if (slider) {
       slider.addEventListener("input", shown);

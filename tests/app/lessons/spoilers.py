@@ -69,9 +69,11 @@ def check_untold(predict: Prediction, value: float, texts: set[str]) -> None:
 
 
 def _tells(predict: Prediction, value: float, number: tuple[str, str]) -> bool:
-    """Whether a number on the screen, a bound or a hint included, is precise and as good as the answer."""
+    """Whether a number on the screen, a bound or a hint included, is as good as the answer; what the question itself
+    says is no secret."""
     digits, percent = number
     seen, exact = float(digits), len(digits.replace(".", "").strip("0"))
     if percent:
         return exact >= 2 and abs(seen / 100 - value) <= 0.005
-    return exact >= 3 and digits not in predict.ask and abs(seen - value) <= predict.within / 20
+    said = any(abs(float(told) - seen) <= predict.within / 10 for told, _ in NUMBER.findall(predict.ask))
+    return exact >= 3 and not said and abs(seen - value) <= predict.within / 20
