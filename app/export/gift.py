@@ -34,6 +34,8 @@ def _questions(lesson: Lesson, values: Mapping[int, float]) -> Iterator[str]:
         feedback = f"\n####{escaped(told)}" if told else ""
         answers = "\n".join(_answers(step.predict, value))
         asked = escaped(spoken(step.predict.ask))
+        if step.predict.shown == "percent" and step.predict.kind in ("number", "ghost"):
+            asked += escaped(" " + tr("(in percent)"))
         yield "".join(["::", escaped(title), "::[plain]", asked, " {", answers, feedback, "\n}"])
 
 
@@ -42,7 +44,8 @@ def _answers(predict: Prediction, value: float) -> Iterator[str]:
     texts: tuple[str, ...]
     match predict.kind:
         case "number" | "ghost":
-            yield f"#{value!r}:{predict.within!r}"
+            scale = 100 if predict.shown == "percent" else 1
+            yield f"#{scale * value!r}:{scale * predict.within!r}"
             return
         case "direction":
             right, texts = 1 - direction(predict, value), DIRECTIONS

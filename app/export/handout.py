@@ -114,7 +114,7 @@ def _blank(predict: Prediction) -> Block:
     """The place where a prediction is put down with a pencil."""
     match predict.kind:
         case "number" | "ghost":
-            return Scale(low=predict.low, high=predict.high)
+            return Scale(low=predict.low, high=predict.high, form=predict.shown)
         case "direction":
             return Options(texts=DIRECTIONS)
         case "choice":

@@ -12,6 +12,7 @@ from PySide6.QtSvg import QSvgRenderer
 from app.export.stage import themed
 from app.formula.plain import plain_text
 from app.formula.render import INK, SIZE, svg
+from app.lessons.readable import readable
 from app.plotting.numbers import shown
 from app.plotting.ranges import ticks
 from app.theme.tokens import Theme
@@ -65,10 +66,11 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A line from ``low`` to ``high`` on which a prediction is marked with a pencil."""
+    """A line from ``low`` to ``high`` on which a prediction is marked with a pencil, its numbers read as ``form``."""
 
     low: float
     high: float
+    form: str = "digits"
 
     def height(self, width: float) -> float:
         """Pixels that it takes."""
@@ -82,7 +84,7 @@ class Scale:
         metrics = QFontMetricsF(painter.font())
         for tick in ticks(self.low, self.high, 6):
             x = left + (right - left) * (tick - self.low) / (self.high - self.low)
-            text = f"{tick:g}".replace("-", "−")
+            text = readable(tick, self.form)
             painter.drawLine(QPointF(x, y - 4), QPointF(x, y + 4))
             painter.drawText(QPointF(x - metrics.horizontalAdvance(text) / 2, y + 8 + metrics.ascent()), text)
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.export.lesson_walk import WalkedStep, walked
-from app.lessons.prediction import DIRECTIONS, number_text
+from app.lessons.prediction import DIRECTIONS
+from app.lessons.readable import number_text, reads_as
 from grpo_core.lessons import Lesson, Prediction, as_told, direction, spoken
 from grpo_core.lessons import holds as in_range
 from grpo_core.text import tr
@@ -94,6 +95,12 @@ def _place_answer(report: StepReport, predict: Prediction, value: float) -> None
                 )
             else:
                 report.faults.append(tr("No choice holds the answer ({number}).").format(number=number))
+            if other := reads_as(predict, value):
+                report.faults.append(
+                    tr("Its number, {number}, reads like one of “{choice}”: leave out “number”.").format(
+                        number=number, choice=other
+                    )
+                )
         case "direction":
             way = DIRECTIONS[1 - direction(predict, value)]
             report.said.append(tr("Answer: {way} ({number}).").format(way=way, number=number))

@@ -10,8 +10,8 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.lessons.inputs import Options
-from app.lessons.value import Value, plain
-from app.plotting.numbers import residue
+from app.lessons.readable import number_text, readable
+from app.lessons.value import Value
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
@@ -66,20 +66,9 @@ def _input_for(prediction: Prediction) -> Options | Value:
             return Options(prediction.ask, [choice.text for choice in prediction.choices])
         case "number" | "ghost":
             bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
-            return Value(prediction.ask, low, high, bar=bar, counts=prediction.counts)
+            return Value(prediction.ask, low, high, bar=bar, form=prediction.shown)
         case kind:
             raise ValueError(f"{kind!r} is no kind of prediction")
-
-
-def number_text(prediction: Prediction, value: float) -> str:
-    """The number that the run computed; where only rounding is left of it, nearly zero."""
-    ends = [
-        prediction.low,
-        prediction.high,
-        *(end for choice in prediction.choices for end in (choice.low, choice.high)),
-    ]
-    scale = max((abs(end) for end in ends if math.isfinite(end)), default=1.0)
-    return plain(residue(value, scale), counts=prediction.counts)
 
 
 def result_text(prediction: Prediction, value: float) -> str:
@@ -118,7 +107,7 @@ def guess_text(prediction: Prediction, placed: Placed) -> str:
     if placed.right:
         return tr("as predicted")
     if prediction.kind in ("number", "ghost"):
-        return tr("predicted: {guess}").format(guess=plain(placed.guess, counts=prediction.counts))
+        return tr("predicted: {guess}").format(guess=readable(placed.guess, prediction.shown))
     options = DIRECTIONS if prediction.kind == "direction" else tuple(c.text for c in prediction.choices)
     place = _SIGN_OF.index(round(placed.guess)) if prediction.kind == "direction" else round(placed.guess)
     return tr("predicted: {guess}").format(guess=options[place])
@@ -219,9 +208,10 @@ class PredictionBox(QWidget):
             label.setVisible(bool(label.text()))
 
     def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
-        """Before a class: the number of the answer, as large as the column allows."""
+        """Before a class: the number of the answer, as large as the column allows; a choice is answered in words."""
         value = None if placed is None else placed.value
-        alone = bool(self._stage and prediction.number) and value is not None and not math.isnan(value)
+        named = bool(self._stage and prediction.number and prediction.kind != "choice")
+        alone = named and value is not None and not math.isnan(value)
         for label in (self.name, self.number):
             label.setVisible(alone)
         self.name.setText(prediction.number if alone else "")

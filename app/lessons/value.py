@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaint
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.lessons.inputs import Input
-from app.plotting.numbers import shown
+from app.lessons.readable import readable
 from app.plotting.ranges import ticks
 from grpo_core.text import tr
 
@@ -21,11 +21,6 @@ GRAIN = 200
 _TYPED = "0123456789.,-"
 
 
-def plain(value: float, *, counts: bool = False) -> str:
-    """A number of a prediction as it is read: counts, and whole numbers from 2 on, without decimals."""
-    return shown(int(value)) if value.is_integer() and (counts or abs(value) >= 2) else shown(value)
-
-
 class Value(Input):
     """A number: a mark that is dragged along a scale, or the height of a ghost bar; it can also be typed.
 
@@ -33,7 +28,7 @@ class Value(Input):
         name: what is asked.
         low, high: the ends of the scale.
         bar: a ghost bar rather than a mark on a line.
-        counts: whole numbers only.
+        form: how it is read, of ``grpo_core.lessons.SHOWN``; a percentage is typed as one, a count is a whole number.
         parent: owns it.
 
     Attributes:
@@ -43,11 +38,11 @@ class Value(Input):
     """
 
     def __init__(
-        self, name: str, low: float, high: float, bar: bool = False, *, counts: bool = False,
+        self, name: str, low: float, high: float, bar: bool = False, *, form: str = "digits",
         parent: QWidget | None = None,
     ) -> None:  # fmt: skip
         super().__init__(name, parent)
-        self.low, self.high, self.bar, self.counts = low, high, bar, counts
+        self.low, self.high, self.bar, self.form = low, high, bar, form
         self.guess: float | None = None
         self.value: float | None = None
         self.hint = True
@@ -57,8 +52,8 @@ class Value(Input):
     def put(self, guess: float) -> None:
         """Put the mark at ``guess``, or at the nearer end of the scale."""
         guess = min(max(guess, self.low), self.high)
-        self.guess = float(round(guess)) if self.counts else guess
-        self.tell(plain(self.guess, counts=self.counts))
+        self.guess = float(round(guess)) if self.form == "count" else guess
+        self.tell(readable(self.guess, self.form))
 
     def close_with(self, value: float) -> None:
         self.value = value
@@ -110,7 +105,7 @@ class Value(Input):
         metrics = QFontMetrics(painter.font())
         for tick in ticks(self.low, self.high, 6):
             at = self._at(tick)
-            text = shown(tick, 3).rstrip("0").rstrip(".") if "." in shown(tick, 3) else shown(tick, 3)
+            text = readable(tick, self.form)
             wide = metrics.horizontalAdvance(text)
             painter.setPen(theme.ink("muted"))
             if self.bar:
@@ -127,7 +122,7 @@ class Value(Input):
         line = Qt.PenStyle.DashLine if guess else Qt.PenStyle.SolidLine
         painter.setPen(QPen(theme.colour("text" if guess else "accent"), theme.ring_width, line))
         painter.setBrush(Qt.BrushStyle.NoBrush if guess else theme.colour("accent"))
-        text = f"{who} {plain(number, counts=self.counts)}".strip()
+        text = f"{who} {readable(number, self.form)}".strip()
         if self.bar:
             left = at.x() + size * (0.5 if guess else 2.1)
             zero = self._at(0.0 if self.low <= 0 <= self.high else self.low).y()
@@ -163,13 +158,13 @@ class Value(Input):
         elif event.key() in (Key.Key_Up, Key.Key_Down):
             self._typed = ""
             step = (self.high - self.low) / STEPS
-            step = max(1, round(step)) if self.counts else step
+            step = max(1, round(step)) if self.form == "count" else step
             start = (self.low + self.high) / 2 if self.guess is None else self.guess
             self.put(round(start + (step if event.key() == Key.Key_Up else -step), 12))
         else:
             self._typed = self._typed[:-1] if event.key() == Key.Key_Backspace else self._typed + event.text()
             try:
-                self.put(float(self._typed.replace(",", ".")))
+                self.put(float(self._typed.replace(",", ".")) / (100 if self.form == "percent" else 1))
             except ValueError:  # not a number yet, such as “−” or “.”
                 self.guess = None
                 self.tell(self._typed)

@@ -92,6 +92,10 @@ def one_decision(actions: int) -> Settings:
     )
 
 
+EXACT = 1e-6
+"""A step nearer to a way down than this is that way, up to the error of differences."""
+
+
 class Divergence:
     """Divergences and estimators for two policies; each number is computed when it is first asked for.
 
@@ -141,6 +145,11 @@ class Divergence:
         """The largest difference between an estimator's expected step and one of the two ways down."""
         return float(np.abs(self.pulls[name] - self.descents[way]).max())
 
+    def right_pull(self) -> float:
+        """Number of the one estimator, k1, k2 or k3, whose step goes down KL(π‖π_ref), or 0 for none or several."""
+        right = [n for n, name in enumerate(("k1", "k2", "k3"), start=1) if self.off(name, 0) < EXACT]
+        return float(right[0]) if len(right) == 1 else 0.0
+
     def answers(self) -> dict[str, Callable[[], float]]:
         """The numbers that predictions are held against, by name."""
         return {
@@ -153,6 +162,7 @@ class Divergence:
             "k3_bias": lambda: self.moments["k3"][0] - self.both[0],
             "spread_difference": lambda: self.moments["k3"][1] - self.moments["k1"][1],
             "pull_k1": lambda: self.size("k1"),
+            "right_pull": self.right_pull,
             "k2_off": lambda: self.off("k2", 0),
             "k3_off": lambda: self.off("k3", 0),
             "k3_off_back": lambda: self.off("k3", 1),

@@ -1,6 +1,17 @@
 """Lessons: text files that are read, and predictions that are held against the live run. No window here."""
 
-from grpo_core.lessons.lesson import KINDS, STAGES, Answer, Choice, Lesson, LessonStep, Prediction, Teaching, Word
+from grpo_core.lessons.lesson import (
+    KINDS,
+    SHOWN,
+    STAGES,
+    Answer,
+    Choice,
+    Lesson,
+    LessonStep,
+    Prediction,
+    Teaching,
+    Word,
+)
 from grpo_core.lessons.place import LessonError
 from grpo_core.lessons.reading import load_lesson, read_lesson
 from grpo_core.lessons.scoring import SIGNS, answered, as_told, close, direction, holds, right
@@ -8,7 +19,7 @@ from grpo_core.lessons.steps import Offer, Vocabulary, spoken, terms_in
 from grpo_core.lessons.table import nearest
 
 __all__ = [
-    "KINDS", "SIGNS", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep", "Offer", "Prediction",
-    "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds", "load_lesson", "nearest",
-    "read_lesson", "right", "spoken", "terms_in",
+    "KINDS", "SHOWN", "SIGNS", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep", "Offer",
+    "Prediction", "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds", "load_lesson",
+    "nearest", "read_lesson", "right", "spoken", "terms_in",
 ]  # fmt: skip

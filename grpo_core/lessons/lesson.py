@@ -13,6 +13,9 @@ from grpo_core.explain import Quantity
 KINDS = ("direction", "number", "choice", "ghost")
 """How a prediction is placed: up, down or the same; a number; one of several texts; the height of a bar."""
 
+SHOWN = ("digits", "percent", "count")
+"""How an answer's number is read: up to three digits, a percentage, or a whole number."""
+
 STAGES = ("sample", "score", "normalize", "update")
 """How much of an update a step reveals."""
 
@@ -86,7 +89,7 @@ class Prediction:
         within: how far off a number may be; for a direction, how large a change still is "the same".
         low, high: the range of a number or a bar.
         choices: of a choice.
-        counts: the answer is a whole number, which a lesson's file says by a range of whole numbers.
+        shown: how its number is read, of :data:`SHOWN`.
         number: what the answer is called, such as "Gradient norm"; empty for a choice whose number is only a code.
         start: the update at which the run of this step is shown while the question is open; None where the step
             before is shown meanwhile.
@@ -101,13 +104,18 @@ class Prediction:
     within: float = 0.0
     low: float = 0.0
     high: float = 1.0
-    counts: bool = False
+    shown: str = "digits"
     choices: tuple[Choice, ...] = ()
     number: str = ""
     start: int | None = None
     hides: tuple[str, ...] = ()
     reveal: str = ""
     holds: tuple[float, float] = (-math.inf, math.inf)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the answer is a whole number."""
+        return self.shown == "count"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from grpo_core.config import Settings, described_at, flat, language_settings
 from grpo_core.errors import SettingsError
 from grpo_core.explain import KINDS as QUANTITIES
 from grpo_core.explain import Quantity
-from grpo_core.lessons.lesson import KINDS, STAGES, Answer, Choice, LessonStep, Prediction
+from grpo_core.lessons.lesson import KINDS, SHOWN, STAGES, Answer, Choice, LessonStep, Prediction
 from grpo_core.lessons.limits import check_choices, check_step
 from grpo_core.lessons.place import LessonError
 from grpo_core.lessons.table import MISSING, Table, nearest
@@ -185,11 +185,14 @@ class Steps:
         low, high = t.pair("range", (0.0, 1.0) if kind not in ("number", "ghost") else MISSING)
         if kind in ("number", "ghost") and not low < high:
             raise t.error("range", "the range has no width")
-        counts = all(isinstance(end, int) for end in t.any("range", (0.0, 1.0)))
+        whole = all(isinstance(end, int) for end in t.any("range", (0.0, 1.0)))
+        shown = t.word("shown", SHOWN, "count" if whole else "digits")
+        if shown == "count" and kind in ("number", "ghost") and not whole:
+            raise t.error("shown", tr("a count has a range of whole numbers, such as [0, 8]"))
         prediction = Prediction(
             kind=kind, ask=self._text(t, "ask"), answer=self._answer(t.table("answer")),
             within=t.number("within", 0.0 if kind in ("choice", "direction") else MISSING), low=low, high=high,
-            counts=counts, choices=choices, number=t.said("number", ""),
+            shown=shown, choices=choices, number=t.said("number", ""),
             start=t.whole("start") if "start" in t else None, hides=self._known_parts(t),
             reveal=self._text(t, "reveal", ""), holds=t.pair("holds", (-math.inf, math.inf)),
         )  # fmt: skip

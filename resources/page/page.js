@@ -175,7 +175,10 @@ function lesson(answers) {
 
   for (const form of find(".question")) {
     const slider = form.querySelector("input[type=range]"), output = form.querySelector("output");
-    const shown = () => { output.textContent = String(Number(Number(slider.value).toPrecision(4))); };
+    const shown = () => {
+      const value = Number(slider.value);
+      output.textContent = slider.dataset.form === "percent" ? value.toLocaleString("en", { style: "percent" }) : String(Number(value.toPrecision(4)));
+    };
     if (slider) {
       slider.addEventListener("input", shown);
       shown();

@@ -69,7 +69,7 @@ def test_the_answers_are_those_of_the_walk(
     data = answers(lesson, values, paper)
     assert sizes_of(data) == {size}
     text = "".join(pages_of(data))
-    assert "Thisrun:Advantageoftherightanswer:2.474." in text
+    assert "Thisrun:Advantageoftherightanswer:2.47." in text
     assert "▼down" in text
     for place in values:
         predict = lesson.steps[place].predict

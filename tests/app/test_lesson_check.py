@@ -119,7 +119,7 @@ def test_a_pipe_is_no_lesson_and_nobody_waits_for_it(home: Path, capsys: pytest.
 
 def test_a_shipped_lesson_is_checked_by_its_number(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "4", "--seeds", "0"]) == 0
-    assert "Advantage of the right answer: 2.474" in capsys.readouterr().out
+    assert "Advantage of the right answer: 2.47" in capsys.readouterr().out
     assert main(["check", "build_grup"]) == 2
     assert "the nearest is “build_group”" in capsys.readouterr().err
     assert main(["check", "4", "--seeds", "many"]) == 2

@@ -6,6 +6,7 @@ import math
 
 from app.export.page.markup import Markup, element
 from app.lessons.prediction import DIRECTIONS, Placed, lesson_of, verdict
+from app.lessons.readable import readable
 from grpo_core.lessons import Prediction, close, right, spoken
 from grpo_core.lessons.scoring import CLOSE
 from grpo_core.text import tr
@@ -28,12 +29,13 @@ def question(predict: Prediction, place: int) -> Markup:
             step = 1 if predict.counts else (predict.high - predict.low) / STEPS
             middle = (predict.low + predict.high) / 2
             fields = [
-                element("span", f"{predict.low:g}"),
+                element("span", readable(predict.low, predict.shown)),
                 element(
                     "input", type="range", min=predict.low, max=predict.high, step=step,
                     value=round(middle) if predict.counts else middle, name=name, aria_label=spoken(predict.ask),
+                    data_form=predict.shown,
                 ),
-                element("span", f"{predict.high:g}"), element("output", ""),
+                element("span", readable(predict.high, predict.shown)), element("output", ""),
             ]  # fmt: skip
         case kind:
             raise ValueError(f"{kind!r} is no kind of prediction")

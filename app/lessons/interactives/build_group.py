@@ -48,7 +48,10 @@ def largest_possible(objective: Objective, count: int) -> float:
 class BuildGroup(Interactive):
     """Rewards above, advantages below; dotted is the largest advantage that a group of this size can hold."""
 
-    offer = Offer(state=("rewards",), checks=("last", "last_change", "sum", "largest", "largest_possible", "scale"))
+    offer = Offer(
+        state=("rewards",), checks=("last", "last_change", "sum", "largest", "largest_possible", "scale"),
+        parts=("most",),
+    )  # fmt: skip
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -121,7 +124,8 @@ class BuildGroup(Interactive):
         bounded = deviation.divides and not deviation.of_batch
         most = largest_possible(self._objective, count) if bounded else float(np.abs(now).max(initial=0.0))
         reach = _up(max(most * 1.15, 1e-3))
-        levels = np.full(count, most) if bounded else None
+        tells = bounded and "most" not in self.hidden
+        levels = np.full(count, most) if tells else None
         if self._asks or self._guess is not None:
             reach = max(reach, _up(max(GHOST_REACH, abs(self._guess or 0.0))))
         self.below.set_drag("bar" if self._asks else "")
@@ -132,7 +136,7 @@ class BuildGroup(Interactive):
         self.below.show_picture(dataclasses.replace(picture, series=series))
         for plot in (self.above, self.below):
             plot.set_summary(f"{plot.title}: {', '.join(plot.picture.notes)}.")
-        self.foot.setText(self._words(now, most if bounded else None))
+        self.foot.setText(self._words(now, most if tells else None))
 
     def _words(self, now: np.ndarray, most: float | None) -> str:
         total, largest = shown(round(float(now.sum()), 9)), shown(float(now.max(initial=0.0)))

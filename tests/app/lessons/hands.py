@@ -89,7 +89,7 @@ class Pupil:
             QTest.keyClick(box, Qt.Key(Qt.Key.Key_1 + round(guess)))
         else:
             assert isinstance(box, Value)
-            QTest.keyClicks(box, f"{guess:.6g}")
+            QTest.keyClicks(box, f"{100 * guess if box.form == 'percent' else guess:.6g}")
         self.press(Qt.Key.Key_Return)
         assert player.lesson is not None
         predict, placed = player.lesson.steps[player.place].predict, player.placed[player.place]

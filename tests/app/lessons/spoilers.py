@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
@@ -18,6 +19,9 @@ from app.plotting.numbers import shown
 from app.workspace.view import View
 from grpo_core.lessons import Prediction
 
+NUMBER = re.compile(r"(?<![\d.,])(\d+(?:\.\d+)?)( ?%)?")
+"""A number in a text, and whether it is a percentage."""
+
 
 def texts_of(window: QWidget) -> set[str]:
     """Every text of a widget that can be seen, what a screen reader says of it, and the numbers of its table."""
@@ -25,7 +29,7 @@ def texts_of(window: QWidget) -> set[str]:
     for widget in window.findChildren(QWidget):
         if widget.visibleRegion().isEmpty():
             continue
-        texts |= {widget.accessibleName(), widget.accessibleDescription()}
+        texts |= {widget.accessibleName(), widget.accessibleDescription(), widget.toolTip()}
         if isinstance(widget, (QLabel, QAbstractButton)):
             texts.add(widget.text())
         if isinstance(widget, (BarChart, LineChart)):
@@ -60,3 +64,16 @@ def check_untold(predict: Prediction, value: float, texts: set[str]) -> None:
     asked = predict.kind in ("number", "ghost")
     if asked and not math.isnan(value) and len(digits) >= 3 and shown(value) not in predict.ask:
         assert not [text for text in texts if shown(value) in text], f"{predict.ask} {shown(value)}"
+        told = [text for text in texts if any(_tells(predict, value, number) for number in NUMBER.findall(text))]
+        assert not told, f"{predict.ask} {value}: {told}"
+
+
+def _tells(predict: Prediction, value: float, number: tuple[str, str]) -> bool:
+    """Whether a number on the screen, a bound or a hint included, is as good as the answer; what the question itself
+    says is no secret."""
+    digits, percent = number
+    seen, exact = float(digits), len(digits.replace(".", "").strip("0"))
+    if percent:
+        return exact >= 2 and abs(seen / 100 - value) <= 0.005
+    said = any(abs(float(told) - seen) <= predict.within / 10 for told, _ in NUMBER.findall(predict.ask))
+    return exact >= 3 and not said and abs(seen - value) <= predict.within / 20

@@ -19,7 +19,7 @@ Key = Qt.Key
 @pytest.fixture
 def clip(pupil: Pupil) -> Clip:
     pupil.open("clipping")
-    pupil.walk_to(4)
+    pupil.walk_to(5)
     assert isinstance(pupil.picture, Clip)
     return pupil.picture
 

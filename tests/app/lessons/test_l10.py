@@ -31,6 +31,9 @@ def test_what_the_lesson_says_holds_over_seeds() -> None:
                     assert found["mean_ratio"] == pytest.approx(1, abs=1e-12)
                     assert found["others_spread"] < 1e-9 * found["others_ratio"]
                     assert found["rare_over_likely"] > 1
+                    if number == 400:
+                        assert found["alone_outside"] == 9, "all but the likeliest"
+                        assert found["alone_largest"] > 30
                     assert found["likeliest_limit"] == pytest.approx(1 / np.exp(old.max()), rel=2e-4)
         if number == 400:
             break

@@ -28,7 +28,7 @@ def test_what_a_question_hides_is_a_part_that_its_picture_knows(lesson: Lesson) 
 
 def test_what_was_hidden_comes_back_with_the_answer_in_its_old_place(pupil: Pupil) -> None:
     pupil.open("same_rewards")
-    pupil.walk_to(2)
+    pupil.walk_to(3)
     curve = pupil.picture.parts()["curve"][0]
     before = curve.geometry()
     (cover,) = [cover for cover in pupil.picture.findChildren(Cover) if cover.target is curve]

@@ -147,7 +147,7 @@ def test_a_number_is_right_close_or_wrong(pupil: Pupil, guess: float, word: str)
     placed = pupil.predict(guess)
     assert pupil.page.prediction.result.text().startswith(word)
     assert (placed.right, placed.close) == (word == "Right.", word == "Close.")
-    assert "Advantage of the right answer: 2.474" in pupil.page.prediction.result.text()
+    assert "Advantage of the right answer: 2.47" in pupil.page.prediction.result.text()
 
 
 @pytest.mark.parametrize(

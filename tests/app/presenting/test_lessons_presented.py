@@ -90,7 +90,7 @@ def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) ->
     program.lessons.player.skip()
     settle(driver)
     box = page.prediction
-    assert (box.number.text(), box.name.text()) == ("2.474", "Advantage of the right answer")
+    assert (box.number.text(), box.name.text()) == ("2.47", "Advantage of the right answer")
     assert box.number.font().pixelSize() > 0.1 * page.height()
     assert box.number.fontMetrics().horizontalAdvance(box.number.text()) <= box.width()
     seen = [label.text() for label in page.findChildren(QLabel) if label.isVisible()]

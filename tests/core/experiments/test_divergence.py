@@ -50,6 +50,7 @@ def test_where_each_estimator_pulls_on_average(seed: int) -> None:
     for name in ("k2", "ratio × k3", "exact"):
         assert found.off(name, 0) < 1e-8, name
         assert found.off(name, 1) > 1e-4, name
+    assert found.right_pull() == 2
     assert found.off("k3", 1) < 1e-8
     assert found.off("k3", 0) > 1e-4
     assert found.descents[1] == pytest.approx(np.exp(found.ref_logp) - np.exp(found.logp), abs=1e-8)
