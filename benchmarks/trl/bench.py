@@ -26,6 +26,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 from grpo_core.audit import audit  # noqa: E402 - the program lies two folders up, and is not installed here
 from grpo_core.errors import GrpoError  # noqa: E402
 from grpo_core.health import diagnose  # noqa: E402
+from grpo_core.health.grade import Grade  # noqa: E402
 from grpo_core.runs.importers.trace import Trace  # noqa: E402
 
 faults = importlib.import_module("faults")  # beside this script
@@ -109,7 +110,8 @@ def sound(name: str, folder: Path) -> Row:
     else:
         _train(folder, chosen.steps, chosen.settings)
     run = Trace(folder / "trace")
-    result, found = audit(run), diagnose(run).findings
+    result = audit(run)
+    found = [finding for finding in diagnose(run).findings if finding.grade is not Grade.NOTICE]
     worst = result.worst("loss")
     seen = (
         "nothing compared"
@@ -151,6 +153,15 @@ def disease(name: str, folder: Path) -> Row:
     return Row(kind="disease", name=name, passed=chosen.finding in found, seen=", ".join(found) or "no finding")
 
 
+def sick(name: str, folder: Path) -> Row:
+    """A sick training, whose finding must stand first."""
+    chosen = importlib.import_module("sick").SICK[name]
+    _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
+    found = diagnose(Trace(folder / "trace")).findings
+    seen = ", ".join(f"{finding.check} ({finding.grade})" for finding in found) or "no finding"
+    return Row(kind="sick", name=name, passed=[f.check for f in found][:1] == [chosen.finding], seen=seen)
+
+
 def _train(folder: Path, steps: int, settings: dict[str, Any], **more: Any) -> None:
     tiny_run = importlib.import_module("tiny_run")
     made = tiny_run.trainer(folder, steps=steps, settings=settings, **more)
@@ -189,6 +200,7 @@ KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "fault": (fault, faults.FAULTS),
     "fault apart": (fault, faults.APART),
     "disease": (disease, importlib.import_module("diseases").DISEASES),
+    "sick": (sick, importlib.import_module("sick").SICK),
     "same loss": (partial(of_folder, "same loss"), importlib.import_module("models").LOSSES),
     "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),
     "property": (partial(of_folder, "property"), importlib.import_module("properties").PROPERTIES),

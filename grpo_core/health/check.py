@@ -10,11 +10,10 @@ from typing import Any
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.findings import Run
 from grpo_core.config import Settings
-from grpo_core.health.finding import Evidence, Finding, Severity
+from grpo_core.health.finding import Evidence, Finding
+from grpo_core.health.grade import Grade
+from grpo_core.health.limits import limit
 from grpo_core.health.update import Update
-
-LASTING = 0.05
-"""Share of a run that something must last."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +43,7 @@ class Verdict:
     what: Sequence[Claim[Run]]
     began: int
     evidence: Sequence[Evidence]
-    severity: Severity = "serious"
+    grade: Grade
     change: str = ""
 
 
@@ -59,6 +58,9 @@ class Check:
         judge: what is wrong, from the measures of all updates in order; None where nothing is.
         change: what to change, where the judgement does not say it by the settings of the run.
         source: where this is described.
+        least: updates with a measure from which it is judged.
+        said_by: checks whose finding says this one too, which is then left out.
+        follows: checks whose finding is the cause of this one, and stands before it.
     """
 
     title: str
@@ -67,6 +69,9 @@ class Check:
     judge: Callable[[Sequence[Measure], Settings], Verdict | None]
     change: str
     source: str
+    least: int = 1
+    said_by: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
 
     def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
         """The finding of the check called ``name``, None where nothing is wrong."""
@@ -74,7 +79,7 @@ class Check:
         if verdict is None:
             return None
         return Finding(
-            check=name, title=self.title, severity=verdict.severity, what=tuple(verdict.what), began=verdict.began,
+            check=name, title=self.title, grade=verdict.grade, what=tuple(verdict.what), began=verdict.began,
             evidence=tuple(verdict.evidence), change=verdict.change or self.change, source=self.source,
         )  # fmt: skip
 
@@ -85,13 +90,13 @@ def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: 
     Args:
         measures: of the updates, in order.
         bad: whether an update is.
-        least: bad updates that there must be; of a long run at least ``LASTING`` of all.
+        least: bad updates that there must be; of a long run at least the limit "lasting" of all.
 
     Returns:
         The measures from the beginning to the end of the run; empty where nothing lasts.
     """
     marks = [bad(measure) for measure in measures]
-    needed = max(least, math.ceil(LASTING * len(measures)))
+    needed = max(least, math.ceil(limit("lasting") * len(measures)))
     for i, mark in enumerate(marks):
         count = sum(marks[i:])
         if mark and count >= needed and 2 * count >= len(marks) - i:

@@ -50,8 +50,15 @@ def diagnose(
                     measures[name].append(measure)
         if progress is not None:
             progress(done, len(wanted))
-    findings = [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], source.settings))]
-    findings.sort(key=lambda finding: finding.severity != "serious")
+    findings = _in_order(
+        [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], source.settings))]
+    )
+    for name, check in CHECKS.items():
+        if name in looked and 0 < len(measures[name]) < check.least:
+            looked.discard(name)
+            missing[name] = tr("{count} updates are too few: it is judged from {least} on.").format(
+                count=len(measures[name]), least=check.least
+            )
     return Diagnosis(
         updates=len(wanted) - len(unreadable),
         findings=tuple(findings),
@@ -63,6 +70,18 @@ def diagnose(
         looked_at=_without_finding(looked, findings),
         unreadable=tuple(unreadable),
     )
+
+
+def _in_order(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings without those that others say too: the worst first, each cause as high as what follows from it."""
+    found = {finding.check for finding in findings}
+    kept = [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
+
+    def rank(cause: Finding) -> int:
+        effects = [finding for finding in kept if cause.check in CHECKS[finding.check].follows]
+        return min(finding.grade.rank for finding in (cause, *effects))
+
+    return sorted(kept, key=rank)
 
 
 def _without_finding(looked: set[str], findings: Sequence[Finding]) -> tuple[str, ...]:

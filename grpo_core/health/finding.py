@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
-
 from grpo_core.claims.claim import Claim, told
 from grpo_core.claims.findings import Run
+from grpo_core.health.grade import Grade
+from grpo_core.text import tr
 
-Severity = Literal["serious", "warning"]
+SHORT = 9
+"""Updates from which thirds of a run can be held against each other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class Finding:
     Attributes:
         check: name of the check, a key of ``CHECKS``.
         title: the check's title.
-        severity: "serious" where training cannot work like this, else "warning".
+        grade: how bad it is.
         what: the claims that are what was seen, one or more; nothing else says it.
         began: the trainer's number of the update in which it began.
         evidence: where it can be seen.
@@ -47,7 +48,7 @@ class Finding:
 
     check: str
     title: str
-    severity: Severity
+    grade: Grade
     what: tuple[Claim[Run], ...]
     began: int
     evidence: tuple[Evidence, ...]
@@ -56,6 +57,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"
+        object.__setattr__(self, "grade", Grade(self.grade))  # from another process it comes as its word
 
     @property
     def sentence(self) -> str:
@@ -84,7 +86,7 @@ class Diagnosis:
 
     Attributes:
         updates: how many were looked at.
-        findings: serious ones first.
+        findings: the worst first, and of these the cause before what follows from it.
         not_looked_at: checks that the source has no numbers for.
         looked_at: titles of the checks that found nothing.
         unreadable: sentences on updates that could not be read.
@@ -99,4 +101,14 @@ class Diagnosis:
     @property
     def serious(self) -> bool:
         """Whether something serious was found."""
-        return any(finding.severity == "serious" for finding in self.findings)
+        return any(finding.grade is Grade.SERIOUS for finding in self.findings)
+
+    @property
+    def caution(self) -> str:
+        """How little a short run proves, in a sentence; empty for one that is long enough."""
+        if not 0 < self.updates < SHORT:
+            return ""
+        return tr(
+            "A run of {updates} updates proves little: what develops slowly is judged from {least} updates on, and "
+            "nothing found in so few is no proof of health."
+        ).format(updates=self.updates, least=SHORT)

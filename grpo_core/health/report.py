@@ -11,15 +11,13 @@ from grpo_core.health.finding import Diagnosis, Evidence, Finding
 from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
 
-SEVERITIES = {"serious": tr("serious"), "warning": tr("warning")}
-
 
 def as_text(source: Source, result: Diagnosis) -> str:
     """The diagnosis in sentences."""
-    lines = [headline(source, result)]
+    lines = [headline(source, result), *filter(None, [result.caution])]
     for finding in result.findings:
-        title = tr("{title} ({severity}, from step {began})").format(
-            title=finding.title, severity=SEVERITIES[finding.severity], began=finding.began
+        title = tr("{title} ({grade}, from step {began})").format(
+            title=finding.title, grade=finding.grade.word, began=finding.began
         )
         change = tr("What to change: {change}").format(change=finding.change)
         described = tr("Described in: {source}").format(source=finding.source)
@@ -64,7 +62,7 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
     """The diagnosis as plain values."""
     return {
         "run": source.title, "source": source.settings.recorded.source, "updates": result.updates,
-        "serious": result.serious, "findings": [_plain(finding) for finding in result.findings],
+        "serious": result.serious, "caution": result.caution, "findings": [_plain(finding) for finding in result.findings],
         "not_looked_at": [dataclasses.asdict(one) for one in result.not_looked_at],
         "nothing_found": list(result.looked_at), "unreadable": list(result.unreadable), "notes": list(source.notes),
     }  # fmt: skip
@@ -72,7 +70,7 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
 
 def _plain(finding: Finding) -> dict[str, Any]:
     return {
-        "check": finding.check, "title": finding.title, "severity": finding.severity, "what": finding.sentence,
+        "check": finding.check, "title": finding.title, "severity": finding.grade.value, "what": finding.sentence,
         "began": finding.began, "evidence": [dataclasses.asdict(one) for one in finding.evidence],
         "change": finding.change, "source": finding.source,
     }  # fmt: skip
@@ -84,6 +82,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin: 0; }
 section { border: 1px solid #8888; border-left-width: 6px; border-radius: 6px; padding: .8rem 1rem; margin: 1rem 0; }
 section.serious { border-left-color: #c0392b; } section.warning { border-left-color: #b9770e; }
+section.notice { border-left-color: #2e6da4; }
 q { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; }
 small, .quiet { color: #777; }
 """
@@ -100,6 +99,7 @@ def as_html(source: Source, result: Diagnosis) -> str:
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
             f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
             f"<h1>{escape(title)}</h1><p>{escape(headline(source, result))}</p>",
+            *([f"<p>{escape(result.caution)}</p>"] if result.caution else []),
             *(line for finding in result.findings for line in _section(finding)),
             *_list(tr("Looked at, and nothing found"), result.looked_at),
             *_list(
@@ -114,10 +114,10 @@ def as_html(source: Source, result: Diagnosis) -> str:
 
 
 def _section(finding: Finding) -> Iterator[str]:
-    severity = tr("{severity}, from step {began}").format(severity=SEVERITIES[finding.severity], began=finding.began)
+    grade = tr("{grade}, from step {began}").format(grade=finding.grade.word, began=finding.began)
     change = tr("What to change: {change}").format(change=finding.change)
     described = tr("Described in: {source}").format(source=finding.source)
-    yield f'<section class="{finding.severity}"><h2>{escape(finding.title)} <small>{escape(severity)}</small></h2>'
+    yield f'<section class="{finding.grade.value}"><h2>{escape(finding.title)} <small>{escape(grade)}</small></h2>'
     yield f"<p>{escape(finding.sentence)}</p><ul>"
     for one in finding.evidence:
         quote = f"<br><q>{escape(one.quote)}</q>" if one.quote else ""

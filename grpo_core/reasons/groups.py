@@ -8,6 +8,7 @@ from grpo_core.advantages import EQUAL
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.cards import Card
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.equal_groups import sort_of
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import EXACT, entropy
@@ -19,8 +20,6 @@ BARE_SPREAD = 1e-6
 """A spread of rewards below this, relative to max(1, |r|), is more likely a rounding error than a judgement."""
 WIDE = 0.1
 """An advantage above this from such a spread has been blown up."""
-PAID = {0.0: tr("all wrong"), 1.0: tr("all right")}
-"""Names of groups whose equal rewards are these."""
 
 
 def group_reason(n: Numbers, passed: int, group: int) -> Reason | None:
@@ -74,7 +73,10 @@ def _what(scored: np.ndarray) -> str:
     if len(scored) == 1:
         return "G = 1"
     paid = float(scored[0])
-    return PAID[paid] if paid in PAID else tr("all {reward}").format(reward=plain(paid))
+    sort = "same" if paid not in (0.0, 1.0) else sort_of(paid)
+    return {"right": tr("all correct"), "wrong": tr("all wrong"), "same": tr("all {reward}")}[sort].format(
+        reward=plain(paid)
+    )
 
 
 def _within(n: Numbers) -> bool:

@@ -109,7 +109,7 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
         "clipped", "first pass: r = 1",
         lambda: trained_with(1), lambda: moved(first_pass(HALF), [0.1, 0.0, 0.0, 0.0], passed=0), 0,
     ),
-    "a group is all right": ("group:0", "all right", lambda: first_pass([1.0] * 4), lambda: first_pass(HALF), 0),
+    "a group is all correct": ("group:0", "all correct", lambda: first_pass([1.0] * 4), lambda: first_pass(HALF), 0),
     "a group is all wrong": ("group:0", "all wrong", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
     "a group is alike": ("group:0", "all 0.4", lambda: first_pass([0.4] * 4), lambda: first_pass(HALF), 0),
     "a group is one": ("group:0", "G = 1", lambda: first_pass([0.4]), lambda: first_pass(HALF), 0),
@@ -122,7 +122,7 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
         lambda: first_pass([0.5, 0.5 + 1e-9] * 2, std_epsilon=0.0), lambda: first_pass([0.5, 0.5 + 1e-9] * 2), 0,
     ),
     "some groups are dead": (
-        "dead_groups", "all right 1, all wrong 1",
+        "dead_groups", "all correct 1, all wrong 1",
         lambda: first_pass([1.0, 1.0, 0.0, 0.0, 1.0, 0.0], groups=3), lambda: first_pass([1.0, 0.0] * 3, groups=3), 0,
     ),
     "every group is one": ("dead_groups", "G = 1", lambda: first_pass(HALF, groups=4), lambda: first_pass(HALF), 0),
@@ -253,7 +253,7 @@ def test_reasons_hold_for_the_numbers_they_are_about() -> None:
 def test_a_solved_bandit_says_so_calmly() -> None:
     step = trained_with(120, objective__beta=0.0, optimizer__learning_rate=2.0)
     found = reasons(step, 0)
-    assert found["dead_groups"].chip == "all right"
+    assert found["dead_groups"].chip == "all correct"
     assert found["dead_groups"].kind == "note"
     assert found["grad_norm"].chip == "no signal"
 

@@ -9,11 +9,13 @@ from app.workspace.examination import Result
 from app.workspace.run_handle import RunHandle
 from grpo_core.experiments.recorded_jobs import Verdict
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding
-from grpo_core.health.report import SEVERITIES
+from grpo_core.health.grade import Grade
 from grpo_core.text import tr
 
 FINDINGS = (
-    Column("severity", tr("How bad"), chars=7, kind="chip", help=tr("Serious: training cannot work like this.")),
+    Column("severity", tr("How bad"), chars=7, kind="chip", help=tr(
+        "Serious: training cannot work like this. Warning: it works worse than it could. Notice: healthy runs have it too."
+    )),
     Column("began", tr("From step"), chars=5, decimals=0, help=tr("The trainer's number of the step where it began.")),
     Column("title", tr("Finding"), chars=18, kind="text"),
 )
@@ -50,7 +52,7 @@ class Entry:
 
 
 def entries(examined: Result) -> list[Entry]:
-    """The findings, serious ones first, the audit, and what was looked at without a finding."""
+    """The findings, the worst first, the audit, and what was looked at without a finding."""
     listed: list[Entry] = []
     if examined.diagnosis is not None:
         listed += [_of_finding(finding) for finding in examined.diagnosis.findings]
@@ -62,15 +64,16 @@ def entries(examined: Result) -> list[Entry]:
 
 
 def problems(examined: Result) -> list[str]:
-    """Titles of what is wrong: the findings, and the audit where the recorded loss departs."""
-    return [str(title) for severity, _, title in (entry.cells for entry in entries(examined)) if severity]
+    """Titles of what is wrong: the findings that are more than a notice, and the audit where the loss departs."""
+    listed = (entry.cells for entry in entries(examined))
+    return [str(title) for grade, _, title in listed if grade and grade != Grade.NOTICE.word]
 
 
 def _of_finding(finding: Finding) -> Entry:
     text = tr("{what}\n\nWhat to change: {change}\n\nDescribed in: {source}").format(
         what=finding.sentence, change=finding.change, source=finding.source
     )
-    cells: list[object] = [SEVERITIES[finding.severity], finding.began, finding.title]
+    cells: list[object] = [finding.grade.word, finding.began, finding.title]
     return Entry(cells=cells, text=text, evidence=finding.evidence)
 
 
@@ -111,6 +114,8 @@ def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
     sentence = tr("{updates} updates examined; findings: {count}.").format(
         updates=diagnosis.updates, count=len(diagnosis.findings)
     )
+    if diagnosis.caution:
+        sentence = " ".join((sentence, diagnosis.caution))
     if more <= 0:
         return sentence
     return tr("{found} More have been written since: {more}. Examine again to see them.").format(

@@ -189,6 +189,7 @@ def as_seen(run: Any) -> Run:
             advantage=table.advantage, parts=table.reward_parts, names=table.reward_names,
             weights=table.reward_weights, truncated=table.truncated, step=step,
             entropy=None if table.entropy is None else float(np.mean(table.entropy)),
+            lengths=table.length,
             length=None if table.length is None else float(table.length.sum() / len(table.length)),
             cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
             from_sampler=from_sampler(step),
@@ -227,7 +228,7 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
 
 
 def test_a_finding_without_a_claim_cannot_be_built() -> None:
-    facts: dict[str, Any] = {"check": "truncation", "title": "t", "severity": "serious", "began": 1}
+    facts: dict[str, Any] = {"check": "truncation", "title": "t", "grade": "serious", "began": 1}
     facts |= {"evidence": (), "change": "", "source": ""}
     wrong: tuple[Any, ...] = ((), ("Everything is cut off.",))
     for what in wrong:

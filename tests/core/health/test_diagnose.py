@@ -16,6 +16,7 @@ from grpo_core.cli import main
 from grpo_core.config import Objective
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding, diagnose
 from grpo_core.health.check import Measure, lasting
+from grpo_core.health.grade import Grade
 from grpo_core.health.report import as_html, as_json, as_text
 from grpo_core.health.update import Update
 from grpo_core.objective import evaluate, gradient
@@ -135,7 +136,7 @@ def test_rewards_that_are_missing_are_counted_and_placed(lost: int, named: bool)
             f"{lost / 200:.1%} of the rewards are missing, {lost} of 200: the first at step {began}."
         )
         assert finding.began == began
-        assert finding.severity == "warning"
+        assert finding.grade == "warning"
         assert finding.evidence[0].row is not None
 
 
@@ -265,7 +266,7 @@ def test_what_counts_as_rounding_follows_the_precision_of_the_run(bits: int, nam
 def test_the_page_escapes_what_came_from_outside_and_loads_nothing() -> None:
     nasty = '<img src="http://x/y.png" onerror=alert(1)>&"'
     finding = Finding(
-        check="truncation", title="t", severity="serious", began=1, what=(Fault.of("between", name=nasty),),
+        check="truncation", title="t", grade=Grade.SERIOUS, began=1, what=(Fault.of("between", name=nasty),),
         evidence=(Evidence(step=1, what=nasty, quote=nasty),), change=nasty, source=nasty,
     )  # fmt: skip
     source = made([])
