@@ -97,7 +97,7 @@ DISEASES: dict[str, Disease] = {
         finding="clip_saturation", settings={"epsilon": 0.001, "num_iterations": 4, "learning_rate": 2e-2}, steps=8
     ),
     "ever_longer": Disease(
-        finding="length_drift",
+        finding="length_hack",
         rewards=(length,),
         settings={"max_completion_length": 40, "learning_rate": 1e-2, "per_device_train_batch_size": 16},
         steps=16,

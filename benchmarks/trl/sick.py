@@ -41,12 +41,14 @@ def of_the_prompt(prompts: list[str], **_: Any) -> list[float]:
 
 def outlier(completions: list[str], **_: Any) -> list[float]:
     """A share of digits, and a hundred where a completion begins with a zero."""
-    return [100.0 if text.startswith("0") else share for text, share in zip(completions, digits(completions))]
+    return [
+        100.0 if text.startswith("0") else share for text, share in zip(completions, digits(completions), strict=True)
+    ]
 
 
 def often_none(completions: list[str], **_: Any) -> list[float | None]:
     """No reward where a completion begins with one of three letters."""
-    return [None if text[:1] in "abc" else share for text, share in zip(completions, digits(completions))]
+    return [None if text[:1] in "abc" else share for text, share in zip(completions, digits(completions), strict=True)]
 
 
 def ended(completions: list[str], **_: Any) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
 from grpo_core.claims.claim import Claim, told
 from grpo_core.claims.findings import Run
 from grpo_core.health.grade import Grade

@@ -52,7 +52,8 @@ def dead_groups(update: Update) -> Measure | None:
         more={
             "groups": len(groups), "dead": rewards, "equal": len(equal) / len(groups),
             "known": known, "mean": float(table.rewards[rows].mean()),
-            "paid": tuple((table.prompts[members[0]], float(table.rewards[members[0]])) for members in dead), "low": float(table.rewards[rows].min()),
+            "paid": tuple((table.prompts[members[0]], float(table.rewards[members[0]])) for members in dead),
+            "low": float(table.rewards[rows].min()),
             "high": float(table.rewards[rows].max()),
             "cut": tuple(cut is not None and bool(cut[members].all()) for members in dead),
         },
@@ -113,7 +114,7 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
     cut_off = kind == "wrong" and all(cut for cut, _ in dead)
     claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
     bad = grade("dead")
-    if sparse:
+    if kind != "right" and live >= limit("sparse_live") * groups:
         before, after = _thirds(measures)
         claims.append(Fault.of("sparse", since=since[0].label, live=live, all=groups, before=before, after=after))
         bad = grade("sparse_updates" if len(measures) >= limit("sparse_updates") and after <= before else "sparse_live")

@@ -84,9 +84,7 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         return None
     farthest = max(measures, key=lambda m: m.more["away"])
     what = Fault.of("never_reached", away=_rounded_up(farthest.more["away"]), low=low, high=high)
-    return Verdict(
-        grade=grade("range_of_tokens"), what=[what], began=measures[0].label, evidence=farthest.evidence
-    )
+    return Verdict(grade=grade("range_of_tokens"), what=[what], began=measures[0].label, evidence=farthest.evidence)
 
 
 def no_range_of_tokens(update: Update) -> str:
@@ -103,6 +101,4 @@ def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) 
         return None
     most = max(measures, key=lambda m: m.value)
     what = Fault.of("range_of_completions", low=low, high=high, share=most.value, label=most.label)
-    return Verdict(
-        grade=grade("range_of_completions"), what=[what], began=measures[0].label, evidence=most.evidence
-    )
+    return Verdict(grade=grade("range_of_completions"), what=[what], began=measures[0].label, evidence=most.evidence)

@@ -198,7 +198,7 @@ def _loss(costs: np.ndarray) -> tuple[float, float] | None:
 
 def _lower_end(share: float, count: int) -> float:
     """Lower end of Wilson's interval of a share."""
-    z2 = limit("cut_errors")**2
+    z2 = limit("cut_errors") ** 2
     middle = share + z2 / (2 * count)
     spread = limit("cut_errors") * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2))
     return (middle - spread) / (1 + z2 / count)

@@ -111,7 +111,12 @@ def first_pass(update: Update) -> Measure | None:
         return None
     coarse = _half_precision(update.settings) or _like_half(step.logp[0][used])
     evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
-    return Measure(label=update.label, value=gap, more={"limit": limit("first_pass_half" if coarse else "first_pass_single")}, evidence=evidence)
+    return Measure(
+        label=update.label,
+        value=gap,
+        more={"limit": limit("first_pass_half" if coarse else "first_pass_single")},
+        evidence=evidence,
+    )
 
 
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -159,7 +164,9 @@ def sampler(update: Update) -> Measure | None:
 
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """A sampler that is another policy than the one that is trained."""
-    since = lasting(measures, lambda m: m.value > limit("sampler") or m.more["far"] > limit("sampler_far"), min(2, len(measures)))
+    since = lasting(
+        measures, lambda m: m.value > limit("sampler") or m.more["far"] > limit("sampler_far"), min(2, len(measures))
+    )
     if not since:
         return None
     what = SamplerApart(

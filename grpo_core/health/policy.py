@@ -21,7 +21,6 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 
-
 def no_entropy(update: Update) -> str:
     """Why the entropy is not known."""
     if _entropy(update) is not None:
@@ -232,8 +231,8 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
         return None
     most = max(those, key=lambda m: m.value)
     what = Fault.of(
-        "far_tokens", count=len(those), limit=limit("kl_token"), part=limit("kl_carried"), label=most.label, few=most.more["tokens"],
-        all=most.more["of"], share=most.value,
+        "far_tokens", count=len(those), limit=limit("kl_token"), part=limit("kl_carried"), label=most.label,
+        few=most.more["tokens"], all=most.more["of"], share=most.value,
     )  # fmt: skip
     o = settings.objective
     spiky = (

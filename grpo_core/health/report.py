@@ -62,7 +62,8 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
     """The diagnosis as plain values."""
     return {
         "run": source.title, "source": source.settings.recorded.source, "updates": result.updates,
-        "serious": result.serious, "caution": result.caution, "findings": [_plain(finding) for finding in result.findings],
+        "serious": result.serious, "caution": result.caution,
+        "findings": [_plain(finding) for finding in result.findings],
         "not_looked_at": [dataclasses.asdict(one) for one in result.not_looked_at],
         "nothing_found": list(result.looked_at), "unreadable": list(result.unreadable), "notes": list(source.notes),
     }  # fmt: skip

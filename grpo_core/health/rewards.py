@@ -194,7 +194,8 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
     )  # fmt: skip
     divided = DEVIATIONS[settings.objective.std].divides and settings.recorded.trainer_settings
     return Verdict(
-        grade=grade("advantage_far"), what=[what], began=those[0].label, evidence=worst(sorted(those, key=lambda m: -m.value)),
+        grade=grade("advantage_far"), what=[what], began=those[0].label,
+        evidence=worst(sorted(those, key=lambda m: -m.value)),
         change=tr("Limit the reward; see where an advantage of that size comes from.") if divided else "",
     )  # fmt: skip
 

@@ -13,9 +13,16 @@ from grpo_core.health.grade import Grade
 from grpo_core.text import tr
 
 FINDINGS = (
-    Column("severity", tr("How bad"), chars=7, kind="chip", help=tr(
-        "Serious: training cannot work like this. Warning: it works worse than it could. Notice: healthy runs have it too."
-    )),
+    Column(
+        "severity",
+        tr("How bad"),
+        chars=7,
+        kind="chip",
+        help=tr(
+            "Serious: training cannot work like this. Warning: it works worse than it could. Notice: healthy runs have "
+            "it too."
+        ),
+    ),
     Column("began", tr("From step"), chars=5, decimals=0, help=tr("The trainer's number of the step where it began.")),
     Column("title", tr("Finding"), chars=18, kind="text"),
 )

@@ -32,7 +32,7 @@ FINDINGS = {
     "clip_too_narrow": "clip_saturation",
     "cut_short": "truncation",
     "dropout": "first_pass_differs",
-    "ever_longer": "length_drift",
+    "ever_longer": "length_hack",
     "kl_explodes": "kl_few_tokens",
     "part_constant": "reward_part_constant",
     "parts_fight": "reward_parts_fight",
@@ -54,6 +54,11 @@ def completions(rewards: list[float], **more: Any) -> Completions:
         rewards=np.array(rewards, float),
         **more,
     )
+
+
+def problems(result: Diagnosis) -> list[str]:
+    """The checks of what is more than a notice, which healthy tiny runs have too: most of their answers are cut off."""
+    return [finding.check for finding in result.findings if finding.grade is not Grade.NOTICE]
 
 
 class Tables(SimpleNamespace):
@@ -99,12 +104,12 @@ def test_a_diseased_run_is_named_with_evidence(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in FINDINGS if n not in ("kl_explodes", "rate_too_high")])
 def test_nothing_but_the_disease_is_named(name: str) -> None:
-    assert [finding.check for finding in diagnose(Trace(DISEASED / name)).findings] == [FINDINGS[name]]
+    assert problems(diagnose(Trace(DISEASED / name))) == [FINDINGS[name]]
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_a_healthy_run_gives_no_finding(name: str) -> None:
-    assert diagnose(Trace(DATA / name)).findings == ()
+def test_a_healthy_run_gives_no_warning_and_nothing_worse(name: str) -> None:
+    assert problems(diagnose(Trace(DATA / name))) == []
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -291,7 +296,8 @@ def test_json_and_text_say_the_same_findings() -> None:
     run = Trace(DISEASED / "parts_fight")
     result = diagnose(run)
     plain = json.loads(json.dumps(as_json(run, result)))
-    assert plain["serious"] and [f["check"] for f in plain["findings"]] == ["reward_parts_fight"]
+    assert plain["serious"] and [f["severity"] for f in plain["findings"]] == ["serious", "notice"]
+    assert [f["check"] for f in plain["findings"]] == ["reward_parts_fight", "truncation"]
     assert plain["findings"][0]["what"] in as_text(run, result)
 
 
@@ -314,7 +320,7 @@ def test_a_step_that_cannot_be_read_is_named_and_the_others_are_looked_at(tmp_pa
     (folder / "rank0/attempt0/step_00000002.parquet").write_bytes(b"PAR1 torn")
     result = diagnose(Trace(folder))
     assert len(result.unreadable) == 1 and result.updates == 5
-    assert [finding.check for finding in result.findings] == ["dead_groups_right"]
+    assert problems(result) == ["dead_groups_right"]
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
