@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
 from typing import Any
 
-from diseases import Disease, always_one, digits, exact_answer, letters, starts_with_five
-
-Reward = Callable[..., list[float]]
+diseases = importlib.import_module("diseases")  # beside this script
 LONG = {"per_device_train_batch_size": 16, "max_completion_length": 24}
 
 
@@ -42,13 +40,17 @@ def of_the_prompt(prompts: list[str], **_: Any) -> list[float]:
 def outlier(completions: list[str], **_: Any) -> list[float]:
     """A share of digits, and a hundred where a completion begins with a zero."""
     return [
-        100.0 if text.startswith("0") else share for text, share in zip(completions, digits(completions), strict=True)
+        100.0 if text.startswith("0") else share
+        for text, share in zip(completions, diseases.digits(completions), strict=True)
     ]
 
 
 def often_none(completions: list[str], **_: Any) -> list[float | None]:
     """No reward where a completion begins with one of three letters."""
-    return [None if text[:1] in "abc" else share for text, share in zip(completions, digits(completions), strict=True)]
+    return [
+        None if text[:1] in "abc" else share
+        for text, share in zip(completions, diseases.digits(completions), strict=True)
+    ]
 
 
 def ended(completions: list[str], **_: Any) -> list[float]:
@@ -56,41 +58,41 @@ def ended(completions: list[str], **_: Any) -> list[float]:
     return [float(len(text) < 12) for text in completions]
 
 
-SICK: dict[str, Disease] = {
-    "all right": Disease(finding="dead_groups_right", rewards=(always_one,)),
-    "all wrong": Disease(finding="dead_groups_wrong", rewards=(exact_answer,)),
-    "sparse": Disease(finding="rewards_sparse", rewards=(sparse,), settings={"per_device_train_batch_size": 32}),
-    "length hack": Disease(finding="length_hack", rewards=(length,), settings=LONG, steps=18),
-    "shortness hack": Disease(finding="shortness_hack", rewards=(shortness,), settings=LONG, steps=18),
-    "reward hacked": Disease(
-        finding="reward_exploited", rewards=(starts_with_five, variety), steps=18,
+SICK: dict[str, Any] = {
+    "all right": diseases.Disease(finding="dead_groups_right", rewards=(diseases.always_one,)),
+    "all wrong": diseases.Disease(finding="dead_groups_wrong", rewards=(diseases.exact_answer,)),
+    "sparse": diseases.Disease(finding="rewards_sparse", rewards=(sparse,), settings={"per_device_train_batch_size": 32}),
+    "length hack": diseases.Disease(finding="length_hack", rewards=(length,), settings=LONG, steps=18),
+    "shortness hack": diseases.Disease(finding="shortness_hack", rewards=(shortness,), settings=LONG, steps=18),
+    "reward hacked": diseases.Disease(
+        finding="reward_exploited", rewards=(diseases.starts_with_five, variety), steps=18,
         settings={"reward_weights": [1.0, 0.0], "per_device_train_batch_size": 16, "learning_rate": 2e-2},
     ),
-    "opposing rewards": Disease(finding="reward_parts_fight", rewards=(digits, letters)),
-    "reward of the prompt": Disease(finding="reward_of_prompt", rewards=(of_the_prompt,)),
-    "outlier of 100": Disease(
+    "opposing rewards": diseases.Disease(finding="reward_parts_fight", rewards=(diseases.digits, diseases.letters)),
+    "reward of the prompt": diseases.Disease(finding="reward_of_prompt", rewards=(of_the_prompt,)),
+    "outlier of 100": diseases.Disease(
         finding="reward_outliers", rewards=(outlier,), steps=8,
         settings={"per_device_train_batch_size": 32, "learning_rate": 1e-4},
     ),
-    "NaN rewards": Disease(
+    "NaN rewards": diseases.Disease(
         finding="rewards_missing", rewards=(often_none,), settings={"per_device_train_batch_size": 16}
     ),
-    "entropy collapse": Disease(
-        finding="entropy_collapse", rewards=(starts_with_five,), settings={"learning_rate": 0.1}, steps=12
+    "entropy collapse": diseases.Disease(
+        finding="entropy_collapse", rewards=(diseases.starts_with_five,), settings={"learning_rate": 0.1}, steps=12
     ),
-    "clip saturation": Disease(
+    "clip saturation": diseases.Disease(
         finding="clip_saturation", steps=16,
         settings={"num_iterations": 8, "learning_rate": 5e-3, "per_device_train_batch_size": 16},
     ),
-    "truncation": Disease(
+    "truncation": diseases.Disease(
         finding="truncation", rewards=(ended,), steps=6,
         settings={"max_completion_length": 12, "per_device_train_batch_size": 32, "learning_rate": 1e-4},
     ),
-    "KL in few tokens": Disease(
+    "KL in few tokens": diseases.Disease(
         finding="kl_few_tokens", steps=12,
         settings={"learning_rate": 5e-2, "beta": 0.001, "per_device_train_batch_size": 16},
     ),
-    "GSPO's range on tokens": Disease(
+    "GSPO's range on tokens": diseases.Disease(
         finding="clip_of_completions", steps=8,
         settings={"epsilon": 3e-4, "epsilon_high": 4e-4, "num_iterations": 4, "learning_rate": 1e-3},
     ),

@@ -58,7 +58,7 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, int] | None:
-    """How a length changed from the first to the last third of a run, where it did beyond chance.
+    """The change of a length from the first to the last third of a run, where it is beyond chance.
 
     Args:
         measures: of which each has a length as its value.
@@ -187,7 +187,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def _loss(costs: np.ndarray) -> tuple[float, float] | None:
-    """How much less completions earn that are cut off, and that in standard deviations; None where it is little."""
+    """The loss of reward of completions that are cut off, itself and in standard deviations. None where it is little."""
     paid, cut = costs[:, 0], costs[:, 1] > 0
     loss, spread = float(paid[~cut].mean() - paid[cut].mean()), float(paid.std())
     error = math.sqrt(float(paid[cut].var()) / cut.sum() + float(paid[~cut].var()) / (~cut).sum())

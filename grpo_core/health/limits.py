@@ -112,7 +112,7 @@ def limit(name: str) -> float:
 
 
 def grade(name: str) -> Grade:
-    """How bad it is to be beyond a threshold."""
+    """The grade of what lies beyond a threshold."""
     found = LIMITS[name].grade
     assert found is not None, f"{name} is no limit of a finding"
     return found

@@ -19,7 +19,7 @@ from grpo_core.text import tr
 
 
 def no_lengths(update: Update) -> str:
-    """Why the reward of a completion cannot be held against its length."""
+    """The reason why rewards cannot be held against lengths; empty where they can."""
     if why := no_rewards(update):
         return why
     assert update.table is not None
