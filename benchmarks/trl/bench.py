@@ -26,6 +26,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 from grpo_core.audit import audit  # noqa: E402 - the program lies two folders up, and is not installed here
 from grpo_core.errors import GrpoError  # noqa: E402
 from grpo_core.health import diagnose  # noqa: E402
+from grpo_core.health.grade import Grade  # noqa: E402
 from grpo_core.runs.importers.trace import Trace  # noqa: E402
 
 faults = importlib.import_module("faults")  # beside this script
@@ -102,14 +103,15 @@ class Row:
 
 
 def sound(name: str, folder: Path) -> Row:
-    """A run that must agree, and give no finding but notices."""
+    """A run that must agree and give no finding."""
     chosen = CONFIGURATIONS[name]
     if chosen.processes > 1:
         _apart(folder, chosen)
     else:
         _train(folder, chosen.steps, chosen.settings)
     run = Trace(folder / "trace")
-    result, found = audit(run), diagnose(run).findings
+    result = audit(run)
+    found = [finding for finding in diagnose(run).findings if finding.grade is not Grade.NOTICE]
     worst = result.worst("loss")
     seen = (
         "nothing compared"
@@ -119,9 +121,8 @@ def sound(name: str, folder: Path) -> Row:
     if result.first is not None:
         step, number = result.first
         seen += f"; departs at step {step.label}: {number.what} {number.ours:.9g} for {number.theirs:.9g}"
-    seen += "".join(f"; {finding.check} ({finding.severity})" for finding in found)
-    healthy = all(finding.severity == "notice" for finding in found)
-    return Row(kind="sound", name=name, passed=result.agrees and healthy, seen=seen)
+    seen += "".join(f"; {finding.check}" for finding in found)
+    return Row(kind="sound", name=name, passed=result.agrees and not found, seen=seen)
 
 
 def fault(name: str, folder: Path) -> Row:
@@ -148,10 +149,17 @@ def disease(name: str, folder: Path) -> Row:
     table = importlib.import_module("diseases").DISEASES
     chosen = table[name]
     _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
-    findings = diagnose(Trace(folder / "trace")).findings
-    found = [finding.check for finding in findings]
-    seen = ", ".join(f"{finding.check} ({finding.severity})" for finding in findings)
-    return Row(kind="disease", name=name, passed=chosen.finding in found[:1], seen=seen or "no finding")
+    found = [finding.check for finding in diagnose(Trace(folder / "trace")).findings]
+    return Row(kind="disease", name=name, passed=chosen.finding in found, seen=", ".join(found) or "no finding")
+
+
+def sick(name: str, folder: Path) -> Row:
+    """A sick training, whose finding must stand first."""
+    chosen = importlib.import_module("sick").SICK[name]
+    _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
+    found = diagnose(Trace(folder / "trace")).findings
+    seen = ", ".join(f"{finding.check} ({finding.grade})" for finding in found) or "no finding"
+    return Row(kind="sick", name=name, passed=[f.check for f in found][:1] == [chosen.finding], seen=seen)
 
 
 def _train(folder: Path, steps: int, settings: dict[str, Any], **more: Any) -> None:
@@ -192,6 +200,7 @@ KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "fault": (fault, faults.FAULTS),
     "fault apart": (fault, faults.APART),
     "disease": (disease, importlib.import_module("diseases").DISEASES),
+    "sick": (sick, importlib.import_module("sick").SICK),
     "same loss": (partial(of_folder, "same loss"), importlib.import_module("models").LOSSES),
     "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),
     "property": (partial(of_folder, "property"), importlib.import_module("properties").PROPERTIES),

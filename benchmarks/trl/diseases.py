@@ -10,12 +10,12 @@ from __future__ import annotations
 import importlib
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-Reward = Callable[..., Sequence[float | None]]
+Reward = Callable[..., list[float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,32 +77,6 @@ def starts_with_five(completions: list[str], **_: Any) -> list[float]:
     return [text.count("5") / max(len(text), 1) for text in completions]
 
 
-def begins_with_five(completions: list[str], **_: Any) -> list[float]:
-    """Right only with a first token that a random model rarely gives."""
-    return [float(text.startswith("5")) for text in completions]
-
-
-def short(completions: list[str], **_: Any) -> list[float]:
-    """More for shorter completions."""
-    return [-float(len(text)) for text in completions]
-
-
-def variety(completions: list[str], **_: Any) -> list[float]:
-    """The share of different characters: what was wanted of the run, and hardly paid."""
-    return [len(set(text)) / max(len(text), 1) for text in completions]
-
-
-def of_the_prompt(prompts: list[str], completions: list[str], **_: Any) -> list[float]:
-    """The prompt's first digit, whatever is answered."""
-    return [int(prompt[0]) / 9 for prompt in prompts]
-
-
-def now_and_then(completions: list[str], **_: Any) -> list[float | None]:
-    """The share of digits, and nothing where a completion has an even number of characters and a nine."""
-    pairs = zip(completions, digits(completions), strict=True)
-    return [None if len(text) % 2 == 0 and "9" in text else share for text, share in pairs]
-
-
 DISEASES: dict[str, Disease] = {
     "reward_constant": Disease(finding="dead_groups_right", rewards=(always_one,)),
     "answer_never_found": Disease(finding="dead_groups_wrong", rewards=(exact_answer,)),
@@ -123,30 +97,10 @@ DISEASES: dict[str, Disease] = {
         finding="clip_saturation", settings={"epsilon": 0.001, "num_iterations": 4, "learning_rate": 2e-2}, steps=8
     ),
     "ever_longer": Disease(
-        finding="length_rewarded",
+        finding="length_hack",
         rewards=(length,),
         settings={"max_completion_length": 40, "learning_rate": 1e-2, "per_device_train_batch_size": 16},
         steps=16,
-    ),
-    "ever_shorter": Disease(
-        finding="length_rewarded",
-        rewards=(short,),
-        settings={"max_completion_length": 30, "learning_rate": 1e-2},
-        steps=16,
-    ),
-    "sparse": Disease(
-        finding="dead_groups_wrong", rewards=(begins_with_five,), settings={"num_generations": 8}, steps=24
-    ),
-    "hacked": Disease(
-        finding="reward_exploited",
-        rewards=(starts_with_five, variety),
-        settings={"reward_weights": [1.0, 0.1], "learning_rate": 2e-2, "per_device_train_batch_size": 16},
-        steps=24,
-    ),
-    "prompt_alone": Disease(finding="reward_part_constant", rewards=(digits, of_the_prompt)),
-    "reward_missing": Disease(finding="rewards_missing", rewards=(now_and_then,)),
-    "gspo_range_on_tokens": Disease(
-        finding="clip_saturation", settings={"epsilon": 3e-4, "epsilon_high": 4e-4, "num_iterations": 4}, steps=8
     ),
     "cap_below_one": Disease(finding="cap_below_one", settings={"loss_type": "cispo", "num_iterations": 2}, steps=4),
     "dropout": Disease(finding="first_pass_differs", settings={"num_iterations": 2}, dropout=0.5),

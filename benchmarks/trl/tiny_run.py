@@ -73,7 +73,7 @@ def trainer(
     steps: int,
     settings: dict[str, Any],
     fault: str = "",
-    rewards: Sequence[Callable[..., Sequence[float | None]]] = (),
+    rewards: Sequence[Callable[..., list[float]]] = (),
     dropout: float = 0.0,
 ) -> Any:
     """A GRPOTrainer; ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.

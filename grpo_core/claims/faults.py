@@ -13,6 +13,7 @@ from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.claim import Kind, Tabled, agrees
 from grpo_core.claims.findings import Run, Seen, idle_groups
+from grpo_core.claims.hacks import HACKS
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
@@ -249,6 +250,7 @@ def _not_finite_at(place: str) -> Kind[Run]:
 
 
 FAULTS: dict[str, Kind[Run]] = {
+    **HACKS,
     **{f"not_finite:{place}": _not_finite_at(place) for place in PLACES},
     "unscored": Kind(
         text=tr("{share:.1%} of the rewards are missing, {count:,} of {all:,}: the first at step {label}."),

@@ -10,12 +10,12 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.config import Settings
+from grpo_core.equal_groups import sort_of
 from grpo_core.record import Step
 from grpo_core.text import tr
 
-ALIKE, NEAR = 1e-12, 1e-6
-"""Largest difference of equal rewards, relative to the largest above 1; and of a reward from the run's highest or
-lowest, relative to these."""
+ALIKE = 1e-12
+"""Largest difference of equal rewards, relative to the largest above 1."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,7 +34,7 @@ class Seen:
         entropy: mean in nats a token; None where it is not known.
         step: the tokens; None where the source holds texts alone.
         length: mean number of tokens of the completions; None where it is not known.
-        lengths: (B,) tokens of each completion; None where not recorded.
+        lengths: that of each, (B,); None where not recorded.
         cut: completions that a limit cut off, and completions; None where it is not known.
         from_sampler: trainer's less sampler's log-probability of each token that both scored; None where not recorded.
         reported: what the trainer said: its name and the numbers.
@@ -142,16 +142,8 @@ def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.nda
     low, high = extremes(data)
     for update in data:
         for members in update.idle() if update.label >= since else []:
-            if _kind(float(update.rewards[members[0]]), low, high) == kind:
+            if sort_of(float(update.rewards[members[0]]), low, high) == kind:
                 yield update, members
-
-
-def _kind(reward: float, low: float, high: float) -> str:
-    """Which of the run's rewards this is; a run of one reward alone is right where it is more than nothing."""
-    near = NEAR * max(abs(low), abs(high), ALIKE)
-    if high - low <= near:
-        return "right" if reward > 0 else "wrong"
-    return "right" if high - reward <= near else "wrong" if reward - low <= near else "same"
 
 
 @dataclass(frozen=True, kw_only=True)

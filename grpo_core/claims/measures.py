@@ -41,56 +41,6 @@ class Drifts(Claim[Run]):
         return told.format(before=self.before, after=self.after)
 
 
-def products(rewards: np.ndarray, lengths: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Sums over completions of reward times length, reward squared and length squared, each less the mean of its group:
-    (3,)."""
-    sums = np.zeros(3)
-    for number in np.unique(group):
-        own = group == number
-        r, n = rewards[own] - rewards[own].mean(), lengths[own] - lengths[own].mean()
-        sums += (r @ n, r @ r, n @ n)
-    return sums
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaidByLength(Claim[Run]):
-    """Within groups reward and length correlate, and the mean length is ``before`` tokens in the first third of the
-    updates, ``after`` in the last."""
-
-    correlation: float
-    before: float
-    after: float
-
-    def check(self, data: Run) -> bool:
-        sums, means = np.zeros(3), []
-        for update in data:
-            if update.lengths is None:
-                continue
-            rows = np.isfinite(update.rewards) & np.isfinite(update.lengths)
-            rows &= True if update.counted is None else update.counted
-            if rows.sum() < 2:
-                continue
-            sums += products(update.rewards[rows], update.lengths[rows].astype(np.float64), update.group[rows])
-            means.append(float(update.lengths[rows].mean()))
-        third = len(means) // 3
-        if not third or not sums[1] > 0 or not sums[2] > 0 or (self.after - self.before) * self.correlation <= 0:
-            return False
-        same = agrees(self.before, sum(means[:third]) / third) and agrees(self.after, sum(means[-third:]) / third)
-        return same and agrees(self.correlation, float(sums[0] / np.sqrt(sums[1] * sums[2])))
-
-    def words(self) -> str:
-        longer = tr(
-            "Of the completions of a prompt the longer ones are paid more (correlation {correlation:.2f}), and "
-            "completions grow from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."
-        )
-        shorter = tr(
-            "Of the completions of a prompt the shorter ones are paid more (correlation {correlation:.2f}), and "
-            "completions shrink from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."
-        )
-        told = longer if self.correlation > 0 else shorter
-        return told.format(correlation=self.correlation, before=self.before, after=self.after)
-
-
 @dataclass(frozen=True, kw_only=True)
 class CutOff(Claim[Run]):
     """A limit cut off ``share`` of all completions."""

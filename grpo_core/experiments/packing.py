@@ -12,7 +12,7 @@ import numpy as np
 
 from grpo_core.claims.faults import Fault
 from grpo_core.claims.findings import Clipped, EntropyFar, EqualGroups, EqualShares
-from grpo_core.claims.measures import CutOff, CutOffMore, Drifts, FirstPassApart, PaidByLength, SamplerApart
+from grpo_core.claims.measures import CutOff, CutOffMore, Drifts, FirstPassApart, SamplerApart
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.experiments import chain
 from grpo_core.experiments.digest import Course, Digest
@@ -52,7 +52,7 @@ KINDS: dict[str, Any] = {
         f"claim: {kind.__name__}": kind
         for kind in (
             Clipped, CutOff, CutOffMore, Drifts, EntropyFar, EqualGroups, EqualShares, Fault, FirstPassApart,
-            PaidByLength, SamplerApart,
+            SamplerApart,
         )
     },
 }  # fmt: skip

@@ -11,11 +11,11 @@ from typing import Any
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.findings import Run
 from grpo_core.config import Settings
-from grpo_core.health.finding import Evidence, Finding, Severity
+from grpo_core.health.finding import Evidence, Finding
+from grpo_core.health.grade import Grade
+from grpo_core.health.limits import limit
 from grpo_core.health.update import Update
 
-LASTING = 0.05
-"""Share of a run that something must last."""
 STRETCHES = 400
 """Parts into which the course of a long run is divided."""
 
@@ -47,7 +47,7 @@ class Verdict:
     what: Sequence[Claim[Run]]
     began: int
     evidence: Sequence[Evidence]
-    severity: Severity = "serious"
+    grade: Grade
     change: str = ""
 
 
@@ -62,6 +62,9 @@ class Check:
         judge: what is wrong, from the measures of all updates in order; None where nothing is.
         change: what to change, where the judgement does not say it by the settings of the run.
         source: where this is described.
+        least: updates with a measure from which it is judged.
+        said_by: checks whose finding says this one too, which is then left out.
+        follows: checks whose finding is the cause of this one, and stands before it.
     """
 
     title: str
@@ -70,6 +73,9 @@ class Check:
     judge: Callable[[Sequence[Measure], Settings], Verdict | None]
     change: str
     source: str
+    least: int = 1
+    said_by: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
 
     def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
         """The finding of the check called ``name``, None where nothing is wrong."""
@@ -77,7 +83,7 @@ class Check:
         if verdict is None:
             return None
         return Finding(
-            check=name, title=self.title, severity=verdict.severity, what=tuple(verdict.what), began=verdict.began,
+            check=name, title=self.title, grade=verdict.grade, what=tuple(verdict.what), began=verdict.began,
             evidence=tuple(verdict.evidence), change=verdict.change or self.change, source=self.source,
             course=course(measures),
         )  # fmt: skip
@@ -97,13 +103,13 @@ def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: 
     Args:
         measures: of the updates, in order.
         bad: whether an update is.
-        least: bad updates that there must be; of a long run at least ``LASTING`` of all.
+        least: bad updates that there must be; of a long run at least the limit "lasting" of all.
 
     Returns:
         The measures from the beginning to the end of the run; empty where nothing lasts.
     """
     marks = [bad(measure) for measure in measures]
-    needed = max(least, math.ceil(LASTING * len(measures)))
+    needed = max(least, math.ceil(limit("lasting") * len(measures)))
     for i, mark in enumerate(marks):
         count = sum(marks[i:])
         if mark and count >= needed and 2 * count >= len(marks) - i:

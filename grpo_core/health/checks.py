@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from grpo_core.health import exploited, knobs, lengths, numerics, policy, rewards
+from grpo_core.health import exploited, groups, knobs, lengths, numerics, paid_lengths, policy, rewards
 from grpo_core.health.check import Check
 from grpo_core.text import tr
 
+HACKS = ("reward_exploited", "length_hack", "shortness_hack")
+"""What a policy falls to that earns a reward without the task: the cause of what it then looks like."""
+COLLAPSING = (*HACKS, "entropy_collapse")
+"""What makes completions alike, so that their groups die."""
 CHECKS: dict[str, Check] = {
     "non_finite": Check(
         title=tr("Numbers that are not finite"),
@@ -25,35 +29,29 @@ CHECKS: dict[str, Check] = {
         ),
         source="TRL, GRPOTrainer: a reward function may return None",
     ),
-    "dead_groups_right": Check(
-        title=tr("Dead groups: everything is right"),
-        missing=rewards.no_rewards, measure=rewards.dead_groups, judge=rewards.judge_right,
+    "reward_of_prompt": Check(
+        title=tr("A reward that the prompt alone decides"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_prompt,
         change=tr(
-            "Choose harder prompts, leave out those that are solved, or sample until the rewards of a group differ "
-            "(dynamic sampling)."
+            "See whether the reward function reads the completion at all. If it does, choose prompts that are solved "
+            "now and then."
         ),
-        source="DAPO, arXiv:2503.14476, section 3.2; huggingface/trl#3857",
-    ),
-    "dead_groups_wrong": Check(
-        title=tr("Dead groups: everything is wrong"),
-        missing=rewards.no_rewards, measure=rewards.dead_groups, judge=rewards.judge_wrong,
-        change=tr(
-            "Choose easier prompts or more completions a prompt, give partial rewards, and see whether the reward "
-            "function finds the answer in what the model writes and whether completions are cut off."
-        ),
-        source="DAPO, arXiv:2503.14476, section 3.2; unslothai/unsloth#2757",
-    ),
-    "dead_groups_same": Check(
-        title=tr("Dead groups: one middling reward"),
-        missing=rewards.no_rewards, measure=rewards.dead_groups, judge=rewards.judge_same,
-        change=tr("Use a reward of finer steps: it must differ between the completions of one prompt."),
         source="huggingface/trl#3857",
     ),
-    "reward_part_constant": Check(
-        title=tr("A reward function that never varies"),
-        missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_constant_part,
-        change=tr("See whether the function can be earned at all; otherwise leave it out."),
-        source="huggingface/trl#3857",
+    "advantage_outliers": Check(
+        title=tr("Advantages far beyond the others"),
+        missing=rewards.no_advantage, measure=rewards.largest_advantage, judge=rewards.judge_outliers,
+        change=tr(
+            "Limit the reward, or divide by the standard deviation of the group (n − 1): then no advantage of G "
+            "completions is beyond (G − 1) / √G."
+        ),
+        source="NVIDIA-NeMo/RL#1518, #4158",
+    ),
+    "reward_outliers": Check(
+        title=tr("Rewards far beyond the others"),
+        missing=groups.no_rewards, measure=rewards.far_rewards, judge=rewards.judge_far_rewards,
+        change=tr("Limit the reward: nothing else of its group can be told apart beside it."),
+        source="NVIDIA-NeMo/RL#1518, #4158", said_by=("advantage_outliers",),
     ),
     "reward_parts_fight": Check(
         title=tr("Reward functions that go against each other"),
@@ -69,15 +67,25 @@ CHECKS: dict[str, Check] = {
             "go on from a checkpoint before it; a larger β keeps the policy nearer to where it began."
         ),
         source="huggingface/trl#6350",
+        least=9,
     ),
-    "advantage_outliers": Check(
-        title=tr("Advantages far beyond the others"),
-        missing=rewards.no_advantage, measure=rewards.largest_advantage, judge=rewards.judge_outliers,
+    "length_hack": Check(
+        title=tr("A reward that longer completions earn"),
+        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_longer,
         change=tr(
-            "Limit the reward, or divide by the standard deviation of the group (n − 1): then no advantage of G "
-            "completions is beyond (G − 1) / √G."
+            "Read the longest completions: if they are no better, take what pays for length out of the reward, or "
+            "subtract what length alone earns."
         ),
-        source="NVIDIA-NeMo/RL#1518, #4158",
+        source="Singhal and others, arXiv:2310.03716",
+    ),
+    "shortness_hack": Check(
+        title=tr("A reward that shorter completions earn"),
+        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_shorter,
+        change=tr(
+            "Read the shortest completions: if they are no answers, pay for shortness only beside a right answer, or "
+            "only beyond a length."
+        ),
+        source="Singhal and others, arXiv:2310.03716",
     ),
     "entropy_collapse": Check(
         title=tr("Entropy collapse"),
@@ -87,6 +95,51 @@ CHECKS: dict[str, Check] = {
             "whether one short answer earns the whole reward."
         ),
         source="DAPO, arXiv:2503.14476, section 3.1; volcengine/verl#5953",
+        follows=HACKS,
+    ),
+    "dead_groups_right": Check(
+        title=tr("Dead groups: everything is correct"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right,
+        change=tr(
+            "Choose harder prompts, leave out those that are solved, or sample until the rewards of a group differ "
+            "(dynamic sampling)."
+        ),
+        source="DAPO, arXiv:2503.14476, section 3.2; huggingface/trl#3857",
+        said_by=("reward_of_prompt",), follows=COLLAPSING,
+    ),
+    "dead_groups_wrong": Check(
+        title=tr("Dead groups: everything is wrong"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong,
+        change=tr(
+            "Choose easier prompts or more completions a prompt, give partial rewards, and see whether the reward "
+            "function finds the answer in what the model writes and whether completions are cut off."
+        ),
+        source="DAPO, arXiv:2503.14476, section 3.2; unslothai/unsloth#2757",
+        said_by=("reward_of_prompt",), follows=COLLAPSING,
+    ),
+    "dead_groups_same": Check(
+        title=tr("Dead groups: all of one reward"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_same,
+        change=tr("Use a reward of finer steps: it must differ between the completions of one prompt."),
+        source="huggingface/trl#3857",
+        said_by=("reward_of_prompt",), follows=COLLAPSING,
+    ),
+    "rewards_sparse": Check(
+        title=tr("Rewards that few completions earn"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_sparse,
+        change=tr(
+            "Patience, where the reward rises. Where it does not: easier prompts first, more completions a prompt, or "
+            "partial rewards."
+        ),
+        source="DAPO, arXiv:2503.14476, section 3.2",
+        said_by=("reward_of_prompt",), follows=COLLAPSING,
+    ),
+    "reward_part_constant": Check(
+        title=tr("A reward function that never varies"),
+        missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_constant_part,
+        change=tr("See whether the function can be earned at all; otherwise leave it out."),
+        source="huggingface/trl#3857",
+        least=3,
     ),
     "entropy_blow_up": Check(
         title=tr("Entropy blow-up"),
@@ -96,18 +149,30 @@ CHECKS: dict[str, Check] = {
             "coefficient of an entropy bonus; see whether rewards are noise."
         ),
         source="volcengine/verl#651",
+        least=3,
+    ),
+    "clip_of_completions": Check(
+        title=tr("A clip range of whole completions on single tokens"),
+        missing=knobs.no_range_of_tokens, measure=policy.clipped, judge=knobs.judge_range_of_completions,
+        change=tr(
+            "Take 0.2 for ratios of tokens (TRL: epsilon), or ratios of whole completions "
+            "(importance_sampling_level = \"sequence\")."
+        ),
+        source="GSPO, arXiv:2507.18071, section 5.1; huggingface/trl#3834",
     ),
     "clip_saturation": Check(
         title=tr("Clip saturation"),
         missing=policy.no_later_pass, measure=policy.clipped, judge=policy.judge_clipped,
         change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
         source="huggingface/trl#3120, #3834",
+        said_by=("clip_of_completions",),
     ),
     "clip_never_reached": Check(
         title=tr("A clip range that no completion's ratio reaches"),
         missing=knobs.no_ratio_of_completions, measure=knobs.reach, judge=knobs.judge_reach,
         change=tr("Take the ranges that GSPO has for ratios of whole completions, 3e-4 below and 4e-4 above."),
         source="GSPO, arXiv:2507.18071; huggingface/trl#3834",
+        least=8,
     ),
     "cap_below_one": Check(
         title=tr("A cap on the weight below 1"),
@@ -123,15 +188,7 @@ CHECKS: dict[str, Check] = {
             "the estimator k2, or k3 times the ratio, and limit log-ratios."
         ),
         source="meta-pytorch/torchforge#664, OpenRLHF#931, huggingface/trl#3015",
-    ),
-    "length_rewarded": Check(
-        title=tr("A reward that length earns"),
-        missing=lengths.no_lengths_and_rewards, measure=lengths.paid_by_length, judge=lengths.judge_paid_by_length,
-        change=tr(
-            "Read the longest and the shortest completions of a prompt. If length alone is paid, take what it pays out "
-            "of the reward. A limit, or a penalty for overlong answers, only holds it."
-        ),
-        source="Dr. GRPO, arXiv:2503.20783, section 3; DAPO, arXiv:2503.14476, section 3.4",
+        follows=HACKS,
     ),
     "length_drift": Check(
         title=tr("Length drift"),
@@ -140,6 +197,7 @@ CHECKS: dict[str, Check] = {
             "See whether the reward changes with length."
         ),
         source="Dr. GRPO, arXiv:2503.20783, section 3; sail-sg/understand-r1-zero#10",
+        least=6, said_by=("length_hack", "shortness_hack"),
     ),
     "truncation": Check(
         title=tr("Completions that are cut off"),
@@ -150,6 +208,7 @@ CHECKS: dict[str, Check] = {
             "reward in the group's mean."
         ),
         source="DAPO, arXiv:2503.14476, section 3.4; modelscope/ms-swift#4950",
+        follows=("length_hack",),
     ),
     "first_pass_differs": Check(
         title=tr("Old and new log-probabilities differ in the first pass"),
@@ -171,13 +230,3 @@ CHECKS: dict[str, Check] = {
     ),
 }  # fmt: skip
 """Every check by its name, in the order of cause."""
-FOLLOWS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("dead_groups_right", "dead_groups_wrong", "dead_groups_same"), ("reward_exploited", "entropy_collapse")
-    ),
-    "entropy_collapse": ("length_rewarded", "reward_exploited"),
-    "truncation": ("length_rewarded", "reward_exploited"),
-}
-"""What may follow from another finding, and from which."""
-REPEATS = {"length_drift": "length_rewarded"}
-"""What says less of the same than another finding, which then stands alone."""

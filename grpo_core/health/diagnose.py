@@ -8,8 +8,8 @@ import numpy as np
 
 from grpo_core.errors import RunFileError
 from grpo_core.health.check import Measure
-from grpo_core.health.checks import CHECKS, FOLLOWS, REPEATS
-from grpo_core.health.finding import RANKS, Diagnosis, Finding, NotLookedAt
+from grpo_core.health.checks import CHECKS
+from grpo_core.health.finding import Diagnosis, Finding, NotLookedAt
 from grpo_core.health.update import read
 from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
@@ -50,8 +50,15 @@ def diagnose(
                     measures[name].append(measure)
         if progress is not None:
             progress(done, len(wanted))
-    findings = [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], source.settings))]
-    findings = _in_order(findings)
+    findings = _in_order(
+        [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], source.settings))]
+    )
+    for name, check in CHECKS.items():
+        if name in looked and 0 < len(measures[name]) < check.least:
+            looked.discard(name)
+            missing[name] = tr("{count} updates are too few: it is judged from {least} on.").format(
+                count=len(measures[name]), least=check.least
+            )
     return Diagnosis(
         updates=len(wanted) - len(unreadable),
         findings=tuple(findings),
@@ -66,18 +73,13 @@ def diagnose(
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """The worst first, and causes before what follows from them.
+    """The findings without those that others say too: the worst first, each cause as high as what follows from it."""
+    found = {finding.check for finding in findings}
+    kept = [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
 
-    A cause is as urgent as the worst finding that follows from it. A finding that only repeats another is left out."""
-    found = {finding.check: finding for finding in findings}
-    kept = [finding for finding in findings if REPEATS.get(finding.check) not in found]
-    roots = {finding.check: next((c for c in FOLLOWS.get(finding.check, ()) if c in found), None) for finding in kept}
-
-    def rank(finding: Finding) -> tuple[int, int]:
-        root = roots[finding.check]
-        family = root or finding.check
-        worst = min(RANKS[one.severity] for one in kept if family in (one.check, roots[one.check]))
-        return worst, int(root is not None)
+    def rank(cause: Finding) -> int:
+        effects = [finding for finding in kept if cause.check in CHECKS[finding.check].follows]
+        return min(finding.grade.rank for finding in (cause, *effects))
 
     return sorted(kept, key=rank)
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from grpo_core.claims.claim import Claim, told
 from grpo_core.claims.findings import Run
+from grpo_core.health.grade import Grade
+from grpo_core.text import tr
 
-Severity = Literal["serious", "warning", "notice"]
-RANKS: dict[Severity, int] = {"serious": 0, "warning": 1, "notice": 2}
-"""The grades of a finding, the worst first."""
-
-
-LONG_ENOUGH = 9
-"""Updates from which every check over time can find something: three in each third of the run."""
+SHORT = 9
+"""Updates from which thirds of a run can be held against each other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,20 +39,19 @@ class Finding:
     Attributes:
         check: name of the check, a key of ``CHECKS``.
         title: the check's title.
-        severity: "serious" where training cannot work like this, "warning" where it works worse than it could, "notice"
-            where it is worth knowing and may be meant.
+        grade: how bad it is.
         what: the claims that are what was seen, one or more; nothing else says it.
         began: the trainer's number of the update in which it began.
         evidence: where it can be seen.
-        course: what the check measured over the run, (trainer's number, value) each, in order; of a long run the
-            largest value of each stretch.
         change: what to change.
         source: where this is described.
+        course: what the check measured over the run, (trainer's number, value) each, in order; of a long run the
+            largest value of each stretch.
     """
 
     check: str
     title: str
-    severity: Severity
+    grade: Grade
     what: tuple[Claim[Run], ...]
     began: int
     evidence: tuple[Evidence, ...]
@@ -66,6 +61,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"
+        object.__setattr__(self, "grade", Grade(self.grade))  # from another process it comes as its word
 
     @property
     def sentence(self) -> str:
@@ -94,7 +90,7 @@ class Diagnosis:
 
     Attributes:
         updates: how many were looked at.
-        findings: the worst first; of one grade, causes before what follows from them.
+        findings: the worst first, and of these the cause before what follows from it.
         not_looked_at: checks that the source has no numbers for.
         looked_at: titles of the checks that found nothing.
         unreadable: sentences on updates that could not be read.
@@ -107,11 +103,16 @@ class Diagnosis:
     unreadable: tuple[str, ...] = field(default=())
 
     @property
-    def short(self) -> bool:
-        """Whether the run has too few updates for what is seen over time."""
-        return 0 < self.updates < LONG_ENOUGH
-
-    @property
     def serious(self) -> bool:
         """Whether something serious was found."""
-        return any(finding.severity == "serious" for finding in self.findings)
+        return any(finding.grade is Grade.SERIOUS for finding in self.findings)
+
+    @property
+    def caution(self) -> str:
+        """How little a short run proves, in a sentence; empty for one that is long enough."""
+        if not 0 < self.updates < SHORT:
+            return ""
+        return tr(
+            "A run of {updates} updates proves little: what develops slowly is judged from {least} updates on, and "
+            "nothing found in so few is no proof of health."
+        ).format(updates=self.updates, least=SHORT)

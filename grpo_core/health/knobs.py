@@ -11,16 +11,12 @@ from grpo_core.claims.faults import Fault
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict
 from grpo_core.health.finding import Evidence
+from grpo_core.health.limits import grade, limit
 from grpo_core.health.policy import clipped, no_later_pass
 from grpo_core.health.update import Update
 from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
-
-REACHED_UPDATES = 8
-"""Updates in which a clip range must never have acted before that is said."""
-OF_TOKENS = 0.05
-"""A clip range from which on it is one of single tokens: for ratios of whole completions GSPO has 3e-4 and 4e-4."""
 
 
 def no_cap(update: Update) -> str:
@@ -44,10 +40,10 @@ def cap(update: Update) -> Measure:
 def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """A cap below 1, which every token meets before the policy has moved at all."""
     first = measures[0]
-    if first.value >= 1:
+    if first.value >= limit("cap"):
         return None
     return Verdict(
-        what=[Fault.of("cap", cap=first.value)], began=first.label, evidence=first.evidence, severity="warning"
+        grade=grade("cap"), what=[Fault.of("cap", cap=first.value)], began=first.label, evidence=first.evidence
     )
 
 
@@ -82,8 +78,27 @@ def _rounded_up(value: float) -> float:
 def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """A clip range for single tokens on ratios of whole completions, which it never stops."""
     low, high = settings.objective.clip_low, settings.objective.clip_high
-    if len(measures) < REACHED_UPDATES or min(low, high) < OF_TOKENS or any(m.value > 0 for m in measures):
+    if min(low, high) < limit("range_of_tokens") or any(m.value > 0 for m in measures):
+        return None
+    if len(measures) < limit("range_updates"):
         return None
     farthest = max(measures, key=lambda m: m.more["away"])
     what = Fault.of("never_reached", away=_rounded_up(farthest.more["away"]), low=low, high=high)
-    return Verdict(what=[what], began=measures[0].label, evidence=farthest.evidence, severity="warning")
+    return Verdict(grade=grade("range_of_tokens"), what=[what], began=measures[0].label, evidence=farthest.evidence)
+
+
+def no_range_of_tokens(update: Update) -> str:
+    """Why no clip acts on ratios of single tokens."""
+    if LEVELS[update.settings.objective.level].of_completion:
+        return tr("The ratio belongs to whole completions.")
+    return no_later_pass(update)
+
+
+def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A clip range for ratios of whole completions on those of single tokens, which nearly all are beyond it."""
+    low, high = settings.objective.clip_low, settings.objective.clip_high
+    if max(low, high) >= limit("range_of_completions") or not any(m.value > 0 for m in measures):
+        return None
+    most = max(measures, key=lambda m: m.value)
+    what = Fault.of("range_of_completions", low=low, high=high, share=most.value, label=most.label)
+    return Verdict(grade=grade("range_of_completions"), what=[what], began=measures[0].label, evidence=most.evidence)

@@ -7,27 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grpo_core.claims.claim import Claim
 from grpo_core.claims.faults import Fault
-from grpo_core.claims.measures import CutOff, CutOffMore, Drifts, PaidByLength, products
+from grpo_core.claims.findings import Run
+from grpo_core.claims.measures import CutOff, CutOffMore, Drifts
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
+from grpo_core.health.groups import counted
+from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
 from grpo_core.reductions import REDUCTIONS
+from grpo_core.runs.importers.source import Completions
 from grpo_core.text import tr
-
-DRIFT, DRIFT_ERRORS, DRIFT_UPDATES = 0.3, 4.0, 6
-"""Relative change of the mean length from the first to the last third of a run, and in standard errors."""
-CUT, CUT_ERRORS, CUT_ROWS = 0.8, 1.64, 24
-"""Share of completions cut off that is beyond doubt (lower end of Wilson's interval with so many standard errors)."""
-FEW_CUT, MANY_CUT = 0.3, 0.6
-"""Shares of the first and the last third from which more and more are cut off. From the first on it is a notice: of
-tiny runs of TRL that learn, up to 62 % are cut off."""
-PAID, SURELY_PAID = 0.5, 0.8
-"""Correlation of reward and length within the groups of a run from which length is what is paid, where the mean length
-drifts the same way. Completions that are only somewhat longer where they are right stay below."""
-PAID_ROWS = 48
-"""Completions from which that correlation says something."""
 
 
 def no_length(update: Update) -> str:
@@ -55,75 +47,37 @@ def length(update: Update) -> Measure | None:
 
 def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """A mean length that grows or shrinks throughout the run."""
+    moved = changed(measures, limit("length_drift"))
+    if moved is None:
+        return None
+    before, after, began = moved
+    return Verdict(
+        grade=grade("length_drift"), what=[Drifts(before=before, after=after)], began=began,
+        evidence=worst([measures[0], measures[-1]]), change=_advice(settings, grows=after > before),
+    )  # fmt: skip
+
+
+def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, int] | None:
+    """The change of a length from the first to the last third of a run, where it is beyond chance.
+
+    Args:
+        measures: of which each has a length as its value.
+        least: change relative to the length before.
+
+    Returns:
+        The length before, the length after, and the update in which half of the change was done.
+    """
     third = len(measures) // 3
-    if len(measures) < DRIFT_UPDATES:
+    if len(measures) < limit("length_updates"):
         return None
     before, after = (np.array([m.value for m in part]) for part in (measures[:third], measures[-third:]))
     change = after.mean() - before.mean()
-    error = math.sqrt((before.var(ddof=1) + after.var(ddof=1)) / third) if third > 1 else math.inf
-    if before.mean() <= 0 or abs(change) < DRIFT * before.mean() or abs(change) < DRIFT_ERRORS * error:
+    error = math.sqrt((before.var(ddof=1) + after.var(ddof=1)) / third)
+    if before.mean() <= 0 or abs(change) < max(least * before.mean(), limit("length_errors") * error):
         return None
     halfway = before.mean() + change / 2
     began = next(m.label for m in measures if (m.value - halfway) * change > 0)
-    what = Drifts(before=float(before.mean()), after=float(after.mean()))
-    return Verdict(
-        what=[what], began=began, evidence=worst([measures[0], measures[-1]]), severity="warning",
-        change=_advice(settings, grows=change > 0),
-    )  # fmt: skip
-
-
-def no_lengths_and_rewards(update: Update) -> str:
-    """The reason for which rewards cannot be held against lengths. Empty for none."""
-    table = update.table
-    if table is None:
-        return update.why_no_table
-    if table.length is None:
-        return tr("The lengths of the completions in tokens are not recorded.")
-    return "" if np.isfinite(table.rewards).any() else tr("No completion has a reward.")
-
-
-def paid_by_length(update: Update) -> Measure | None:
-    """Products of rewards and lengths, each less the mean of its group."""
-    table = update.table
-    assert table is not None and table.length is not None
-    rows = np.isfinite(table.rewards) & np.isfinite(table.length)
-    if table.counted is not None:
-        rows &= table.counted
-    if rows.sum() < 2:
-        return None
-    sums = products(table.rewards[rows], np.asarray(table.length[rows], np.float64), table.group[rows])
-    mean = float(table.length[rows].mean())
-    paid, lengths = np.sqrt(sums[1]), np.sqrt(sums[2])
-    alike = float(sums[0] / (paid * lengths)) if paid * lengths > 0 else 0.0
-    seen = Evidence(
-        step=update.label,
-        what=tr("correlation {alike:.2f}, mean length {mean:.1f} tokens").format(alike=alike, mean=mean),
-    )
-    return Measure(
-        label=update.label, value=alike, more={"sums": sums, "rows": int(rows.sum()), "mean": mean}, evidence=(seen,)
-    )
-
-
-def judge_paid_by_length(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A reward that rises or falls with the length within groups, while the mean length drifts the same way."""
-    third = len(measures) // 3
-    if len(measures) < DRIFT_UPDATES or sum(m.more["rows"] for m in measures) < PAID_ROWS:
-        return None
-    covariance, paid, lengths = (float(sum(m.more["sums"][n] for m in measures)) for n in range(3))
-    if paid <= 0 or lengths <= 0:
-        return None
-    alike = covariance / math.sqrt(paid * lengths)
-    before, after = (float(np.mean([m.more["mean"] for m in part])) for part in (measures[:third], measures[-third:]))
-    change = after - before
-    if abs(alike) < PAID or before <= 0 or abs(change) < DRIFT * before or change * alike < 0:
-        return None
-    halfway = before + change / 2
-    began = next(m.label for m in measures if (m.more["mean"] - halfway) * change > 0)
-    what = PaidByLength(correlation=alike, before=before, after=after)
-    return Verdict(
-        what=[what], began=began, evidence=worst([measures[0], measures[-1]]),
-        severity="warning" if abs(alike) >= SURELY_PAID else "notice",
-    )  # fmt: skip
+    return float(before.mean()), float(after.mean()), began
 
 
 def _advice(settings: Settings, *, grows: bool) -> str:
@@ -183,37 +137,68 @@ def cut_off(update: Update) -> Measure | None:
         step=update.label, what=what, row=None if first is None else first + 1,
         quote="" if first is None else update.quote(first),
     )  # fmt: skip
-    return Measure(label=update.label, value=count / rows, more={"count": count, "rows": rows}, evidence=(seen,))
+    costs = None if table is None else _costs(table)
+    return Measure(
+        label=update.label, value=count / rows, more={"count": count, "rows": rows, "costs": costs}, evidence=(seen,)
+    )
+
+
+def _costs(table: Completions) -> np.ndarray:
+    """Rewards of groups that hold completions cut off and whole ones, (n, 2): each one's reward less the mean of its
+    group, and whether it was cut off."""
+    cut = table.truncated
+    if cut is None:
+        return np.zeros((0, 2))
+    rows, found = counted(table) & np.isfinite(table.rewards), []
+    for g in np.unique(table.group[rows]):
+        members = np.flatnonzero(rows & (table.group == g))
+        if 0 < cut[members].sum() < len(members):
+            paid = table.rewards[members]
+            found.append(np.stack([paid - paid.mean(), cut[members]], axis=1))
+    return np.concatenate(found) if found else np.zeros((0, 2))
 
 
 def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A limit that cuts off nearly everything, or more and more."""
+    """A limit that cuts off nearly everything, or more and more, or so much that rewards suffer."""
     count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
-    limit = settings.recorded.max_tokens
-    where = [] if limit is None else [Fault.of("limit", limit=limit)]
-    if rows >= CUT_ROWS and _lower_end(count / rows, rows) >= CUT:
-        return Verdict(what=[CutOff(share=count / rows), *where], began=measures[0].label, evidence=worst(measures))
+    most = settings.recorded.max_tokens
+    where = [] if most is None else [Fault.of("limit", limit=most)]
+    sure = rows >= limit("rows") and _lower_end(count / rows, rows)
+    if sure and sure >= limit("cut"):
+        what: list[Claim[Run]] = [CutOff(share=count / rows), *where]
+        return Verdict(grade=grade("cut"), what=what, began=measures[0].label, evidence=worst(measures))
     third = len(measures) // 3
-    before, after = (
-        (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
-        if third
-        else (1.0, 0.0)
-    )
-    since = lasting(measures, lambda m: m.value >= (FEW_CUT + MANY_CUT) / 2, 2)
-    enough = third >= 2 and third * rows >= CUT_ROWS * len(measures)
-    if not (since and enough) or before > FEW_CUT or after < MANY_CUT:
-        if rows < CUT_ROWS or _lower_end(count / rows, rows) < FEW_CUT:
-            return None
-        return Verdict(
-            what=[CutOff(share=count / rows), *where], began=measures[0].label, evidence=worst(measures),
-            severity="notice",
-        )  # fmt: skip
-    return Verdict(what=[CutOffMore(before=before, after=after), *where], began=since[0].label, evidence=worst(since))
+    if third >= 2 and 3 * third * rows >= 3 * limit("rows") * len(measures):
+        few, many = limit("cut_few_before"), limit("cut_many_after")
+        before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
+        since = lasting(measures, lambda m: m.value >= (few + many) / 2, 2)
+        if since and before <= few and after >= many:
+            what = [CutOffMore(before=before, after=after), *where]
+            return Verdict(grade=grade("cut_many_after"), what=what, began=since[0].label, evidence=worst(since))
+    if not sure or sure < limit("cut_many"):
+        return None
+    costs = np.concatenate([m.more["costs"] for m in measures if m.more["costs"] is not None] or [np.zeros((0, 2))])
+    cost = _loss(costs) if len(costs) >= limit("rows") else None
+    claims: list[Claim[Run]] = [CutOff(share=count / rows), *where]
+    if cost is not None:
+        claims.append(Fault.of("cut_costs", loss=cost[0], spreads=cost[1]))
+    bad = grade("cut_many" if cost is None else "cut_costs")
+    return Verdict(grade=bad, what=claims, began=measures[0].label, evidence=worst(measures))
+
+
+def _loss(costs: np.ndarray) -> tuple[float, float] | None:
+    """The reward that completions cut off lose, as it is and in standard deviations. None where it is little."""
+    paid, cut = costs[:, 0], costs[:, 1] > 0
+    loss, spread = float(paid[~cut].mean() - paid[cut].mean()), float(paid.std())
+    error = math.sqrt(float(paid[cut].var()) / cut.sum() + float(paid[~cut].var()) / (~cut).sum())
+    if loss <= max(limit("cut_costs") * spread, limit("cut_costs_errors") * error):
+        return None
+    return loss, loss / spread
 
 
 def _lower_end(share: float, count: int) -> float:
     """Lower end of Wilson's interval of a share."""
-    z2 = CUT_ERRORS**2
+    z2 = limit("cut_errors") ** 2
     middle = share + z2 / (2 * count)
-    spread = CUT_ERRORS * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2))
+    spread = limit("cut_errors") * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2))
     return (middle - spread) / (1 + z2 / count)

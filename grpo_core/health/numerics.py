@@ -13,13 +13,10 @@ from grpo_core.claims.measures import FirstPassApart, SamplerApart
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
+from grpo_core.health.grade import Grade
+from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
 from grpo_core.text import tr
-
-SINGLE, HALF = 0.02, 0.05
-"""Mean difference, in nats, of old and new log-probabilities in the first pass that rounding does not explain."""
-SAMPLER, SAMPLER_FAR = 0.1, 0.05
-"""Mean difference of sampler and trainer in nats; share of tokens whose probability differs by a factor of two."""
 
 
 def nothing_missing(update: Update) -> str:
@@ -91,7 +88,7 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
     place, facts = those[0].more["first"]
     label = those[0].label
     what = Fault.of(f"not_finite:{place}", count=len(those), all=len(measures), label=label, **facts)
-    return Verdict(what=[what], began=label, evidence=list(those[0].evidence))
+    return Verdict(grade=Grade.SERIOUS, what=[what], began=label, evidence=list(those[0].evidence))
 
 
 def no_old(update: Update) -> str:
@@ -114,7 +111,12 @@ def first_pass(update: Update) -> Measure | None:
         return None
     coarse = _half_precision(update.settings) or _like_half(step.logp[0][used])
     evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
-    return Measure(label=update.label, value=gap, more={"limit": HALF if coarse else SINGLE}, evidence=evidence)
+    return Measure(
+        label=update.label,
+        value=gap,
+        more={"limit": limit("first_pass_half" if coarse else "first_pass_single")},
+        evidence=evidence,
+    )
 
 
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -125,7 +127,7 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
     what = FirstPassApart(
         since=since[0].label, gap=float(np.mean([m.value for m in since])), limit=since[0].more["limit"]
     )
-    return Verdict(what=[what], began=since[0].label, evidence=worst(since))
+    return Verdict(grade=grade("first_pass_single"), what=[what], began=since[0].label, evidence=worst(since))
 
 
 def no_sampler(update: Update) -> str:
@@ -162,7 +164,9 @@ def sampler(update: Update) -> Measure | None:
 
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """A sampler that is another policy than the one that is trained."""
-    since = lasting(measures, lambda m: m.value > SAMPLER or m.more["far"] > SAMPLER_FAR, min(2, len(measures)))
+    since = lasting(
+        measures, lambda m: m.value > limit("sampler") or m.more["far"] > limit("sampler_far"), min(2, len(measures))
+    )
     if not since:
         return None
     what = SamplerApart(
@@ -172,7 +176,7 @@ def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     evidence = worst(since) or [
         Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
     ]
-    return Verdict(what=[what], began=since[0].label, evidence=evidence)
+    return Verdict(grade=grade("sampler"), what=[what], began=since[0].label, evidence=evidence)
 
 
 def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,25 +11,14 @@ from grpo_core.claims.faults import Fault
 from grpo_core.claims.findings import Clipped, EntropyFar, EqualShares, Run
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
-from grpo_core.health.finding import Evidence, Severity
-from grpo_core.health.rewards import dead_groups, no_rewards
+from grpo_core.health.finding import Evidence
+from grpo_core.health.groups import dead_groups, no_rewards
+from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
 from grpo_core.kl import ESTIMATORS
 from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
-
-COLLAPSED, BLOWN_UP = 0.1, 3.0
-"""Parts of the entropy at the start."""
-CLIPPED, CLIPPED_SEQUENCES = 0.8, 0.95
-"""Share of tokens without a gradient in a pass; a ratio of whole sequences is clipped often in healthy runs."""
-CLIPPED_MUCH = 0.4
-"""Share of a pass's tokens from which clipping is worth a notice: users of TRL report a few percent to 20 %. Tiny runs
-of TRL that learn, at a learning rate of 0.01, have up to 76 %, so it is no warning."""
-SINGLE = 1e-3
-"""How far from 1 a ratio may be by rounding of single precision."""
-FAR_TOKEN, CARRIED = 10.0, 0.1
-"""Nats of one token's KL estimate, and the share of the sum that such tokens must carry."""
 
 
 def no_entropy(update: Update) -> str:
@@ -66,20 +55,22 @@ def entropy(update: Update) -> Measure | None:
 
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Entropy that fell to a small part of what it was."""
-    start = measures[0].value
-    since = lasting(measures, lambda m: m.value <= COLLAPSED * start, 2)
+    start, part = measures[0].value, limit("entropy_collapsed")
+    since = lasting(measures, lambda m: m.value <= part * start, 2)
     if not since or start <= 0:
         return None
     least = min(since, key=lambda m: m.value)
     what = EntropyFar(
-        start=start, part=COLLAPSED, count=sum(m.value <= COLLAPSED * start for m in since), of=len(since),
+        start=start, part=part, count=sum(m.value <= part * start for m in since), of=len(since),
         since=since[0].label, end=least.value, where=least.label,
     )  # fmt: skip
     claims: list[Claim[Run]] = [what]
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
         claims.append(EqualShares(since=since[0].label, before=before, after=after))
-    return Verdict(what=claims, began=since[0].label, evidence=worst([measures[0], *since]))
+    return Verdict(
+        grade=grade("entropy_collapsed"), what=claims, began=since[0].label, evidence=worst([measures[0], *since])
+    )
 
 
 def _equal(measures: Sequence[Measure]) -> float | None:
@@ -96,14 +87,16 @@ def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         return None
     most = max(since, key=lambda m: m.value)
     what = EntropyFar(
-        start=start, part=BLOWN_UP, count=sum(_blown_up(m.value, start) for m in since), of=len(since),
+        start=start, part=limit("entropy_blown_up"), count=sum(_blown_up(m.value, start) for m in since), of=len(since),
         since=since[0].label, end=most.value, where=most.label,
     )  # fmt: skip
-    return Verdict(what=[what], began=since[0].label, evidence=worst([measures[0], *since]), severity="warning")
+    return Verdict(
+        grade=grade("entropy_blown_up"), what=[what], began=since[0].label, evidence=worst([measures[0], *since])
+    )
 
 
 def _blown_up(value: float, start: float) -> bool:
-    return value >= BLOWN_UP * start and value >= start + 0.5
+    return value >= limit("entropy_blown_up") * start and value >= start + limit("entropy_more")
 
 
 def no_later_pass(update: Update) -> str:
@@ -125,7 +118,7 @@ def no_later_pass(update: Update) -> str:
 def _ratios_are_one(update: Update) -> bool:
     """Whether every ratio of the first pass is 1, to the digits of single precision."""
     ratio = update.terms[0].ratio[update.used(0)]
-    return bool((np.abs(ratio - 1) <= SINGLE).all())
+    return bool((np.abs(ratio - 1) <= limit("one")).all())
 
 
 def clipped(update: Update) -> Measure | None:
@@ -158,25 +151,33 @@ def clipped(update: Update) -> Measure | None:
         )  # fmt: skip
     pulled = None if not stopped.any() else float(other.sum() / stopped.sum())
     return Measure(
-        label=update.label, value=shares[n], more={"pulled": pulled, "passes": len(shares)}, evidence=(seen,)
-    )
+        label=update.label, value=shares[n], evidence=(seen,),
+        more={
+            "pulled": pulled, "passes": len(shares),
+            "many": float(np.mean([share >= limit("clipped_many") for share in shares])),
+        },
+    )  # fmt: skip
 
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Passes in which most tokens have no gradient."""
-    whole = LEVELS[settings.objective.level].of_completion
-    limit = CLIPPED_SEQUENCES if whole else CLIPPED
-    severity: Severity = "serious"
-    since = lasting(measures, lambda m: m.value >= limit, 2)
-    if not since and not whole:
-        severity, since = "notice", lasting(measures, lambda m: m.value >= CLIPPED_MUCH, 2)
+    of_completion = LEVELS[settings.objective.level].of_completion
+    beyond: dict[str, Callable[[Measure], bool]] = {
+        "clipped": lambda m: m.value >= limit("clipped"),
+        "clipped_passes": lambda m: m.more["many"] > limit("clipped_passes"),
+        "clipped_many": lambda m: m.value >= limit("clipped_many"),
+    }
+    if of_completion:
+        beyond = {"clipped_completions": lambda m: m.value >= limit("clipped_completions")}
+    spans = ((name, lasting(measures, bad, min(2, len(measures)))) for name, bad in beyond.items())
+    name, since = next(((name, span) for name, span in spans if span), ("", []))
     if not since:
         return None
     pulled = max((m.more["pulled"] or 0.0 for m in since), default=0.0)
     what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled)
     once = all(m.more["passes"] == 1 for m in since)
     return Verdict(
-        what=[what], began=since[0].label, evidence=worst(since), severity=severity,
+        grade=grade(name), what=[what], began=since[0].label, evidence=worst(since),
         change=tr(
             "The ratios differ from 1 although each completion was used once: look at the age of the policy that "
             "sampled; or widen the clip range ε."
@@ -205,7 +206,7 @@ def far_tokens(update: Update) -> Measure | None:
     total = estimate.sum()
     if not used.any() or not total > 0:
         return None
-    far = estimate >= FAR_TOKEN
+    far = estimate >= limit("kl_token")
     carried = float(estimate[far].sum() / total) if np.isfinite(total) else 1.0
     order = np.argsort(-estimate, axis=None)[:3]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, estimate.shape), strict=True)]
@@ -218,27 +219,27 @@ def far_tokens(update: Update) -> Measure | None:
                     kl=estimate[row, token], token=update.token(row, token), gap=gap[row, token]
                 ),
             )
-            for row, token in places if estimate[row, token] >= FAR_TOKEN
+            for row, token in places if estimate[row, token] >= limit("kl_token")
         ),
     )  # fmt: skip
 
 
 def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """A KL that a few tokens carry."""
-    those = [m for m in measures if m.value >= CARRIED]
+    those = [m for m in measures if m.value >= limit("kl_carried")]
     if len(those) < 2:
         return None
     most = max(those, key=lambda m: m.value)
     what = Fault.of(
-        "far_tokens", count=len(those), limit=FAR_TOKEN, part=CARRIED, label=most.label, few=most.more["tokens"],
-        all=most.more["of"], share=most.value,
+        "far_tokens", count=len(those), limit=limit("kl_token"), part=limit("kl_carried"), label=most.label,
+        few=most.more["tokens"], all=most.more["of"], share=most.value,
     )  # fmt: skip
     o = settings.objective
     spiky = (
         o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential and not o.kl_importance and o.beta and not o.kl_in_reward
     )
     return Verdict(
-        what=[what], began=those[0].label, evidence=worst(those),
+        grade=grade("kl_carried"), what=[what], began=those[0].label, evidence=worst(those),
         change="" if spiky else tr(
             "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and "
             "limit log-ratios."

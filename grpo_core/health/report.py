@@ -7,27 +7,23 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from grpo_core.health.finding import LONG_ENOUGH, Diagnosis, Evidence, Finding
+from grpo_core.health.finding import Diagnosis, Evidence, Finding
 from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
-
-SEVERITIES = {"serious": tr("serious"), "warning": tr("warning"), "notice": tr("notice")}
 
 
 def as_text(source: Source, result: Diagnosis) -> str:
     """The diagnosis in sentences."""
-    lines = [headline(source, result)]
+    lines = [headline(source, result), *filter(None, [result.caution])]
     for finding in result.findings:
-        title = tr("{title} ({severity}, from step {began})").format(
-            title=finding.title, severity=SEVERITIES[finding.severity], began=finding.began
+        title = tr("{title} ({grade}, from step {began})").format(
+            title=finding.title, grade=finding.grade.word, began=finding.began
         )
         change = tr("What to change: {change}").format(change=finding.change)
         described = tr("Described in: {source}").format(source=finding.source)
         lines += ["", title, f"  {finding.sentence}"]
         lines += [f"  - {place(one)}" for one in finding.evidence]
         lines += [f"  {change}", f"  {described}"]
-    if result.short:
-        lines += ["", short_run(result)]
     if result.looked_at:
         lines += ["", tr("Looked at, and nothing found: {titles}.").format(titles="; ".join(result.looked_at))]
     reasons: dict[str, list[str]] = {}
@@ -50,13 +46,6 @@ def headline(source: Source, result: Diagnosis) -> str:
     return tr("{title}: {source}, {updates} updates; findings: {count}.").format(count=len(result.findings), **facts)
 
 
-def short_run(result: Diagnosis) -> str:
-    """A sentence that a run of few updates proves little."""
-    return tr(
-        "{updates} updates show little: a drift of lengths or rewards is looked for in {enough} updates or more."
-    ).format(updates=result.updates, enough=LONG_ENOUGH)
-
-
 def place(one: Evidence) -> str:
     """Where a piece of evidence is, and what it is."""
     words: dict[str, Any] = {"step": one.step, "what": one.what, "row": one.row, "token": one.token}
@@ -73,7 +62,8 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
     """The diagnosis as plain values."""
     return {
         "run": source.title, "source": source.settings.recorded.source, "updates": result.updates,
-        "serious": result.serious, "short": result.short, "findings": [_plain(finding) for finding in result.findings],
+        "serious": result.serious, "caution": result.caution,
+        "findings": [_plain(finding) for finding in result.findings],
         "not_looked_at": [dataclasses.asdict(one) for one in result.not_looked_at],
         "nothing_found": list(result.looked_at), "unreadable": list(result.unreadable), "notes": list(source.notes),
     }  # fmt: skip
@@ -81,7 +71,7 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
 
 def _plain(finding: Finding) -> dict[str, Any]:
     return {
-        "check": finding.check, "title": finding.title, "severity": finding.severity, "what": finding.sentence,
+        "check": finding.check, "title": finding.title, "severity": finding.grade.value, "what": finding.sentence,
         "began": finding.began, "evidence": [dataclasses.asdict(one) for one in finding.evidence],
         "change": finding.change, "source": finding.source, "course": [list(one) for one in finding.course],
     }  # fmt: skip
@@ -93,6 +83,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin: 0; }
 section { border: 1px solid #8888; border-left-width: 6px; border-radius: 6px; padding: .8rem 1rem; margin: 1rem 0; }
 section.serious { border-left-color: #c0392b; } section.warning { border-left-color: #b9770e; }
+section.notice { border-left-color: #2e6da4; }
 svg { display: block; width: 100%; height: 1.4rem; margin: .4rem 0; }
 rect { fill: #8888; } rect.since { fill: #b9480e; }
 q { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; }
@@ -111,8 +102,8 @@ def as_html(source: Source, result: Diagnosis) -> str:
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
             f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
             f"<h1>{escape(title)}</h1><p>{escape(headline(source, result))}</p>",
+            *([f"<p>{escape(result.caution)}</p>"] if result.caution else []),
             *(line for finding in result.findings for line in _section(finding)),
-            f"<p>{escape(short_run(result))}</p>" if result.short else "",
             *_list(tr("Looked at, and nothing found"), result.looked_at),
             *_list(
                 tr("Not looked at"),
@@ -126,10 +117,10 @@ def as_html(source: Source, result: Diagnosis) -> str:
 
 
 def _section(finding: Finding) -> Iterator[str]:
-    severity = tr("{severity}, from step {began}").format(severity=SEVERITIES[finding.severity], began=finding.began)
+    grade = tr("{grade}, from step {began}").format(grade=finding.grade.word, began=finding.began)
     change = tr("What to change: {change}").format(change=finding.change)
     described = tr("Described in: {source}").format(source=finding.source)
-    yield f'<section class="{finding.severity}"><h2>{escape(finding.title)} <small>{escape(severity)}</small></h2>'
+    yield f'<section class="{finding.grade.value}"><h2>{escape(finding.title)} <small>{escape(grade)}</small></h2>'
     yield strip(finding)
     yield f"<p>{escape(finding.sentence)}</p><ul>"
     for one in finding.evidence:

@@ -8,6 +8,7 @@ from grpo_core.advantages import EQUAL
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.cards import Card
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.equal_groups import sort_of
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import EXACT, entropy
@@ -19,12 +20,6 @@ BARE_SPREAD = 1e-6
 """A spread of rewards below this, relative to max(1, |r|), is more likely a rounding error than a judgement."""
 WIDE = 0.1
 """An advantage above this from such a spread has been blown up."""
-PAID = {0.0: tr("all {count} wrong"), 1.0: tr("all {count} correct")}
-"""Names of groups whose equal rewards are these, in runs whose best reward is 1 and whose worst is 0. Of a run of
-another trainer nobody knows that, and a diagnosis judges by the rewards of the whole run."""
-
-SORTS = {0.0: tr("all wrong"), 1.0: tr("all correct")}
-"""The same, counted with others."""
 
 
 def group_reason(n: Numbers, passed: int, group: int) -> Reason | None:
@@ -46,7 +41,7 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
         still = Card.of("no_advantage", group=group)
         claims = [*_why(n, group, scored), still, *pulled, _remedy(n, group, scored)]
     return Reason(
-        key=f"group:{group}", chip=_what(n, scored), claims=tuple(claims), kind="note" if pushes else "zero",
+        key=f"group:{group}", chip=_what(scored), claims=tuple(claims), kind="note" if pushes else "zero",
         quantities=(Quantity("dead_group", group=group), *(Quantity("advantage", row=int(i)) for i in rows[:3])),
     )  # fmt: skip
 
@@ -72,21 +67,16 @@ def _bends(n: Numbers, passed: int, rows: np.ndarray) -> bool:
     return bool(np.abs(slope).max(initial=0.0) > n.precision * 1e-3)
 
 
-def _what(n: Numbers, scored: np.ndarray) -> str:
+def _what(scored: np.ndarray) -> str:
     if len(scored) == 0:
         return tr("not scored")
     if len(scored) == 1:
         return "G = 1"
     paid = float(scored[0])
-    if paid in PAID and not n.step.settings.is_recorded:
-        return PAID[paid].format(count=len(scored))
-    return tr("all {reward}").format(reward=plain(paid))
-
-
-def _sort(n: Numbers, scored: np.ndarray) -> str:
-    """The name of a dead group where several kinds are counted."""
-    known = len(scored) > 1 and not n.step.settings.is_recorded
-    return SORTS.get(float(scored[0]), _what(n, scored)) if known else _what(n, scored)
+    sort = "same" if paid not in (0.0, 1.0) else sort_of(paid)
+    return {"right": tr("all correct"), "wrong": tr("all wrong"), "same": tr("all {reward}")}[sort].format(
+        reward=plain(paid)
+    )
 
 
 def _within(n: Numbers) -> bool:
@@ -182,13 +172,12 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
     if not len(dead):
         return None
     rewards = [row[~np.isnan(row)] for row in n.compared_rewards[dead]]
-    sorts = [_sort(n, scored) for scored in rewards]
+    sorts = [_what(scored) for scored in rewards]
     alone = all(len(scored) == 1 for scored in rewards)
     count, total = len(dead), len(n.dead)
     at = tuple(Quantity("dead_group", group=int(g)) for g in dead[:8])
     counted = {sort: sorts.count(sort) for sort in dict.fromkeys(sorts)}
-    alike = {_what(n, scored) for scored in rewards}
-    chip = next(iter(alike)) if count == total and len(alike) == 1 else _counted(counted, count, total)
+    chip = next(iter(counted)) if count == total and len(counted) == 1 else _counted(counted, count, total)
     if alone and _within(n):
         which = Card.of("all_lone")
     elif not BASELINES[n.objective.baseline].subtracts and n.step.advantage is None and not n.advantage.any():

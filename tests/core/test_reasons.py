@@ -109,8 +109,8 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
         "clipped", "first pass: r = 1",
         lambda: trained_with(1), lambda: moved(first_pass(HALF), [0.1, 0.0, 0.0, 0.0], passed=0), 0,
     ),
-    "a group is all right": ("group:0", "all 4 correct", lambda: first_pass([1.0] * 4), lambda: first_pass(HALF), 0),
-    "a group is all wrong": ("group:0", "all 4 wrong", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
+    "a group is all correct": ("group:0", "all correct", lambda: first_pass([1.0] * 4), lambda: first_pass(HALF), 0),
+    "a group is all wrong": ("group:0", "all wrong", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
     "a group is alike": ("group:0", "all 0.4", lambda: first_pass([0.4] * 4), lambda: first_pass(HALF), 0),
     "a group is one": ("group:0", "G = 1", lambda: first_pass([0.4]), lambda: first_pass(HALF), 0),
     "a group was not scored": ("group:0", "not scored", lambda: first_pass([np.nan] * 4), lambda: first_pass(HALF), 0),
@@ -253,14 +253,14 @@ def test_reasons_hold_for_the_numbers_they_are_about() -> None:
 def test_a_solved_bandit_says_so_calmly() -> None:
     step = trained_with(120, objective__beta=0.0, optimizer__learning_rate=2.0)
     found = reasons(step, 0)
-    assert found["dead_groups"].chip == "all 8 correct"
+    assert found["dead_groups"].chip == "all correct"
     assert found["dead_groups"].kind == "note"
     assert found["grad_norm"].chip == "no signal"
 
 
 def test_a_batch_of_failures_is_unhealthy() -> None:
     reason = reasons(first_pass(DEAD), 0)["dead_groups"]
-    assert (reason.chip, reason.kind) == ("all 4 wrong", "unhealthy")
+    assert (reason.chip, reason.kind) == ("all wrong", "unhealthy")
 
 
 def test_dead_groups_still_pulled_by_the_kl_say_so() -> None:

@@ -9,7 +9,7 @@ from app.workspace.examination import Result
 from app.workspace.run_handle import RunHandle
 from grpo_core.experiments.recorded_jobs import Verdict
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding
-from grpo_core.health.report import SEVERITIES
+from grpo_core.health.grade import Grade
 from grpo_core.text import tr
 
 EVIDENCE = (
@@ -60,7 +60,7 @@ class Entry:
 
 
 def entries(examined: Result) -> list[Entry]:
-    """The findings, serious ones first, the audit, and what was looked at without a finding."""
+    """The findings, the worst first, the audit, and what was looked at without a finding."""
     listed: list[Entry] = []
     if examined.diagnosis is not None:
         listed += [_of_finding(finding) for finding in examined.diagnosis.findings]
@@ -74,12 +74,12 @@ def entries(examined: Result) -> list[Entry]:
 
 def problems(examined: Result) -> list[str]:
     """Titles of what is wrong: the findings but for notices, and the audit where the recorded loss departs."""
-    return [entry.title for entry in entries(examined) if entry.grade not in ("", SEVERITIES["notice"])]
+    return [entry.title for entry in entries(examined) if entry.grade not in ("", Grade.NOTICE.word)]
 
 
 def _of_finding(finding: Finding) -> Entry:
     return Entry(
-        title=finding.title, grade=SEVERITIES[finding.severity], began=finding.began, text=finding.sentence,
+        title=finding.title, grade=finding.grade.word, began=finding.began, text=finding.sentence,
         change=tr("What to change: {change}").format(change=finding.change),
         source=tr("Described in: {source}").format(source=finding.source), course=finding.course,
         evidence=finding.evidence,
@@ -131,6 +131,8 @@ def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
     sentence = tr("{updates} updates examined; findings: {count}.").format(
         updates=diagnosis.updates, count=len(diagnosis.findings)
     )
+    if diagnosis.caution:
+        sentence = " ".join((sentence, diagnosis.caution))
     if more <= 0:
         return sentence
     return tr("{found} More have been written since: {more}. They are examined next.").format(found=sentence, more=more)

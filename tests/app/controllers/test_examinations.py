@@ -14,6 +14,7 @@ from app.panels.diagnosis.report import problems
 from app.panels.registry import COMPLETIONS, DIAGNOSIS, TOKEN_INSPECTOR
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.health import diagnose
+from grpo_core.health.grade import Grade
 from grpo_core.runs.importers import open_source
 from tests.app.conftest import Driver
 from tests.core.traces import DATA
@@ -65,7 +66,7 @@ def examined_behind(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_the_findings_of_a_run_stand_beside_it_when_it_is_opened(driver: Driver, name: str) -> None:
     examined(driver, DISEASED / name)
     found = diagnose(open_source(DISEASED / name)).findings
-    titles, serious = [one.title for one in found], [one for one in found if one.severity != "notice"]
+    titles, serious = [one.title for one in found], [one for one in found if one.grade is not Grade.NOTICE]
     dock, panel = driver.program.window.docks[DIAGNOSIS.id], driver.program.window.panels.of(DIAGNOSIS)
     assert in_window(dock) and message(driver) is None
     assert dock.windowTitle() == f"Diagnosis ({len(serious)})"
@@ -151,7 +152,7 @@ def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
     index.write_text(whole)
     driver.program.recorded_runs.followers[run.id].look()
     driver.qtbot.waitUntil(lambda: message(driver) is not None, timeout=30_000)
-    told = [one.title for one in diagnose(open_source(folder)).findings if one.severity != "notice"]
+    told = [one.title for one in diagnose(open_source(folder)).findings if one.grade is not Grade.NOTICE]
     driver.settle()
     assert told and titles() == told and told[0] in [card.entry.title for card in panel.cards]
     known = examination.of(run.id)

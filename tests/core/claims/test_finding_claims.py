@@ -47,11 +47,6 @@ def of_lengths(numbers: np.random.Generator) -> Iterator[Any]:
     tables = [completions(numbers.choice([0.0, 1.0], 8).tolist()) for _ in course]
     pairs = zip(tables, course, strict=True)
     yield Tables([dataclasses.replace(t, length=c + numbers.normal(size=8)) for t, c in pairs], recorded())
-    sign = float(numbers.choice([-1.0, 1.0]))
-    counts = [c + numbers.normal(size=8) for c in course]
-    noise = numbers.uniform(0.0, 0.5)
-    paid = [completions((sign * (n - n.mean()) + noise * numbers.normal(size=8)).tolist()) for n in counts]
-    yield Tables([dataclasses.replace(t, length=n) for t, n in zip(paid, counts, strict=True)], recorded())
     shares = np.linspace(0, 1, count) ** 2 if numbers.random() < 0.5 else np.full(count, 0.97)
     cut = [numbers.random(8) < share for share in shares]
     yield Tables([dataclasses.replace(t, truncated=c) for t, c in zip(tables, cut, strict=True)], recorded())
@@ -162,6 +157,31 @@ def of_settings(numbers: np.random.Generator) -> Iterator[Any]:
     yield Tables([dataclasses.replace(dead, truncated=numbers.random(8) < numbers.choice([0.8, 2.0]))] * 8, recorded())
 
 
+def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
+    """Runs whose rewards are rare, of the prompt, of the length, or far from the others; whose limit costs; whose clip
+    range is that of whole completions."""
+    rare = [
+        completions((numbers.random(32) < 0.06).astype(float).tolist()) for _ in range(int(numbers.integers(3, 12)))
+    ]
+    yield Tables(rare, recorded())
+    paid = [np.repeat(numbers.random(4), 4).tolist() for _ in range(4)]
+    named = [tuple(f"{n}.{k // 4}" for k in range(16)) for n in range(4)]
+    by_prompt = [dataclasses.replace(completions(p), prompts=names) for p, names in zip(paid, named, strict=True)]
+    yield Tables(by_prompt, recorded())
+    lengths = [np.rint(30 + 5 * n + 8 * numbers.random(16)) for n in range(int(numbers.integers(4, 10)))]
+    sign = float(numbers.choice([-1.0, 1.0]))
+    yield Tables([dataclasses.replace(completions((sign * c).tolist()), length=c) for c in lengths], recorded())
+    wild = [numbers.random(16) for _ in range(6)]
+    wild[2][int(numbers.integers(16))] = float(numbers.uniform(50, 900))
+    yield Tables([completions(p.tolist()) for p in wild], recorded())
+    cut = [numbers.random(16) < 0.68 for _ in range(8)]
+    costs = [np.where(c, 0.0, 1.0) + 0.1 * numbers.random(16) for c in cut]
+    tables = [dataclasses.replace(completions(p.tolist()), truncated=c) for p, c in zip(costs, cut, strict=True)]
+    yield Tables(tables, recorded())
+    narrow = recorded(level="token", surrogate="clip", clip_low=3e-4, clip_high=float(numbers.uniform(4e-4, 9e-4)))
+    yield of_steps(narrow, 3, drifted(numbers, 5.0, pushed=True), passes=2, prompts=2, tokens=3)
+
+
 def near(numbers: np.random.Generator, size: float) -> Any:
     """Makes log-ratios of that size in every pass."""
 
@@ -194,8 +214,8 @@ def as_seen(run: Any) -> Run:
             advantage=table.advantage, parts=table.reward_parts, names=table.reward_names,
             weights=table.reward_weights, truncated=table.truncated, step=step,
             entropy=None if table.entropy is None else float(np.mean(table.entropy)),
-            length=None if table.length is None else float(table.length.sum() / len(table.length)),
             lengths=table.length,
+            length=None if table.length is None else float(table.length.sum() / len(table.length)),
             cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
             from_sampler=from_sampler(step),
             reported=tuple(pair for report in run.reports(label) for pair in report.numbers.items()),
@@ -211,7 +231,7 @@ GIVEN = {"limit", "part", "names", "since", "sort"}
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
     numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
-    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing)
+    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks)
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
             made = [claim for finding in diagnose(run).findings for claim in finding.what]
@@ -233,7 +253,7 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
 
 
 def test_a_finding_without_a_claim_cannot_be_built() -> None:
-    facts: dict[str, Any] = {"check": "truncation", "title": "t", "severity": "serious", "began": 1}
+    facts: dict[str, Any] = {"check": "truncation", "title": "t", "grade": "serious", "began": 1}
     facts |= {"evidence": (), "change": "", "source": ""}
     wrong: tuple[Any, ...] = ((), ("Everything is cut off.",))
     for what in wrong:

@@ -106,7 +106,7 @@ def test_groups_are_said_to_give_no_advantage_only_where_the_recorded_advantages
     for _ in range(count):
         tables = tables_of(numbers, 6)
         result = diagnose(Tables(tables, recorded()))
-        for check in ("dead_groups_right", "dead_groups_wrong", "dead_groups_same"):
+        for check in ("dead_groups_right", "dead_groups_wrong", "dead_groups_same", "rewards_sparse"):
             sentence = said(result, check)
             if not sentence:
                 continue
@@ -232,7 +232,7 @@ def test_what_is_said_of_the_entropy_are_its_numbers(count: int) -> None:
 def test_a_risen_entropy_is_not_called_serious() -> None:
     tables = [dataclasses.replace(completions([0.0, 1.0] * 4), entropy=np.full(8, e)) for e in (0.2, 0.2, *[0.72] * 6)]
     (finding,) = diagnose(Tables(tables, recorded())).findings
-    assert finding.check == "entropy_blow_up" and finding.severity == "warning"
+    assert finding.check == "entropy_blow_up" and finding.grade == "warning"
 
 
 @pytest.mark.parametrize("reduction", ["token", "constant", "sequence"])

@@ -23,5 +23,5 @@ def test_completions_that_were_cut_off_are_counted() -> None:
 
 def test_hopeless_and_easy_groups_are_dead_for_opposite_reasons() -> None:
     hopeless, easy = (reasons(first(task__difficulty=kind), 0)["dead_groups"] for kind in ("hopeless", "easy"))
-    assert hopeless.chip == "all 4 wrong" and hopeless.kind == "unhealthy"
-    assert easy.chip == "all 4 correct" and easy.kind == "note"
+    assert hopeless.chip == "all wrong" and hopeless.kind == "unhealthy"
+    assert easy.chip == "all correct" and easy.kind == "note"

@@ -1,0 +1,31 @@
+"""How bad a finding is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from grpo_core.text import tr
+
+
+class Grade(StrEnum):
+    """How bad a finding is, the worst first.
+
+    ``SERIOUS``: training cannot work like this. ``WARNING``: it works worse than it could. ``NOTICE``: worth knowing;
+    healthy runs have it too.
+    """
+
+    SERIOUS = "serious"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Grade).index(self)
+
+    @property
+    def word(self) -> str:
+        """As a user reads it."""
+        return {
+            Grade.SERIOUS: tr("serious"), Grade.WARNING: tr("warning"), Grade.NOTICE: tr("notice")
+        }[self]  # fmt: skip

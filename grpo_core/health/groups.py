@@ -1,0 +1,160 @@
+"""Checks of groups: those whose rewards are all equal, and rewards that few completions earn or the prompt decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.advantages import equal_rewards
+from grpo_core.claims.faults import Fault
+from grpo_core.claims.findings import EqualGroups
+from grpo_core.config import Settings
+from grpo_core.equal_groups import sort_of
+from grpo_core.health.check import Measure, Verdict, lasting, worst
+from grpo_core.health.finding import Evidence
+from grpo_core.health.grade import Grade
+from grpo_core.health.limits import grade, limit
+from grpo_core.health.update import Update
+from grpo_core.runs.importers.source import Completions
+from grpo_core.text import tr
+
+
+def no_rewards(update: Update) -> str:
+    """Why the rewards of groups are not known."""
+    if update.table is None:
+        return update.why_no_table
+    if not np.isfinite(update.table.rewards).any():
+        return tr("No completion has a reward.")
+    return ""
+
+
+def dead_groups(update: Update) -> Measure | None:
+    """The share of groups whose rewards are all equal and that give no advantage, with the rewards of these.
+
+    A group of equal rewards with recorded advantages that are not 0 does push: GDPO's, whose parts differ.
+    """
+    table = update.table
+    assert table is not None
+    rows = counted(table) & np.isfinite(table.rewards)
+    groups = [np.flatnonzero(rows & (table.group == g)) for g in np.unique(table.group[rows])]
+    groups = [members for members in groups if len(members) > 1]
+    if not groups:
+        return None
+    equal = [members for members in groups if bool(equal_rewards(table.rewards[members][None])[0])]
+    gained = table.advantage
+    dead = [rows_of for rows_of in equal if gained is None or not np.nan_to_num(gained[rows_of]).any()]
+    known = tuple(gained is not None and not bool(np.isnan(gained[rows_of]).any()) for rows_of in dead)
+    rewards = tuple(float(table.rewards[members[0]]) for members in dead)
+    cut = table.truncated
+    return Measure(
+        label=update.label, value=len(dead) / len(groups),
+        more={
+            "groups": len(groups), "dead": rewards, "equal": len(equal) / len(groups),
+            "known": known, "mean": float(table.rewards[rows].mean()),
+            "paid": tuple((table.prompts[members[0]], float(table.rewards[members[0]])) for members in dead),
+            "low": float(table.rewards[rows].min()),
+            "high": float(table.rewards[rows].max()),
+            "cut": tuple(cut is not None and bool(cut[members].all()) for members in dead),
+        },
+        evidence=tuple(
+            Evidence(
+                step=update.label, row=int(members[0]) + 1, quote=update.quote(int(members[0])),
+                what=tr("all {count} completions of this prompt have the reward {reward:.4g}").format(
+                    count=len(members), reward=table.rewards[members[0]]
+                ),
+            )
+            for members in dead[:3]
+        ),
+    )  # fmt: skip
+
+
+def judge_right(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Groups in which everything is right."""
+    return _judge_dead(measures, "right")
+
+
+def judge_wrong(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Groups in which everything is wrong, and hardly any in which something is right."""
+    return _judge_dead(measures, "wrong")
+
+
+def judge_same(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Groups in which everything has one reward, neither the highest nor the lowest."""
+    return _judge_dead(measures, "same")
+
+
+def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Groups in which everything is wrong, beside some that still teach."""
+    return _judge_dead(measures, "wrong", sparse=True)
+
+
+def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False) -> Verdict | None:
+    since = lasting(measures, lambda m: m.value >= limit("dead"), min(2, len(measures)))
+    groups = sum(m.more["groups"] for m in since)
+    if groups < limit("groups"):
+        return None
+    low, high = min(m.more["low"] for m in measures), max(m.more["high"] for m in measures)
+    those = [m for m in since if any(sort_of(r, low, high) == kind for r in m.more["dead"])]
+    dead = [
+        (cut, known)
+        for m in since
+        for reward, cut, known in zip(m.more["dead"], m.more["cut"], m.more["known"], strict=True)
+        if sort_of(reward, low, high) == kind
+    ]
+    if len(dead) < limit("dead_of_a_kind") * groups:
+        return None
+    live = groups - sum(len(m.more["dead"]) for m in since)
+    if kind == "wrong" and (live >= limit("sparse_live") * groups) is not sparse:
+        return None
+    what = EqualGroups(
+        since=since[0].label, dead=len(dead), groups=groups, kind=kind, low=low, high=high,
+        known=all(known for _, known in dead),
+    )  # fmt: skip
+    cut_off = kind == "wrong" and all(cut for cut, _ in dead)
+    claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
+    bad = grade("dead")
+    if kind != "right" and live >= limit("sparse_live") * groups:
+        before, after = _thirds(measures)
+        claims.append(Fault.of("sparse", since=since[0].label, live=live, all=groups, before=before, after=after))
+        bad = grade("sparse_updates" if len(measures) >= limit("sparse_updates") and after <= before else "sparse_live")
+    elif kind == "right" and _learned(measures, those):
+        bad = grade("dead_later")
+    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=worst(those))
+
+
+def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
+    """The mean reward of the first and of the last third of the updates, of single ones in a short run."""
+    third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
+    return float(np.mean(means[:third])), float(np.mean(means[-third:]))
+
+
+def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
+    """Whether the prompts were learned before ``those`` updates, in which groups are dead."""
+    before = [m.more["mean"] for m in measures if m.label < those[0].label]
+    if len(before) < limit("dead_later") * len(measures):
+        return False
+    return bool(np.mean(before) < np.mean([m.more["mean"] for m in those]))
+
+
+def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Rewards that are equal within every group and differ between prompts."""
+    groups = sum(m.more["groups"] for m in measures)
+    if groups < limit("groups") or any(m.value < 1 for m in measures):
+        return None
+    paid = [one for m in measures for one in m.more["paid"]]
+    rewards = [reward for _, reward in paid]
+    prompts: dict[str, float] = {}
+    for prompt, reward in paid:
+        prompts.setdefault(prompt, reward)
+    low, high = min(rewards), max(rewards)
+    tiny = limit("part_constant") * max(1.0, abs(low), abs(high))
+    if high - low <= tiny or any(abs(prompts[prompt] - reward) > tiny for prompt, reward in paid):
+        return None
+    what = Fault.of("of_prompt", groups=groups, low=low, high=high)
+    return Verdict(grade=Grade.SERIOUS, what=[what], began=measures[0].label, evidence=worst(measures))
+
+
+def counted(table: Completions) -> np.ndarray:
+    """The completions that count, boolean (B,)."""
+    return np.ones(len(table.rewards), bool) if table.counted is None else table.counted
