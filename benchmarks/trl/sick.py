@@ -61,7 +61,9 @@ def ended(completions: list[str], **_: Any) -> list[float]:
 SICK: dict[str, Any] = {
     "all right": diseases.Disease(finding="dead_groups_right", rewards=(diseases.always_one,)),
     "all wrong": diseases.Disease(finding="dead_groups_wrong", rewards=(diseases.exact_answer,)),
-    "sparse": diseases.Disease(finding="rewards_sparse", rewards=(sparse,), settings={"per_device_train_batch_size": 32}),
+    "sparse": diseases.Disease(
+        finding="rewards_sparse", rewards=(sparse,), settings={"per_device_train_batch_size": 32}
+    ),
     "length hack": diseases.Disease(finding="length_hack", rewards=(length,), settings=LONG, steps=18),
     "shortness hack": diseases.Disease(finding="shortness_hack", rewards=(shortness,), settings=LONG, steps=18),
     "reward hacked": diseases.Disease(
