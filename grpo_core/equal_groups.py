@@ -1,4 +1,4 @@
-"""What a group of equal rewards is called: one function for the cards of an update and the findings of a run."""
+"""The name of a group of equal rewards: one function for the cards of an update and the findings of a run."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def disease(name: str, folder: Path) -> Row:
 
 
 def sick(name: str, folder: Path) -> Row:
-    """A sick training, whose finding must stand first."""
+    """A sick training, whose finding must be the first."""
     chosen = importlib.import_module("sick").SICK[name]
     _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
     found = diagnose(Trace(folder / "trace")).findings

@@ -64,7 +64,7 @@ class Check:
         source: where this is described.
         least: updates with a measure from which it is judged.
         said_by: checks whose finding says this one too, which is then left out.
-        follows: checks whose finding is the cause of this one, and stands before it.
+        follows: checks whose finding is the cause of this one, and is placed before it.
     """
 
     title: str

@@ -109,7 +109,7 @@ class Diagnosis:
 
     @property
     def caution(self) -> str:
-        """How little a short run proves, in a sentence; empty for one that is long enough."""
+        """A sentence that a short run proves little. Empty for one that is long enough."""
         if not 0 < self.updates < SHORT:
             return ""
         return tr(

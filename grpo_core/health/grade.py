@@ -1,4 +1,4 @@
-"""How bad a finding is."""
+"""Grades of findings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grpo_core.text import tr
 
 
 class Grade(StrEnum):
-    """How bad a finding is, the worst first.
+    """The grade of a finding, the worst first.
 
     ``SERIOUS``: training cannot work like this. ``WARNING``: it works worse than it could. ``NOTICE``: worth knowing;
     healthy runs have it too.

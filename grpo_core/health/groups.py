@@ -21,7 +21,7 @@ from grpo_core.text import tr
 
 
 def no_rewards(update: Update) -> str:
-    """Why the rewards of groups are not known."""
+    """The reason why the rewards of groups are not known."""
     if update.table is None:
         return update.why_no_table
     if not np.isfinite(update.table.rewards).any():

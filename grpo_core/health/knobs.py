@@ -88,7 +88,7 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def no_range_of_tokens(update: Update) -> str:
-    """Why no clip acts on ratios of single tokens."""
+    """The reason why no clip acts on ratios of single tokens."""
     if LEVELS[update.settings.objective.level].of_completion:
         return tr("The ratio belongs to whole completions.")
     return no_later_pass(update)

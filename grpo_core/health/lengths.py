@@ -187,7 +187,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def _loss(costs: np.ndarray) -> tuple[float, float] | None:
-    """The reward that completions cut off lose, as it is and in standard deviations. None where it is little."""
+    """The reward lost by being cut off, itself and in standard deviations. None where it is little."""
     paid, cut = costs[:, 0], costs[:, 1] > 0
     loss, spread = float(paid[~cut].mean() - paid[cut].mean()), float(paid.std())
     error = math.sqrt(float(paid[cut].var()) / cut.sum() + float(paid[~cut].var()) / (~cut).sum())

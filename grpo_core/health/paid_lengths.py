@@ -19,7 +19,7 @@ from grpo_core.text import tr
 
 
 def no_lengths(update: Update) -> str:
-    """The reason why rewards cannot be held against lengths; empty where they can."""
+    """The reason why rewards cannot be held against lengths. Empty where they can."""
     if why := no_rewards(update):
         return why
     assert update.table is not None
