@@ -13,9 +13,9 @@ Sort = Literal["right", "wrong", "same"]
 def sort_of(reward: float, low: float = 0.0, high: float = 1.0) -> Sort:
     """The name of a group's one reward, where ``low`` and ``high`` are the ends of what is paid.
 
-    Where a whole run has one reward, nothing is known of the ends: then 1 and more is right, and 0 and less is wrong.
+    Where a whole run has one reward, nothing is known of the ends: then more than nothing is taken for right.
     """
     near = NEAR * max(abs(low), abs(high), 1e-12)
     if high - low <= near:
-        low, high = 0.0, 1.0
+        return "right" if reward > 0 else "wrong"
     return "right" if reward >= high - near else "wrong" if reward <= low + near else "same"

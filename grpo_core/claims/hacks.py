@@ -98,7 +98,7 @@ def _range_of_completions(data: Run, v: Any) -> bool:
 HACKS: dict[str, Kind[Run]] = {
     "sparse": Kind(
         text=tr(
-            "{live:,} of {all:,} groups hold a difference, and these alone teach. The mean reward is {before:.3g} in "
+            "{live:,} of {all:,} groups give an advantage, and these alone teach. The mean reward is {before:.3g} in "
             "the first third of the run and {after:.3g} in the last."
         ),
         holds=_is_sparse,

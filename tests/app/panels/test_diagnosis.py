@@ -151,7 +151,7 @@ def test_in_a_narrow_panel_the_chosen_finding_stands_below_the_table(qtbot: QtBo
 
 
 def test_a_run_without_findings_has_no_column_of_how_bad_they_are(qtbot: QtBot, panel: DiagnosisPanel) -> None:
-    examined(qtbot, panel, DATA / "grpo")
+    examined(qtbot, panel, SOURCES / "trl")
     panel.resize(370, 420)
     panel.show()
     assert [panel.findings.isColumnHidden(n) for n in range(len(FINDINGS))] == [True, True, False]
