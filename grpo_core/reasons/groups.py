@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from grpo_core.advantages import EQUAL
+from grpo_core.advantages import EQUAL, sort_of
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.cards import Card
 from grpo_core.deviations import DEVIATIONS
-from grpo_core.equal_groups import sort_of
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import EXACT, entropy

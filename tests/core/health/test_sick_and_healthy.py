@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grpo_core.equal_groups import sort_of
+from grpo_core.advantages import sort_of
 from grpo_core.health import CHECKS, diagnose
 from grpo_core.health.finding import SHORT
 from grpo_core.health.grade import Grade
