@@ -10,7 +10,6 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.claims.findings import Run
-from grpo_core.levels import LEVELS
 from grpo_core.text import tr
 
 
@@ -81,7 +80,7 @@ def _cut_costs(data: Run, v: Any) -> bool:
 
 def _range_of_completions(data: Run, v: Any) -> bool:
     o, shares = data[0].settings.objective, {}
-    if LEVELS[o.level].of_completion:
+    if o.level != "token":
         return False
     for update in data:
         each = [0.0]
