@@ -7,6 +7,8 @@ What is subtracted and what is divided by are tables of their own: ``baselines.p
 
 from __future__ import annotations
 
+from typing import Literal
+
 from grpo_core.arrays import Array, array_namespace, at_least_one, constant, is_zero, numeric
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
@@ -181,3 +183,20 @@ def _scale(
     undefined = equal if constant(freedom) and freedom >= 1 else equal | (freedom < 1)
     std = xp.sqrt(_sum(xp, from_mean**2) / at_least_one(freedom))
     return xp.where(undefined, 1.0, std + numeric(objective.std_epsilon, r))
+
+
+NEAR = 1e-6
+"""How far from the highest or lowest reward a reward may be by rounding, relative to these."""
+
+Sort = Literal["right", "wrong", "same"]
+
+
+def sort_of(reward: float, low: float = 0.0, high: float = 1.0) -> Sort:
+    """The name of a group's one reward, where ``low`` and ``high`` are the ends of what is paid.
+
+    Where a whole run has one reward, nothing is known of the ends: then more than nothing is taken for right.
+    """
+    near = NEAR * max(abs(low), abs(high), 1e-12)
+    if high - low <= near:
+        return "right" if reward > 0 else "wrong"
+    return "right" if reward >= high - near else "wrong" if reward <= low + near else "same"

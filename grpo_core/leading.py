@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core.advantages import equal_rewards
-from grpo_core.claims.leading import Carried, Silent
+from grpo_core.claims.leading import Carried, WithoutSignal
 from grpo_core.objective import Terms
 from grpo_core.text import tr
 
@@ -133,7 +133,11 @@ def of_leading(name: str, found: Leading) -> Carried:
     return Carried.of(name, count=len(found.values), all=found.counted, share=found.share)
 
 
-def of_groups(groups: Sequence[Group]) -> Silent:
+def of_groups(groups: Sequence[Group]) -> WithoutSignal:
     """The claim on the groups of an update."""
     silent = sum(one.silent for one in groups)
-    return Silent.of("silent", count=silent, all=len(groups)) if silent else Silent.of("each", all=len(groups))
+    return (
+        WithoutSignal.of("silent", count=silent, all=len(groups))
+        if silent
+        else WithoutSignal.of("each", all=len(groups))
+    )

@@ -10,12 +10,12 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.config import Settings
-from grpo_core.equal_groups import sort_of
 from grpo_core.record import Step
 from grpo_core.text import tr
 
-ALIKE = 1e-12
-"""Largest difference of equal rewards, relative to the largest above 1."""
+ALIKE, NEAR = 1e-12, 1e-6
+"""Largest difference of equal rewards, relative to the largest above 1; and of a reward from the run's highest or
+lowest, relative to these."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,8 +142,16 @@ def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.nda
     low, high = extremes(data)
     for update in data:
         for members in update.idle() if update.label >= since else []:
-            if sort_of(float(update.rewards[members[0]]), low, high) == kind:
+            if _kind(float(update.rewards[members[0]]), low, high) == kind:
                 yield update, members
+
+
+def _kind(reward: float, low: float, high: float) -> str:
+    """Which of the run's rewards this is; a run of one reward alone is right where it is more than nothing."""
+    near = NEAR * max(abs(low), abs(high), ALIKE)
+    if high - low <= near:
+        return "right" if reward > 0 else "wrong"
+    return "right" if high - reward <= near else "wrong" if reward - low <= near else "same"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,6 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.claims.findings import Run
-from grpo_core.levels import LEVELS
 from grpo_core.text import tr
 
 
@@ -81,7 +80,7 @@ def _cut_costs(data: Run, v: Any) -> bool:
 
 def _range_of_completions(data: Run, v: Any) -> bool:
     o, shares = data[0].settings.objective, {}
-    if LEVELS[o.level].of_completion:
+    if o.level != "token":
         return False
     for update in data:
         each = [0.0]
@@ -98,7 +97,7 @@ def _range_of_completions(data: Run, v: Any) -> bool:
 HACKS: dict[str, Kind[Run]] = {
     "sparse": Kind(
         text=tr(
-            "{live:,} of {all:,} groups hold a difference, and these alone teach. The mean reward is {before:.3g} in "
+            "{live:,} of {all:,} groups give an advantage, and these alone teach. The mean reward is {before:.3g} in "
             "the first third of the run and {after:.3g} in the last."
         ),
         holds=_is_sparse,

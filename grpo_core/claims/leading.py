@@ -107,7 +107,7 @@ SIGNALS: dict[str, Kind[Signals]] = {
 """Every kind by its name."""
 
 
-class Silent(Tabled[Signals]):
+class WithoutSignal(Tabled[Signals]):
     """A claim on the groups that give no signal."""
 
     KINDS = SIGNALS

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grpo_core.advantages import equal_rewards
+from grpo_core.advantages import equal_rewards, sort_of
 from grpo_core.claims.faults import Fault
 from grpo_core.claims.findings import EqualGroups
 from grpo_core.config import Settings
-from grpo_core.equal_groups import sort_of
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
 from grpo_core.health.grade import Grade

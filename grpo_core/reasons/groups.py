@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from grpo_core.advantages import EQUAL
+from grpo_core.advantages import EQUAL, sort_of
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.cards import Card
 from grpo_core.deviations import DEVIATIONS
-from grpo_core.equal_groups import sort_of
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import EXACT, entropy
@@ -41,7 +40,7 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
         still = Card.of("no_advantage", group=group)
         claims = [*_why(n, group, scored), still, *pulled, _remedy(n, group, scored)]
     return Reason(
-        key=f"group:{group}", chip=_what(scored), claims=tuple(claims), kind="note" if pushes else "zero",
+        key=f"group:{group}", chip=_what(n, scored), claims=tuple(claims), kind="note" if pushes else "zero",
         quantities=(Quantity("dead_group", group=group), *(Quantity("advantage", row=int(i)) for i in rows[:3])),
     )  # fmt: skip
 
@@ -67,13 +66,14 @@ def _bends(n: Numbers, passed: int, rows: np.ndarray) -> bool:
     return bool(np.abs(slope).max(initial=0.0) > n.precision * 1e-3)
 
 
-def _what(scored: np.ndarray) -> str:
+def _what(n: Numbers, scored: np.ndarray) -> str:
     if len(scored) == 0:
         return tr("not scored")
     if len(scored) == 1:
         return "G = 1"
     paid = float(scored[0])
-    sort = "same" if paid not in (0.0, 1.0) else sort_of(paid)
+    of_ours = not n.step.settings.is_recorded  # of another trainer's run nobody knows what the best reward is
+    sort = sort_of(paid) if of_ours and paid in (0.0, 1.0) else "same"
     return {"right": tr("all correct"), "wrong": tr("all wrong"), "same": tr("all {reward}")}[sort].format(
         reward=plain(paid)
     )
@@ -172,7 +172,7 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
     if not len(dead):
         return None
     rewards = [row[~np.isnan(row)] for row in n.compared_rewards[dead]]
-    sorts = [_what(scored) for scored in rewards]
+    sorts = [_what(n, scored) for scored in rewards]
     alone = all(len(scored) == 1 for scored in rewards)
     count, total = len(dead), len(n.dead)
     at = tuple(Quantity("dead_group", group=int(g)) for g in dead[:8])

@@ -137,7 +137,7 @@ def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
 ) -> None:
     monkeypatch.setattr(examinations, "PAUSE", 0.1)
     folder = tmp_path / "trace"
-    shutil.copytree(DISEASED / "ever_longer", folder)
+    shutil.copytree(DISEASED / "rate_too_high", folder)
     index = folder / "rank0/attempt0/index.jsonl"
     whole = index.read_text()
     index.write_text("".join(whole.splitlines(keepends=True)[:3]))
@@ -156,8 +156,8 @@ def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
     driver.settle()
     assert told and titles() == told and told[0] in [card.entry.title for card in panel.cards]
     known = examination.of(run.id)
-    assert known is not None and known.head == run.head == 16
-    assert message(driver) == f"{run.title}, 16 updates examined: new: {', '.join(told)}."
+    assert known is not None and known.head == run.head == 12
+    assert message(driver) == f"{run.title}, 12 updates examined: new: {', '.join(told)}."
 
 
 def test_what_was_found_out_about_a_run_goes_with_it(driver: Driver) -> None:

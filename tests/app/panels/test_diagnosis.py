@@ -167,7 +167,7 @@ def test_what_is_found_crosses_to_the_window_unchanged() -> None:
         assert unpacked(*packed(result)) == result
 
 
-@pytest.mark.parametrize("width", [300, 371, 900])
+@pytest.mark.parametrize("width", [340, 371, 900])
 def test_every_card_is_read_without_scrolling_sideways(qtbot: QtBot, panel: DiagnosisPanel, width: int) -> None:
     examined(qtbot, panel, DISEASED / "kl_explodes")
     panel.resize(width, 400)

@@ -12,6 +12,8 @@ import pytest
 
 from grpo_core import claims
 from grpo_core.claims.claim import Claim, Tabled
+from grpo_core.claims.leading import LEADING, SIGNALS
+from grpo_core.claims.reweighted import REWEIGHTED
 from tests.core.claims import drawn, test_cause_claims, test_finding_claims, test_update_claims
 from tests.core.claims.drawn import kinds_in
 
@@ -48,7 +50,7 @@ def test_every_kind_of_claim_is_drawn() -> None:
         "all_equal",
     }  # tests/app/panels
     tested = {*test_finding_claims.KINDS, *test_update_claims.ON_CARDS, *test_update_claims.IN_WHAT_IFS}
-    tested |= {*test_cause_claims.KINDS}
+    tested |= {*test_cause_claims.KINDS, *LEADING, *SIGNALS, *REWEIGHTED}
     assert (known - tables) | rows == of_experiments | elsewhere | tested - tables
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.claims.leading import LEADING, SIGNALS, Carried, Pass, Signals, Silent
+from grpo_core.claims.leading import LEADING, SIGNALS, Carried, Pass, Signals, WithoutSignal
 from grpo_core.claims.pushes import on_tokens
 from grpo_core.errors import GrpoError
 from grpo_core.leading import CONTRIBUTIONS, MOST, groups_of, leading, of_groups, of_leading
@@ -19,7 +19,7 @@ from tests.core.claims.drawn import assert_enough
 from tests.core.claims.drawn_updates import drawn_updates
 
 
-def other_values(claim: Carried | Silent) -> list[Any]:
+def other_values(claim: Carried | WithoutSignal) -> list[Any]:
     """Claims that say another number."""
     found = []
     for place, (name, value) in enumerate(claim.values):

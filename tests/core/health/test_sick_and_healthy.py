@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grpo_core.equal_groups import sort_of
+from grpo_core.advantages import sort_of
 from grpo_core.health import CHECKS, diagnose
 from grpo_core.health.finding import SHORT
 from grpo_core.health.grade import Grade
@@ -198,7 +198,7 @@ def test_a_short_run_says_how_little_it_proves(count: int) -> None:
 
 @pytest.mark.parametrize(
     ("reward", "ends", "sort"),
-    [(1.0, (0.0, 1.0), "right"), (0.0, (0.0, 1.0), "wrong"), (1.0, (0.0, 1.5), "same"), (0.3, (0.3, 0.3), "same")],
+    [(1.0, (0.0, 1.0), "right"), (0.0, (0.0, 1.0), "wrong"), (1.0, (0.0, 1.5), "same"), (0.3, (0.3, 0.3), "right")],
 )
 def test_a_group_of_one_reward_has_one_name(reward: float, ends: tuple[float, float], sort: str) -> None:
     assert sort_of(reward, *ends) == sort
