@@ -219,8 +219,8 @@ class EqualShares(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class Clipped(Claim[Run]):
-    """From update ``since`` on, the largest share of a pass's tokens that is clipped is ``share``; of an update's
-    clipped tokens at most ``pulled`` have a gradient from the rest of the loss."""
+    """From update ``since`` on, at most ``share`` of a pass's tokens is clipped. Of an update's clipped tokens at most
+    ``pulled`` have a gradient from the rest of the loss."""
 
     since: int
     share: float
@@ -244,7 +244,7 @@ class Clipped(Claim[Run]):
 
 
 def _clipped(step: Step) -> tuple[float, float]:
-    """The largest share of clipped tokens among the passes; and of all that any clips, the share pulled there."""
+    """The largest share of clipped tokens among the passes, and the share pulled of all that any pass clips."""
     o, shares = step.settings.objective, [0.0]
     stopped, pulled = np.zeros(step.mask.shape, bool), np.zeros(step.mask.shape, bool)
     everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and not o.kl_in_reward and bool(o.beta))
