@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QWheelEvent
-from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QWidget
+from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QStyle, QStyleOptionComboBox, QWidget
 
 
 class CalmSlider(QSlider):
@@ -41,8 +41,14 @@ class CalmBox(QComboBox):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def sizeHint(self) -> QSize:
-        """Under a stylesheet Qt asks for a few pixels less than the widest text takes."""
-        return super().sizeHint() + QSize(self.fontMetrics().averageCharWidth() // 2, 0)
+        """Room for the widest text: under a stylesheet Qt asks for a few pixels less than it takes."""
+        hint, option, metrics = super().sizeHint(), QStyleOptionComboBox(), self.fontMetrics()
+        self.initStyleOption(option)
+        option.rect = QRect(QPoint(), hint)
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        widest = max((metrics.horizontalAdvance(self.itemText(n)) for n in range(self.count())), default=0)
+        return hint + QSize(max(widest - room, metrics.averageCharWidth() // 2), 0)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt
-from PySide6.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionComboBox,
+    QStyleOptionViewItem,
+    QStylePainter,
+    QWidget,
+)
 
 from app.panels.calm import CalmBox
 from app.theme.labels import plain_tip
@@ -61,6 +70,20 @@ class RunList(CalmBox):
                 self.addItems(titles)
             if current in runs:
                 self.setCurrentIndex(self._runs.index(current))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Where a tight toolbar leaves too little room for the title, it ends in an ellipsis, and hovering says it."""
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        whole = self.currentText()
+        option.currentText = self.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideRight, room)
+        tip = "" if option.currentText == whole else plain_tip(whole)
+        if tip != self.toolTip():
+            self.setToolTip(tip)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
     def describe(self) -> None:
         """Say of each run what it is."""

@@ -25,6 +25,7 @@ from app.plotting.headline import Headline
 from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
+from app.theme.labels import plain_tip
 from tests.app.painted import painted_words
 
 TOUCH = 2.5
@@ -66,7 +67,8 @@ def _of(widget: QWidget) -> list[str]:
         part = QStyle.SubControl.SC_ComboBoxEditField
         room = widget.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, widget).width()
         short = widget.fontMetrics().horizontalAdvance(widget.currentText()) - room
-        return [f"{_name(widget)} cuts “{widget.currentText()}” by {short}"] if short > 0 else []
+        said = widget.toolTip() == plain_tip(widget.currentText())  # it ends in an ellipsis, and hovering says it whole
+        return [f"{_name(widget)} cuts “{widget.currentText()}” by {short}"] if short > 0 and not said else []
     if isinstance(widget, QAbstractButton) and not widget.visibleRegion().isEmpty():
         return _of_button(widget)
     return []
