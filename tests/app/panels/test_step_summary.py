@@ -82,6 +82,12 @@ def test_a_source_of_texts_has_groups_and_says_why_it_has_no_tokens(panel: StepS
     assert panel.tokens_sentence.text() == panel.workspace.view.run.why_no_step != ""
 
 
+def test_where_no_token_is_pushed_a_sentence_stands_alone(panel: StepSummaryPanel) -> None:
+    show(panel, DISEASED / "reward_constant")
+    assert panel.tokens.isHidden() and panel.tokens_sentence.text().startswith("None of")
+    assert panel.groups_sentence.text() == "2 of 2 groups give no signal."
+
+
 def test_without_a_reference_there_is_no_kl(panel: StepSummaryPanel) -> None:
     show(panel, DISEASED / "ever_longer")
     panel.by.setCurrentIndex(panel.by.findData("kl"))
