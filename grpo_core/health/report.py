@@ -135,11 +135,11 @@ def strip(finding: Finding) -> str:
         return ""
     largest = max(abs(value) for _, value in finding.course) or 1.0
     title = tr("What was measured, over the steps")
-    bars = (
-        f'<rect x="{place}" y="{1 - max(abs(value) / largest, 0.05):.3f}" width="0.9" height="1"'
-        f"{' class=since' if label >= finding.began else ''}/>"
-        for place, (label, value) in enumerate(finding.course)
-    )
+    bars = []
+    for place, (label, value) in enumerate(finding.course):
+        since = ' class="since"' if label >= finding.began else ""
+        top = 1 - max(abs(value) / largest, 0.05)
+        bars.append(f'<rect x="{place}" y="{top:.3f}" width="0.9" height="1"{since}/>')
     return (
         f'<svg viewBox="0 0 {len(finding.course)} 1" preserveAspectRatio="none" role="img"'
         f' aria-label="{escape(title)}">{"".join(bars)}</svg>'

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -335,3 +337,16 @@ def test_clipped_tokens_are_judged_under_the_surrogates_that_take_their_gradient
     settings = under(step, surrogate=surrogate)
     update = Update(label=1, settings=settings, step=dataclasses.replace(step, settings=settings))
     assert (CHECKS["clip_saturation"].missing(update) == "") == stopped
+
+
+def test_the_page_draws_a_bar_for_each_update_and_marks_those_since_it_began() -> None:
+    run = Trace(DISEASED / "rate_too_high")
+    result = diagnose(run)
+    page = as_html(run, result)
+    drawings = [ET.fromstring(part + "</svg>") for part in re.findall(r"<svg.*?(?=</svg>)", page)]
+    assert len(drawings) == len(result.findings)
+    for drawing, finding in zip(drawings, result.findings, strict=True):
+        bars = list(drawing)
+        assert len(bars) == len(finding.course) == result.updates
+        since = [bar.get("class") == "since" for bar in bars]
+        assert since == [label >= finding.began for label, _ in finding.course]
