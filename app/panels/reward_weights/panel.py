@@ -97,6 +97,7 @@ class RewardWeightsPanel(Panel):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
+    @np.errstate(all="ignore")  # rewards that are not finite are a finding
     def draw(self, view: View) -> None:
         step = view.step.step
         why = self._why_not(view, step)

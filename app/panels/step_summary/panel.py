@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QToolButton, QVBoxLayout, QWidget
@@ -110,6 +111,7 @@ class StepSummaryPanel(Panel):
         self._mark(view)
         self._fit()
 
+    @np.errstate(all="ignore")  # what is not finite is a finding
     def _read(self, view: View) -> None:
         """Find the groups and tokens of the update shown."""
         self._tokens, self._unreadable = None, ""

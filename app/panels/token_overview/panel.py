@@ -105,6 +105,7 @@ class TokenOverviewPanel(Panel):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
+    @np.errstate(all="ignore")  # what is not finite is a finding
     def draw(self, view: View) -> None:
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.panels.base import Panel
-from app.panels.registry import STEP_DETAIL, TOKEN_INSPECTOR
+from app.panels.registry import REWARD_WEIGHTS, STEP_DETAIL, STEP_SUMMARY, TOKEN_INSPECTOR, TOKEN_OVERVIEW
 from app.panels.spec import PanelSpec
 from app.panels.step_detail import MOST_ROWS
 from app.panels.tokens.white_space import visible_text
@@ -94,4 +95,24 @@ def test_another_token_of_the_same_completion_needs_no_other_table(workspace: Wo
     workspace.select(row=3, token=0)
     panel.draw(workspace.view)
     assert {row.row for row in panel.rows} == {3}
+    panel.deleteLater()
+
+
+@pytest.mark.parametrize("spec", [STEP_SUMMARY, REWARD_WEIGHTS, TOKEN_OVERVIEW], ids=lambda spec: spec.id)
+@pytest.mark.parametrize("name", ["reward_infinite", "ever_longer", "kl_explodes"])
+def test_panels_of_a_recorded_step_draw_what_is_not_finite_without_a_warning(
+    qapp: object, spec: PanelSpec[Panel], name: str
+) -> None:
+    made = Workspace(Settings(), LIGHT)
+    made.activate(RecordedRun(Trace(DATA.parent / "diseased" / name)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        panel = spec.make(made)
+        panel.resize(500, 400)
+        panel.show()
+        for position in (1, made.view.head):
+            made.move_to(position)
+            panel.draw(made.view)
+            assert panel.summary(made.view) and not panel.grab().isNull()
+    made.close()
     panel.deleteLater()
