@@ -72,7 +72,7 @@ class RunList(CalmBox):
                 self.setCurrentIndex(self._runs.index(current))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Where a tight toolbar leaves too little room for the title, it ends in an ellipsis, and hovering says it."""
+        """End the title in an ellipsis where a tight toolbar cuts it. Hovering says it whole."""
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
         field = QStyle.SubControl.SC_ComboBoxEditField

@@ -104,7 +104,7 @@ def test_more_samples_buy_most_live_groups_near_one_half_and_near_0_and_1_it_tak
     needed = [next(g for g in range(1, 1000) if live(p, g) >= 0.9) for p in (0.5, 0.8, 0.95, 0.99)]
     assert needed == sorted(needed) and needed[-1] > 20 * needed[0]
     said = resource("lessons/05-same-rewards.toml").read_text("utf-8")
-    assert "near p = 0 or 1 it takes many more of them" in said and "the more so the nearer" not in said
+    assert "Near p = 0 or 1 it takes many." in said and "the more so the nearer" not in said
 
 
 def test_no_advantage_of_a_divided_group_is_in_the_thousands() -> None:
@@ -282,7 +282,7 @@ def test_lesson_12s_picture_of_running_means_shows_what_its_text_says() -> None:
     drawn = Divergence(policy, reference, state["samples"], state["seed"])
     off = {name: abs(float(means[-1]) - drawn.both[0]) for name, means in drawn.sampled.running.items()}
     assert off["k2"] > 5 * max(off["k1"], off["k3"]), off
-    assert "k2 settles beside it" in step["text"]
+    assert "k2 settles on another value" in step["text"]
 
 
 def test_beta_limits_a_hacked_reward_for_good_and_does_not_just_delay_it() -> None:

@@ -12,6 +12,8 @@ from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip
 from grpo_core.text import tr
 
+LONGEST = 28
+"""Characters of a function's name that are shown. Hovering says all of it."""
 STEPS = 200
 """Positions of a slider on each side of 0."""
 
@@ -77,9 +79,7 @@ class WeightSliders(QWidget):
                 widget.deleteLater()
         self.sliders, self._values, self.pasting = [], [], []
         for place, name in enumerate(self._names):
-            title, slider, value, paste = Label(name), CalmSlider(), Label(), QToolButton()
-            title.setMinimumWidth(1)  # a long name is cut
-            title.setMaximumWidth(180)
+            title, slider, value, paste = Label(_short(name)), CalmSlider(), Label(), QToolButton()
             title.setToolTip(plain_tip(name))
             slider.setRange(-STEPS, STEPS)
             slider.setAccessibleName(tr("Weight of {name}").format(name=name))
@@ -120,3 +120,7 @@ class WeightSliders(QWidget):
     def _on_paste(self, place: int) -> None:
         pasted = self.pasting[place].text() == tr("Recorded scores")
         (self.scores_dropped if pasted else self.scores_wanted).emit(place)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"

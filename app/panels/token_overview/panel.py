@@ -12,6 +12,7 @@ from app.panels.token_overview.raster import END, START, TURN, aligned, offsets
 from app.panels.token_overview.strips import TokenStrips
 from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.tints import OVERVIEW, Tint
+from app.panels.wrap import Wrap
 from app.theme.labels import EmptyLabel, Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -73,13 +74,11 @@ class TokenOverviewPanel(Panel):
         self._stack.addWidget(self.empty)
 
     def _build(self) -> QWidget:
-        top = QHBoxLayout()
+        top = Wrap()
         top.setContentsMargins(8, 6, 8, 4)
         top.setSpacing(6)
-        top.addWidget(self.tint)
-        top.addWidget(self.alignment)
-        top.addWidget(self.count, 1)
-        top.addWidget(self.whole)
+        for widget in (self.tint, self.alignment, self.whole, self.count):
+            top.addWidget(widget)
         upper = QWidget()
         column = QVBoxLayout(upper)
         column.setContentsMargins(0, 0, 0, 0)

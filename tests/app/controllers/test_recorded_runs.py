@@ -124,6 +124,7 @@ def test_the_timeline_says_the_trainers_numbers(driver: Driver) -> None:
 def test_the_history_counts_as_the_trainer_does_and_again_as_we_do_for_a_run_of_ours(driver: Driver) -> None:
     driver.program.window.resize(1600, 1000)
     run = opened(driver, DATA / "grpo")
+    driver.program.window.show_panel(COMPLETIONS)  # the diagnosis takes most of the middle
     chart = driver.program.window.panels.of(TRAINING_HISTORY).charts[0]
     driver.qtbot.waitUntil(lambda: chart.x_scale.label == "trainer's step")  # once it has the room for it
     assert chart.axis_items["bottom"].tickStrings([1.0, 2.0, 3.0], 1.0, 1.0) == ["2", "4", ""], (
@@ -268,6 +269,8 @@ def test_a_run_whose_last_update_cannot_be_read_opens_and_says_so_where_its_comp
     driver.program.runs.open_path(folder)
     workspace = driver.program.workspace
     driver.qtbot.waitUntil(lambda: isinstance(shown(workspace), RecordedRun))
+    driver.settle()
+    driver.program.window.show_panel(COMPLETIONS)
     driver.settle()
     completions = driver.program.window.panels.of(COMPLETIONS)
     assert isinstance(completions, CompletionsPanel)
