@@ -79,9 +79,9 @@ class RunList(CalmBox):
         room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
         whole = self.currentText()
         option.currentText = self.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideRight, room)
-        tip = "" if option.currentText == whole else plain_tip(whole)
-        if tip != self.toolTip():
-            self.setToolTip(tip)
+        cut = "" if option.currentText == whole else whole
+        if plain_tip(cut) != self.toolTip():
+            self.setToolTip(plain_tip(cut))
         painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
