@@ -103,6 +103,8 @@ SIGNALS: dict[str, Kind[Signals]] = {
         holds=lambda data, v: v.count > 0 and _silent(data, v.count, v.all),
     ),
     "each": Kind(text=tr("Each of {all} groups gives a signal."), holds=lambda data, v: _silent(data, 0, v.all)),
+    "only_silent": Kind(text=tr("The only group gives no signal."), holds=lambda data, v: _silent(data, 1, 1)),
+    "only": Kind(text=tr("The only group gives a signal."), holds=lambda data, v: _silent(data, 0, 1)),
 }
 """Every kind by its name."""
 
