@@ -12,6 +12,7 @@ import numpy as np
 
 from grpo_core.claims.faults import Fault
 from grpo_core.claims.findings import Clipped, EntropyFar, EqualGroups, EqualShares
+from grpo_core.claims.measured import Measured
 from grpo_core.claims.measures import CutOff, CutOffMore, Drifts, FirstPassApart, SamplerApart
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.experiments import chain
@@ -21,7 +22,7 @@ from grpo_core.experiments.family import Compared
 from grpo_core.experiments.lengths import Lengths
 from grpo_core.experiments.recorded_jobs import Verdict
 from grpo_core.experiments.repeats import Repeats
-from grpo_core.health import Diagnosis, Evidence, Finding, NotLookedAt
+from grpo_core.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
 from grpo_core.hf.adapter_files import AdapterFiles
 from grpo_core.hf.folder import ModelFiles
 from grpo_core.memory import Block
@@ -41,6 +42,7 @@ KINDS: dict[str, Any] = {
     "ensemble": Ensemble,
     "evidence": Evidence,
     "finding": Finding,
+    "healthy": Healthy,
     "lengths": Lengths,
     "model": ModelFiles,
     "not looked at": NotLookedAt,
@@ -51,7 +53,7 @@ KINDS: dict[str, Any] = {
     **{
         f"claim: {kind.__name__}": kind
         for kind in (
-            Clipped, CutOff, CutOffMore, Drifts, EntropyFar, EqualGroups, EqualShares, Fault, FirstPassApart,
+            Clipped, CutOff, CutOffMore, Drifts, EntropyFar, EqualGroups, EqualShares, Fault, FirstPassApart, Measured,
             SamplerApart,
         )
     },

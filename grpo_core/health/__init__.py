@@ -2,6 +2,6 @@
 
 from grpo_core.health.checks import CHECKS
 from grpo_core.health.diagnose import diagnose
-from grpo_core.health.finding import Diagnosis, Evidence, Finding, NotLookedAt
+from grpo_core.health.finding import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
 
-__all__ = ["CHECKS", "Diagnosis", "Evidence", "Finding", "NotLookedAt", "diagnose"]
+__all__ = ["CHECKS", "Diagnosis", "Evidence", "Finding", "Healthy", "NotLookedAt", "diagnose"]

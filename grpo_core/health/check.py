@@ -89,9 +89,14 @@ class Check:
         )  # fmt: skip
 
 
+def finite(measures: Sequence[Measure]) -> list[tuple[int, float]]:
+    """The trainer's number and the value of each update whose value is finite."""
+    return [(measure.label, float(measure.value)) for measure in measures if math.isfinite(measure.value)]
+
+
 def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
     """The measured values with the trainer's numbers of their updates. Of many updates, the largest of each stretch."""
-    known = [(measure.label, float(measure.value)) for measure in measures if math.isfinite(measure.value)]
+    known = finite(measures)
     stretches = min(len(known), STRETCHES)
     ends = [round(i * len(known) / stretches) for i in range(stretches + 1)] if stretches else []
     return tuple(max(known[a:b], key=lambda one: one[1]) for a, b in pairwise(ends))

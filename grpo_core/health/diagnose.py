@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from grpo_core.errors import RunFileError
 from grpo_core.health.check import Measure
 from grpo_core.health.checks import CHECKS
-from grpo_core.health.finding import Diagnosis, Finding, NotLookedAt
+from grpo_core.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
+from grpo_core.health.healthy import measured
 from grpo_core.health.update import read
 from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
@@ -67,7 +68,7 @@ def diagnose(
             for name, check in CHECKS.items()
             if name not in looked
         ),
-        looked_at=_without_finding(looked, findings),
+        looked_at=_without_finding(looked, findings, measures),
         unreadable=tuple(unreadable),
     )
 
@@ -84,6 +85,15 @@ def _in_order(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(kept, key=rank)
 
 
-def _without_finding(looked: set[str], findings: Sequence[Finding]) -> tuple[str, ...]:
+def _without_finding(
+    looked: set[str], findings: Sequence[Finding], measures: Mapping[str, Sequence[Measure]]
+) -> tuple[Healthy, ...]:
     named = {finding.check for finding in findings}
-    return tuple(check.title for name, check in CHECKS.items() if name in looked - named)
+    sick = {CHECKS[name].measure for name in named}
+    return tuple(
+        Healthy(
+            check=name, title=check.title,
+            measured=None if check.measure in sick else measured(check.measure, measures[name]),
+        )
+        for name, check in CHECKS.items() if name in looked - named
+    )  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from grpo_core.claims.claim import Claim, told
 from grpo_core.claims.findings import Run
+from grpo_core.claims.measured import Measured
 from grpo_core.health.grade import Grade
 from grpo_core.text import tr
 
@@ -70,6 +71,22 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Healthy:
+    """A check that found nothing.
+
+    Attributes:
+        check: its name.
+        title: its title.
+        measured: between which values its measure stayed; None where no single number of an update is judged, or
+            where a finding was made from that number.
+    """
+
+    check: str
+    title: str
+    measured: Measured | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class NotLookedAt:
     """A check that the source has no numbers for.
 
@@ -92,14 +109,14 @@ class Diagnosis:
         updates: how many were looked at.
         findings: the worst first, and of these the cause before what follows from it.
         not_looked_at: checks that the source has no numbers for.
-        looked_at: titles of the checks that found nothing.
+        looked_at: the checks that found nothing.
         unreadable: sentences on updates that could not be read.
     """
 
     updates: int
     findings: tuple[Finding, ...] = ()
     not_looked_at: tuple[NotLookedAt, ...] = ()
-    looked_at: tuple[str, ...] = ()
+    looked_at: tuple[Healthy, ...] = ()
     unreadable: tuple[str, ...] = field(default=())
 
     @property

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from grpo_core.health.finding import Diagnosis, Evidence, Finding
+from grpo_core.health.healthy import by_figure
 from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
 
@@ -25,7 +26,7 @@ def as_text(source: Source, result: Diagnosis) -> str:
         lines += [f"  - {place(one)}" for one in finding.evidence]
         lines += [f"  {change}", f"  {described}"]
     if result.looked_at:
-        lines += ["", tr("Looked at, and nothing found: {titles}.").format(titles="; ".join(result.looked_at))]
+        lines += ["", tr("Looked at, and nothing found:"), *(f"- {line}" for line in healthy(result))]
     reasons: dict[str, list[str]] = {}
     for one in result.not_looked_at:
         reasons.setdefault(one.why, []).append(one.title)
@@ -34,6 +35,16 @@ def as_text(source: Source, result: Diagnosis) -> str:
         lines.append(tr("Not looked at: {titles}. Because: {why}").format(titles="; ".join(titles), why=why))
     lines += [*result.unreadable, *source.notes]
     return "\n".join(line.rstrip() for text in lines for line in (text.splitlines() or [""]))
+
+
+def healthy(result: Diagnosis) -> list[str]:
+    """The checks that found nothing, and between which values their measures stayed, a line for each measure."""
+    return [
+        "; ".join(titles) if figure is None else tr("{titles} ({figure})").format(
+            titles="; ".join(titles), figure=figure.words()
+        )
+        for titles, figure in by_figure(result.looked_at)
+    ]  # fmt: skip
 
 
 def headline(source: Source, result: Diagnosis) -> str:
@@ -65,7 +76,12 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
         "serious": result.serious, "caution": result.caution,
         "findings": [_plain(finding) for finding in result.findings],
         "not_looked_at": [dataclasses.asdict(one) for one in result.not_looked_at],
-        "nothing_found": list(result.looked_at), "unreadable": list(result.unreadable), "notes": list(source.notes),
+        "nothing_found": [one.title for one in result.looked_at],
+        "healthy": [
+            {"check": one.check, "measured": None if one.measured is None else dataclasses.asdict(one.measured)}
+            for one in result.looked_at
+        ],
+        "unreadable": list(result.unreadable), "notes": list(source.notes),
     }  # fmt: skip
 
 
@@ -104,7 +120,7 @@ def as_html(source: Source, result: Diagnosis) -> str:
             f"<h1>{escape(title)}</h1><p>{escape(headline(source, result))}</p>",
             *([f"<p>{escape(result.caution)}</p>"] if result.caution else []),
             *(line for finding in result.findings for line in _section(finding)),
-            *_list(tr("Looked at, and nothing found"), result.looked_at),
+            *_list(tr("Looked at, and nothing found"), healthy(result)),
             *_list(
                 tr("Not looked at"),
                 [tr("{title}, because: {why}").format(title=one.title, why=one.why) for one in result.not_looked_at],

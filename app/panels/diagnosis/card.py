@@ -53,7 +53,7 @@ class FindingCard(QFrame):
         for text in self.texts:
             column.addWidget(text)
         self.evidence: TableTwin | None = None
-        if entry.evidence:
+        if entry.rows:
             self.evidence = self._table()
             column.addWidget(self.evidence)
         self.source = _paragraph(entry.source)
@@ -62,7 +62,7 @@ class FindingCard(QFrame):
         column.addWidget(self.source)
 
     def _table(self) -> TableTwin:
-        rows = [[e.step, e.row, e.token, " ".join(e.quote.split()), e.what] for e in self.entry.evidence]
+        rows = self.entry.rows
         filled = [n for n in range(len(EVIDENCE)) if any(row[n] not in (None, "") for row in rows)]
         table = TableTwin([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"))
         table.horizontalHeader().setStretchLastSection(True)

@@ -126,8 +126,9 @@ class DiagnosisPanel(Panel):
     @Slot(int, bool)
     def _on_place(self, place: int, in_front: bool) -> None:
         card = self.sender()
-        if isinstance(card, FindingCard) and 0 <= place < len(card.entry.evidence):
-            self.show_place(card.entry.evidence[place], in_front=in_front)
+        one = card.entry.place(place) if isinstance(card, FindingCard) else None
+        if one is not None:
+            self.show_place(one, in_front=in_front)
 
     def show_place(self, one: Evidence, *, in_front: bool) -> None:
         """Show the step of a piece of evidence, and mark its completion and token.

@@ -8,19 +8,21 @@ from app.plotting.table_model import Column
 from app.workspace.examination import Result
 from app.workspace.run_handle import RunHandle
 from grpo_core.experiments.recorded_jobs import Verdict
-from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding
+from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding, Healthy
 from grpo_core.health.grade import Grade
 from grpo_core.text import tr
 
 EVIDENCE = (
+    Column("about", tr("Looked at"), chars=34, kind="text"),
     Column("step", tr("Step"), chars=6, decimals=0),
     Column("row", "#", chars=4, decimals=0, help=tr("Number of the completion.")),
     Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
     Column("quote", tr("Completion"), chars=14, kind="text"),
     Column("what", tr("What"), chars=30, kind="text"),
 )
-KEPT = (4, 0, 1, 2, 3)
+KEPT = (0, 5, 1, 2, 3, 4)
 """Columns of :data:`EVIDENCE` in the order in which they get room: the sentence, its place, the completion's text."""
+CHECKED = "✓ "
 NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; press “Examine this run”.").format(
     count=len(CHECKS)
 )
@@ -42,16 +44,33 @@ class Entry:
         source: where this is described, in a sentence; empty for nowhere.
         course: what was measured over the run, (trainer's number, value) each.
         evidence: where it can be seen.
+        healthy: the checks that found nothing, where the card is about these.
     """
 
     title: str
-    text: str
+    text: str = ""
     grade: str = ""
     began: int | None = None
     change: str = ""
     source: str = ""
     course: tuple[tuple[int, float], ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    healthy: tuple[Healthy, ...] = ()
+
+    @property
+    def rows(self) -> list[list[int | str | None]]:
+        """The evidence, or what was healthy, under the columns of :data:`EVIDENCE`."""
+        figures = [(one.title, "" if one.measured is None else one.measured.words()) for one in self.healthy]
+        if figures:
+            return [[CHECKED + title, None, None, None, "", figure] for title, figure in figures]
+        return [["", e.step, e.row, e.token, " ".join(e.quote.split()), e.what] for e in self.evidence]
+
+    def place(self, row: int) -> Evidence | None:
+        """The place that a row leads to: of what was healthy, the step of its largest value. None for nowhere."""
+        if not self.healthy:
+            return self.evidence[row] if 0 <= row < len(self.evidence) else None
+        figure = self.healthy[row].measured if 0 <= row < len(self.healthy) else None
+        return None if figure is None else Evidence(step=figure.where, what=figure.words())
 
     @property
     def since(self) -> str:
@@ -103,8 +122,7 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
     """The healthy checks, and those that could not be made, with the reason."""
     listed = []
     if diagnosis.looked_at:
-        titles = "   ".join("✓\u00a0" + title.replace(" ", "\u00a0") for title in diagnosis.looked_at)
-        listed.append(Entry(title=tr("Looked at, and nothing found"), text=titles))
+        listed.append(Entry(title=tr("Looked at, and nothing found"), healthy=diagnosis.looked_at))
     reasons: dict[str, list[str]] = {}
     for one in diagnosis.not_looked_at:
         reasons.setdefault(one.why, []).append(one.title)

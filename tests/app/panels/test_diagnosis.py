@@ -117,7 +117,9 @@ def test_evidence_has_the_columns_that_it_fills_and_no_row_is_scrolled(qtbot: Qt
     found = rows(panel)[0]
     assert found.evidence and all(one.row and one.token and "ratio" in one.what for one in found.evidence)
     of_updates = dataclasses.replace(found, evidence=(Evidence(step=4, what="of the whole update"),))
-    for entry, keys in ((found, [c.key for c in EVIDENCE]), (of_updates, ["step", "what"])):
+    healthy = next(entry for entry in rows(panel) if entry.healthy)
+    cases = (found, [c.key for c in EVIDENCE[1:]]), (of_updates, ["step", "what"]), (healthy, ["about", "what"])
+    for entry, keys in cases:
         panel.show_entries([entry])
         panel.draw_cards(panel.workspace.view)
         (card,) = panel.cards
@@ -187,3 +189,17 @@ def test_an_examination_that_finds_the_same_again_leaves_the_cards_alone(qtbot: 
     qtbot.waitUntil(lambda: not panel.examination.busy, timeout=30_000)
     panel.draw(panel.workspace.view)
     assert panel.cards == before
+
+
+def test_what_was_healthy_has_its_figure_and_leads_to_the_step_of_the_largest_value(
+    qtbot: QtBot, panel: DiagnosisPanel
+) -> None:
+    run = examined(qtbot, panel, DISEASED / "clip_too_narrow")
+    healthy = next(entry for entry in rows(panel) if entry.healthy)
+    titles = [one.title for one in healthy.healthy]
+    far = titles.index("Advantages far beyond the others")
+    assert healthy.rows[far][-1] == "largest advantage: 1.162 to 1.491, most in step 4"
+    place = healthy.place(far)
+    assert place is not None and panel.show_place(place, in_front=False) is None
+    assert run.label(panel.workspace.view.cursor.step) == 4
+    assert healthy.place(titles.index("Reward functions that go against each other")) is None

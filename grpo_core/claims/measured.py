@@ -1,0 +1,45 @@
+"""The claim of a check that found nothing: between which values its measure stayed. The data are what it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grpo_core.claims.claim import Claim
+from grpo_core.text import tr
+from grpo_core.typeset import plain
+
+Course = Sequence[tuple[int, float]]
+"""The trainer's number and the measured value of each update, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured(Claim[Course]):
+    """``quantity`` lies between ``low`` and ``high`` in all ``count`` updates, and first reaches ``high`` at step
+    ``where``. ``share``: it is a part of a whole."""
+
+    quantity: str
+    share: bool
+    low: float
+    high: float
+    where: int
+    count: int
+
+    def check(self, data: Course) -> bool:
+        values = [value for _, value in data]
+        if not values or (min(values), max(values), len(values)) != (self.low, self.high, self.count):
+            return False
+        return self.where == next(label for label, value in data if value == self.high)
+
+    def words(self) -> str:
+        say = _percent if self.share else plain
+        facts = {"what": self.quantity, "low": say(self.low), "high": say(self.high), "step": self.where}
+        if facts["low"] == facts["high"]:
+            return tr("{what}: {high}").format(**facts)
+        return tr("{what}: {low} to {high}, most in step {step}").format(**facts)
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.001:
+        return tr("below 0.1%")
+    return f"{share:.0%}" if share >= 0.1 or not share else f"{share:.1%}"

@@ -1,0 +1,68 @@
+"""Figures of the checks that found nothing, which say how healthy a run is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from grpo_core.claims.measured import Measured
+from grpo_core.health import exploited, groups, knobs, lengths, numerics, paid_lengths, policy, rewards
+from grpo_core.health.check import Measure, finite
+from grpo_core.health.finding import Healthy
+from grpo_core.health.update import Update
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """The name of the value of a measure, and whether it is a part of a whole."""
+
+    name: str
+    share: bool = False
+
+
+QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
+    exploited.means_of_parts: Quantity(name=tr("mean reward")),
+    groups.dead_groups: Quantity(name=tr("groups without an advantage"), share=True),
+    knobs.cap: Quantity(name=tr("cap on the weight")),
+    knobs.reach: Quantity(name=tr("completions that are clipped"), share=True),
+    lengths.cut_off: Quantity(name=tr("completions that are cut off"), share=True),
+    lengths.length: Quantity(name=tr("mean length in tokens")),
+    numerics.first_pass: Quantity(name=tr("mean difference in nats")),
+    numerics.non_finite: Quantity(name=tr("count")),
+    numerics.sampler: Quantity(name=tr("mean difference in nats")),
+    paid_lengths.together: Quantity(name=tr("mean length in tokens")),
+    policy.clipped: Quantity(name=tr("tokens that are clipped"), share=True),
+    policy.entropy: Quantity(name=tr("entropy in nats a token")),
+    policy.far_tokens: Quantity(name=tr("KL that single far tokens carry"), share=True),
+    rewards.far_rewards: Quantity(name=tr("reward farthest from the median")),
+    rewards.largest_advantage: Quantity(name=tr("largest advantage")),
+    rewards.spread_of_parts: None,  # it is judged by how the functions vary together, over the whole run
+    rewards.unscored: Quantity(name=tr("completions without a reward"), share=True),
+}
+"""The quantity of each measure; None where no single number of an update is judged."""
+
+
+def measured(measure: Callable[[Update], Measure | None], measures: Sequence[Measure]) -> Measured | None:
+    """Claim between which values a measure stayed. None without a value, or where it is no single number."""
+    quantity, course = QUANTITIES[measure], finite(measures)
+    if quantity is None or not course:
+        return None
+    high = max(value for _, value in course)
+    return Measured(
+        quantity=quantity.name, share=quantity.share, low=min(value for _, value in course), high=high,
+        where=next(label for label, value in course if value == high), count=len(course),
+    )  # fmt: skip
+
+
+def by_figure(looked_at: Sequence[Healthy]) -> list[tuple[tuple[str, ...], Measured | None]]:
+    """Group the titles of checks by the figure that they share. Those that have none come last."""
+    known = [one for one in looked_at if one.measured is not None]
+    figures = list(dict.fromkeys(one.measured for one in known))
+    ordered = sorted(known, key=lambda one: figures.index(one.measured))
+    rows = [
+        (tuple(one.title for one in those), figure) for figure, those in groupby(ordered, key=lambda one: one.measured)
+    ]
+    rest = tuple(one.title for one in looked_at if one.measured is None)
+    return [*rows, *([(rest, None)] if rest else [])]
