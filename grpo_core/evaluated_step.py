@@ -61,6 +61,12 @@ class EvaluatedStep:
             self._terms[passed] = recompute.terms(self.step, passed, given=self.advantage)
         return self._terms[passed]
 
+    def release(self, *, but: int | None = None) -> None:
+        """Free the arrays (B, T) of every pass ``but`` one. They are computed again when asked for."""
+        for kept in (self._terms, self._gradients, self._whole_gradients, self._logit_gradients):
+            for passed in [n for n in kept if n != but]:
+                kept.pop(passed, None)
+
     def gradient_parts(self, passed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The two summands of d loss / d log π, (B, T): from the surrogate, and from the KL."""
         if passed not in self._gradients:

@@ -179,9 +179,13 @@ def token_gradient(
     The part of an exact KL or an entropy bonus that flows through the full distribution is the learner's to add.
     ``given`` as for :func:`terms`.
     """
+    parts = _by_part(step, passed, objective, gradient_parts, given)
+    if len(parts) == 1 and parts[0][0] is EVERY_ROW:
+        whole: tuple[np.ndarray, np.ndarray | None] = parts[0][1]
+        return whole
     push = np.zeros(step.mask.shape)
     pull: np.ndarray | None = None
-    for rows, (surrogate, from_kl) in _by_part(step, passed, objective, gradient_parts, given):
+    for rows, (surrogate, from_kl) in parts:
         push[rows] = surrogate
         if from_kl is not None:
             pull = np.zeros(step.mask.shape) if pull is None else pull

@@ -96,7 +96,7 @@ class StepDetailPanel(Panel):
             return
         self._fill_passes(view, step)
         revealed, only = UNTIL.get(view.cursor.stage), _only(view, step)
-        key = (view.step, only, revealed, view.theme, view.scale)
+        key = (view.step.key, only, revealed, view.theme, view.scale)
         if key != self._filled:  # another token of the same completions needs no other table
             self._filled, self._only = key, only
             self._fill(view, step, revealed)

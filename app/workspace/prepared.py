@@ -54,10 +54,14 @@ class Prepared:
         return self.step is None or cursor.pass_of(self.step.passes) in self.reasons
 
     @property
+    def tokens(self) -> int:
+        """Places for tokens, padding included. Where only texts are recorded: 0."""
+        return 0 if self.step is None else self.step.tokens.size
+
+    @property
     def large(self) -> bool:
         """Whether an update of this size keeps the window waiting."""
-        tokens = 0 if self.step is None else self.step.tokens.size
-        return tokens >= LARGE_TOKENS or (self.table is not None and _characters(self.table) >= LARGE_TEXT)
+        return self.tokens >= LARGE_TOKENS or (self.table is not None and _characters(self.table) >= LARGE_TEXT)
 
 
 def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Prepared:
@@ -99,9 +103,11 @@ def _read(source: Source, number: int) -> Prepared:
 def _with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
     reasons: dict[str, Reason | None] = {}
     with suppress(GrpoError), np.errstate(all="ignore"):  # what a source lacks is said where it is shown
-        evaluated.terms(passed)
+        for key in sorted(METRICS, key="grad_norm".__ne__):  # the only one that needs the first pass's gradient, first
+            reasons[key] = reason_for(evaluated, passed, key)
+            if evaluated.cards and found.large:
+                evaluated.release(but=passed)
         evaluated.gradient(passed)
-        reasons = {key: reason_for(evaluated, passed, key) for key in METRICS}
     return Prepared(
         number=found.number, stamp=found.stamp, step=found.step, why_no_step=found.why_no_step, table=found.table,
         numbers=found.numbers,

@@ -25,8 +25,8 @@ from grpo_core.text import tr
 
 KEPT_TABLES = 8
 """Tables of completions that stay in memory."""
-KEPT_PREPARED = 4_000_000
-"""Tokens of all evaluated updates that stay in memory, where there are several: some 150 bytes a token."""
+KEPT_PREPARED = 2_000_000
+"""Tokens of all evaluated updates that stay in memory, where there are several: some 70 bytes a token."""
 
 
 class RecordedRun(RunHandle):
@@ -163,6 +163,9 @@ class RecordedRun(RunHandle):
         known = self._prepared.get(cursor.step)
         if known is not None and known.is_ready(cursor):
             return None
+        for number, other in self._prepared.items():
+            if number != cursor.step and other.evaluated is not None and 2 * other.tokens > KEPT_PREPARED:
+                other.evaluated.release()
         return partial(prepare, self.source, cursor, known)
 
     def adopt(self, prepared: object) -> None:
@@ -172,7 +175,7 @@ class RecordedRun(RunHandle):
         self._stamps[number] = prepared.stamp
         self._prepared[number] = prepared
         self._prepared.move_to_end(number)
-        tokens = [0 if kept.step is None else kept.step.tokens.size for kept in self._prepared.values()]
+        tokens = [kept.tokens for kept in self._prepared.values()]
         while len(self._prepared) > KEPT_TABLES or (len(tokens) > 1 and sum(tokens) > KEPT_PREPARED):
             self._prepared.popitem(last=False)
             tokens.pop(0)

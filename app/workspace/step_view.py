@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class StepView:
         step: the record, None at update 0.
         stage: how much of the update is revealed.
         passed: the pass shown, counted from 0.
+        key: equal to itself alone; names the view to whoever must not keep its arrays in memory.
 
     ``prepared`` is what a thread has computed of it before.
     """
@@ -42,11 +44,17 @@ class StepView:
         self.step = step
         self.stage = stage
         self.passed = passed
+        self.key = object()
         self._reasons: dict[str, Reason | None] = {}
         self._derived: dict[Callable[[StepView], Any], Any] = {}
         self._evaluated = None if prepared is None else prepared.evaluated
         if prepared is not None:
             self._reasons |= prepared.reasons.get(passed, {})
+
+    @property
+    def record(self) -> ref[Step] | None:
+        """Weak reference to the record: equal for views of the same one, which it does not keep in memory."""
+        return None if self.step is None else ref(self.step)
 
     @property
     def number(self) -> int:

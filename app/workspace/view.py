@@ -70,7 +70,7 @@ class View:
     @property
     def place(self) -> tuple[object, ...]:
         """The run's data and the update that is shown, with as much of it as is revealed."""
-        return self.run.version, self.head, self.step, self.cursor.still
+        return self.run.version, self.head, self.step.key, self.cursor.still
 
     @property
     def at_head(self) -> bool:

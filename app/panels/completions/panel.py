@@ -125,7 +125,7 @@ class CompletionsPanel(Panel):
 
     def draw(self, view: View) -> None:
         again = view.run.read_again if isinstance(view.run, RecordedRun) else 0
-        key = (view.run.id, view.cursor.step, view.step.step, view.step.passed, again)
+        key = (view.run.id, view.cursor.step, view.step.record, view.step.passed, again)
         if key != self._key:
             try:
                 self._batch = batch_of(view)

@@ -91,7 +91,7 @@ class StepSummaryPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        key = (view.run.id, view.cursor.step, view.step.step, view.step.passed, self.by.currentData())
+        key = (view.run.id, view.cursor.step, view.step.record, view.step.passed, self.by.currentData())
         if key != self._key:
             self._key = key
             self._read(view)

@@ -113,7 +113,7 @@ class TokenOverviewPanel(Panel):
             return
         tint = OVERVIEW[str(self.tint.currentData())]
         values, limit = view.step.derived(tint.values), view.step.derived(tint.limit)
-        key = (view.run.id, view.step.step, view.step.passed, self.tint.currentData(), self.alignment.currentData())
+        key = (view.run.id, view.step.record, view.step.passed, self.tint.currentData(), self.alignment.currentData())
         if key != self._key:
             self._key = key
             self._arrange(view, step, tint, values, limit)

@@ -181,7 +181,7 @@ class TokenInspectorPanel(Panel):
         self.prompt_line.show_prompt(view, step, self.group, self.width(), spacious=not low)
         tint = TINTS[self.tint_name]
         values = view.step.derived(tint.values)
-        key = (view.step, self.group, self.tint_name, view.run.id)
+        key = (view.step.key, self.group, self.tint_name, view.run.id)
         if key != self._rows[0] or self._rows[1] is None:
             self._rows = key, rows_of(view.step, self.group, tint, values)
         rows = self._rows[1]

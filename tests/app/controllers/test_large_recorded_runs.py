@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +48,23 @@ def test_the_cursor_goes_to_a_large_update_when_it_was_read(driver: Driver) -> N
     for key, value in numbers(open_source(DATA / "entbonus"), 2).items():
         assert run.numbers(2)[key] == pytest.approx(value, nan_ok=True)
     assert not any("report" in message for message in driver.messages)
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_of_large_updates_that_are_not_both_kept_the_one_shown_before_is_freed(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("recorded_run", "run_handle", "step_view"):
+        for name in ("KEPT_PREPARED", "KEPT_TOKENS", "MOST_TOKENS"):
+            monkeypatch.setattr(f"app.workspace.{module}.{name}", 1, raising=False)
+    run, workspace = opened(driver, DATA / "grpo"), driver.program.workspace
+    first = weakref.ref(workspace.view.step.step)
+    workspace.move_to(1)
+    driver.qtbot.waitUntil(lambda: workspace.cursor.step == 1)
+    driver.settle()
+    gc.collect()
+    assert first() is None, "no panel in sight or behind a tab holds the arrays of the update before"
+    assert run.prepared(1) is not None and run.prepared(2) is None
 
 
 @pytest.mark.usefixtures("everything_is_large")
