@@ -30,7 +30,7 @@ FLOORS = (
     ("lm", "evaluated_step"),
     ("hf",),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
-    ("host", "audit"),
+    ("host", "audit", "what_if"),
     ("experiments", "foreign"),
     ("cli", "__main__"),
 )  # fmt: skip

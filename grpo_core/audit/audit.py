@@ -16,6 +16,7 @@ import numpy as np
 from grpo_core.audit import causes, compare, given, remainder
 from grpo_core.audit.cause import NAMED, SUSPECTED, Cause
 from grpo_core.audit.compare import Comparison
+from grpo_core.audit.put_right import PutRight, first_named, put_right
 from grpo_core.changes.figures import Figure, figures
 from grpo_core.changes.given import RECORDED
 from grpo_core.changes.numbers import Update
@@ -76,6 +77,7 @@ class Audit:
         remainder: the shape of what departs and no cause explains, as a sentence; empty where there is none.
         first_pass: tokens whose old log-probabilities were held against those of the first pass.
         figures: the trainer's own, beside those that follow from the record.
+        put_right: the first update that departs, beside itself with the named cause put right; None without one.
     """
 
     steps: tuple[StepAudit, ...]
@@ -83,6 +85,7 @@ class Audit:
     remainder: str = ""
     first_pass: int = 0
     figures: tuple[Figure, ...] = ()
+    put_right: PutRight | None = None
 
     @property
     def explanations(self) -> tuple[str, ...]:
@@ -152,6 +155,7 @@ def audit(
     return Audit(
         steps=tuple(steps), causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)), remainder=shape,
         first_pass=sum(u.old[RECORDED].count for u in measured if u.old), figures=tuple(seen),
+        put_right=_put_right(updates, steps, found),
     )  # fmt: skip
 
 
@@ -251,6 +255,14 @@ def _causes(updates: Updates, steps: Sequence[StepAudit], measured: Sequence[giv
         ]
         yield from causes.of_departures(what, compared, updates.update)
     yield from causes.of_given(list(given.misplaced(measured, updates.trainer_values)))
+
+
+def _put_right(updates: Updates, steps: Sequence[StepAudit], found: Sequence[Cause]) -> PutRight | None:
+    claim = first_named(found)
+    if claim is None:
+        return None
+    first = next(step for step in steps if any(c.what == claim.what for c in step.departing))
+    return put_right(claim, updates.update(first.position), first.label)
 
 
 def _explained(found: Iterable[Cause], what: str) -> bool:

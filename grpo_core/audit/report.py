@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any, cast
 
 from grpo_core.audit.audit import Audit, Traced
 from grpo_core.audit.cause import NAMED, SUSPECTED, Cause
 from grpo_core.audit.compare import Comparison
+from grpo_core.audit.put_right import PutRight
+from grpo_core.claims.claim import told as sentences
 from grpo_core.errors import NotRecordedError
 from grpo_core.runs.importers.source import Source, has_losses
 from grpo_core.text import tr
+from grpo_core.typeset import plain
 
 
 def traced(source: Source) -> Traced | None:
@@ -42,6 +46,8 @@ def as_text(source: Source, result: Audit) -> str:
     lines += _departure(result)
     for cause in result.causes:
         lines += told(cause)
+    if result.put_right is not None:
+        lines += sides(result.put_right)
     if result.remainder:
         lines += [tr("None of the known alternatives fits."), result.remainder]
     lines += _given(result)
@@ -53,6 +59,16 @@ def as_text(source: Source, result: Audit) -> str:
             )
         )
     return "\n".join([*lines, *source.notes])
+
+
+def sides(one: PutRight) -> Iterator[str]:
+    """The update as it was recorded and with the cause put right, a line for each number that differs."""
+    yield one.title
+    for row in one.rows:
+        ran, other = (tr("none") if value is None else plain(value) for value in (row.ran, row.other))
+        yield tr("  {title}: {ran} → {other}").format(title=row.title, ran=ran, other=other)
+    if one.claims:
+        yield sentences(one.claims)
 
 
 def _departure(result: Audit) -> Iterator[str]:
@@ -125,11 +141,18 @@ def as_json(source: Source, result: Audit) -> dict[str, Any]:
         "explanations": list(result.explanations), "suspicions": list(result.suspicions), "notes": list(source.notes),
         "worst": {what: _plain(c) for what in ("advantage", "loss") if (c := result.worst(what)) is not None},
         "causes": [_plain_cause(cause) for cause in result.causes], "remainder": result.remainder,
+        "put_right": None if result.put_right is None else _plain_sides(result.put_right),
     }  # fmt: skip
 
 
 def _plain(number: Comparison) -> dict[str, Any]:
     return {"what": number.what, "ours": number.ours, "theirs": number.theirs, "allowed": number.allowed}
+
+
+def _plain_sides(one: PutRight) -> dict[str, Any]:
+    numbers = [{"name": row.name, "recorded": row.ran, "put_right": row.other} for row in one.rows]
+    moved = [dataclasses.asdict(each) for each in one.moved]
+    return {"step": one.step, "pass": one.number, "numbers": numbers, "pushes": sentences(one.claims), "moved": moved}
 
 
 def _plain_cause(cause: Cause) -> dict[str, Any]:

@@ -97,6 +97,21 @@ def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, S
     return Change(name=name, part=part, detail=detail, apply=apply)
 
 
+def scaled(step: Step, factor: Factor, by: float) -> Step:
+    """The update with the columns of its loss that ``factor`` names times ``by``: surrogate, KL, entropy bonus."""
+    o = step.settings.objective
+    if 0 in factor.columns:
+        gate = np.full(step.mask.shape, by) if step.gate is None else step.gate * by
+        step = dataclasses.replace(step, gate=gate)
+    if 1 in factor.columns and o.beta:
+        step = under(step, beta=o.beta * by)
+    if 2 in factor.columns and step.entropy_coefficient is not None:
+        step = dataclasses.replace(step, entropy_coefficient=step.entropy_coefficient * by)
+    elif 2 in factor.columns and o.entropy_bonus:
+        step = under(step, entropy_bonus=o.entropy_bonus * by)
+    return step
+
+
 def known(values: np.ndarray, there: np.ndarray) -> np.ndarray:
     """``values`` (..., B, T) with 0 in padding and where a pass did not score them, as the trainer's tensors hold."""
     return np.asarray(np.where(there, np.nan_to_num(values), 0.0))

@@ -184,7 +184,7 @@ def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
         changed = bare if apply is None else apply(update, bare, 0)
         if changed is None:
             return None
-        ours = _advantage(update, changed)
+        ours = advantages(update, changed)
     except SettingsError:
         return None
     objective = changed.settings.objective
@@ -202,7 +202,7 @@ def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
     return _by_row(ours, step.advantage, np.broadcast_to(allowed, ours.shape), ~np.isnan(step.rewards))
 
 
-def _advantage(update: Update, step: Step) -> np.ndarray:
+def advantages(update: Update, step: Step) -> np.ndarray:
     """The advantages of ``step``. Means and deviations of the batch are those of a generation batch each."""
     o = step.settings.objective
     generation = generations(update)

@@ -27,7 +27,10 @@ class Words:
 def _clip(remedy: str) -> Words:
     return Words(
         what=tr("The clip range was {low:g} below and {high:g} above."),
-        instead=tr("Tokens with a ratio between the set bound and this one got a push that was not meant for them."),
+        instead=tr(
+            "Tokens with a ratio between the set bound and this one were pushed where the set one stops them, or the "
+            "reverse."
+        ),
         remedy=remedy,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grpo_core.changes import given, of_advantage, of_loss
-from grpo_core.changes.change import Change, Factor, combined
+from grpo_core.changes.change import Change, Factor, combined, scaled
 from grpo_core.changes.figures import added_length, clipped_at_first, figures
 from grpo_core.changes.given import RECORDED, Prefixes, Sums
 from grpo_core.changes.numbers import Numbers, Update
@@ -68,6 +68,18 @@ class Explained(Claim[Recorded]):
             return False
         under = [self._numbers(update, changes, factor, value) for update in data]
         return all(each is None or each.excess().max() <= SLACK for each in under)
+
+    def stood(self, update: Update, passed: int) -> Step | None:
+        """The update as its pass ``passed`` was trained on. None where what was done cannot be applied to it."""
+        changes, factor, value = self._applied(update.step)
+        step: Step | None = update.step
+        if changes:
+            step = combined(*(change.bound(done.values) for change, done in changes))(update, update.step, passed)
+        return step if step is None or factor is None else scaled(step, factor, value)
+
+    def numbers(self, update: Update) -> Numbers | None:
+        """The numbers of an update that follow from what was done, beside the trainer's."""
+        return self._numbers(update, *self._applied(update.step))
 
     def _applied(self, step: Step) -> tuple[tuple[tuple[Change, Done], ...], Factor | None, float]:
         """The changes and the factor of the same names in the tables."""

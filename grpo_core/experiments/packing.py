@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from grpo_core.audit.put_right import Moved, PutRight
 from grpo_core.claims.faults import Fault
 from grpo_core.claims.findings import Clipped, EntropyFar, EqualGroups, EqualShares
 from grpo_core.claims.measured import Measured
 from grpo_core.claims.measures import CutOff, CutOffMore, Drifts, FirstPassApart, SamplerApart
+from grpo_core.claims.put_right import Righted
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.experiments import chain
 from grpo_core.experiments.digest import Course, Digest
@@ -29,6 +31,7 @@ from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions, Report, Texts
 from grpo_core.runs.layout import decoded, encoded
+from grpo_core.what_if import Compared as ComparedNumber
 
 KINDS: dict[str, Any] = {
     "block": Block,
@@ -42,6 +45,9 @@ KINDS: dict[str, Any] = {
     "ensemble": Ensemble,
     "evidence": Evidence,
     "finding": Finding,
+    "compared number": ComparedNumber,
+    "put right": PutRight,
+    "moved": Moved,
     "healthy": Healthy,
     "lengths": Lengths,
     "model": ModelFiles,
@@ -54,7 +60,7 @@ KINDS: dict[str, Any] = {
         f"claim: {kind.__name__}": kind
         for kind in (
             Clipped, CutOff, CutOffMore, Drifts, EntropyFar, EqualGroups, EqualShares, Fault, FirstPassApart, Measured,
-            SamplerApart,
+            Righted, SamplerApart,
         )
     },
 }  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grpo_core import recorded_series
 from grpo_core.audit.audit import Audit, audit
+from grpo_core.audit.put_right import PutRight
 from grpo_core.audit.report import as_text, traced, why_not
 from grpo_core.errors import RunFileError
 from grpo_core.health import Diagnosis, diagnose
@@ -61,12 +62,14 @@ class Verdict:
         text: the whole of it, in sentences.
         step: the trainer's number of the first update that departs; None where none does.
         row: the completion that departs there, from 1; None where the whole update does.
+        put_right: that update beside itself with the named cause put right; None without one.
     """
 
     agrees: bool | None
     text: str
     step: int | None = None
     row: int | None = None
+    put_right: PutRight | None = None
 
 
 def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
@@ -86,8 +89,14 @@ def verdict(source: Source, poll: Poll) -> Verdict:
     if recorded is None:
         return Verdict(agrees=None, text=why_not(source))
     result: Audit = audit(recorded, progress=lambda done, count: poll())
-    text = as_text(source, result)
+    text = as_text(source, dataclasses.replace(result, put_right=None))  # which the page shows as a table
     if result.first is None:
         return Verdict(agrees=result.agrees if result.compared else None, text=text)
     step, number = result.first
-    return Verdict(agrees=False, text=text, step=step.label, row=None if number.row is None else number.row + 1)
+    return Verdict(
+        agrees=False,
+        text=text,
+        step=step.label,
+        row=None if number.row is None else number.row + 1,
+        put_right=result.put_right,
+    )

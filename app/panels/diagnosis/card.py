@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from app.panels.diagnosis.report import EVIDENCE, KEPT, Entry
+from app.panels.diagnosis.report import EVIDENCE, KEPT, SIDES, Entry
 from app.panels.diagnosis.strip import CourseStrip
+from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.workspace.view import View
+from grpo_core.claims.claim import told
 from grpo_core.text import tr
 
 
@@ -52,23 +56,29 @@ class FindingCard(QFrame):
         self.texts = [_paragraph(text) for text in (entry.text, entry.change) if text]
         for text in self.texts:
             column.addWidget(text)
+        self.sides: TableTwin | None = None
+        if entry.put_right is not None:
+            self.sides = _table(SIDES, entry.put_right.title)
+            self.sides.horizontalHeader().setStretchLastSection(False)
+            self.sides.set_rows([[row.title, row.ran, row.other] for row in entry.put_right.rows])
+            sentences = (entry.put_right.title, told(entry.put_right.claims))
+            above, below = (_paragraph(text) for text in sentences)
+            for widget in (above, self.sides, below):
+                column.addWidget(widget)
+            self.texts += [above, below]
         self.evidence: TableTwin | None = None
         if entry.rows:
-            self.evidence = self._table()
+            self.evidence = self._evidence()
             column.addWidget(self.evidence)
         self.source = _paragraph(entry.source)
         self.source.setObjectName("muted")
         self.source.setVisible(bool(entry.source))
         column.addWidget(self.source)
 
-    def _table(self) -> TableTwin:
+    def _evidence(self) -> TableTwin:
         rows = self.entry.rows
         filled = [n for n in range(len(EVIDENCE)) if any(row[n] not in (None, "") for row in rows)]
-        table = TableTwin([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"))
-        table.horizontalHeader().setStretchLastSection(True)
-        for set_policy in (table.setVerticalScrollBarPolicy, table.setHorizontalScrollBarPolicy):
-            set_policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        table = _table([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"))
         table.selected.connect(self._on_selected)
         table.activated_cell.connect(self._on_activated)
         table.clicked.connect(self._on_clicked)
@@ -87,22 +97,24 @@ class FindingCard(QFrame):
             small.setFont(theme.font("small", scale))
         if self.strip is not None:
             self.strip.show_now(theme, scale, now)
-        if self.evidence is not None:
-            self.evidence.set_look(theme, scale)
-            self._fit()
+        for table in (self.sides, self.evidence):
+            if table is not None:
+                table.set_look(theme, scale)
+        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
     def _fit(self) -> None:
-        """As many columns of the evidence as have room, and all of its rows."""
-        if self.evidence is None:
-            return
-        self.evidence.end_with_rows()
-        self.evidence.setMinimumHeight(self.evidence.maximumHeight())
-        margins = self.contentsMargins() + self.column.contentsMargins()
-        self.evidence.fit_columns(self._kept, self.width() - margins.left() - margins.right() - 4)
+        """As many columns of the evidence as have room, and all rows of every table."""
+        for table in (self.sides, self.evidence):
+            if table is not None:
+                table.end_with_rows()
+                table.setMinimumHeight(table.maximumHeight())
+        if self.evidence is not None:
+            margins = self.contentsMargins() + self.column.contentsMargins()
+            self.evidence.fit_columns(self._kept, self.width() - margins.left() - margins.right() - 4)
 
     @Slot(int)
     def _on_selected(self, place: int) -> None:
@@ -116,6 +128,16 @@ class FindingCard(QFrame):
     def _on_clicked(self, index: QModelIndex) -> None:
         if self.evidence is not None:
             self.place_wanted.emit(self.evidence.table.row_at(index.row()), True)
+
+
+def _table(columns: Sequence[Column], title: str) -> TableTwin:
+    """A table that shows all of its rows, for a page that scrolls."""
+    table = TableTwin(columns, title)
+    table.horizontalHeader().setStretchLastSection(True)
+    for set_policy in (table.setVerticalScrollBarPolicy, table.setHorizontalScrollBarPolicy):
+        set_policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+    return table
 
 
 def _paragraph(text: str) -> Label:

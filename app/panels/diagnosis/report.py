@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from app.plotting.table_model import Column
 from app.workspace.examination import Result
 from app.workspace.run_handle import RunHandle
+from grpo_core.audit.put_right import Moved, PutRight
 from grpo_core.experiments.recorded_jobs import Verdict
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding, Healthy
 from grpo_core.health.grade import Grade
 from grpo_core.text import tr
+from grpo_core.typeset import plain
 
 EVIDENCE = (
     Column("about", tr("Looked at"), chars=34, kind="text"),
@@ -19,6 +21,11 @@ EVIDENCE = (
     Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
     Column("quote", tr("Completion"), chars=14, kind="text"),
     Column("what", tr("What"), chars=30, kind="text"),
+)
+SIDES = (
+    Column("title", tr("Number"), chars=26, kind="text"),
+    Column("ran", tr("As recorded"), chars=12, decimals=4),
+    Column("other", tr("Put right"), chars=12, decimals=4),
 )
 KEPT = (0, 5, 1, 2, 3, 4)
 """Columns of :data:`EVIDENCE` in the order in which they get room: the sentence, its place, the completion's text."""
@@ -44,6 +51,7 @@ class Entry:
         source: where this is described, in a sentence; empty for nowhere.
         course: what was measured over the run, (trainer's number, value) each.
         evidence: where it can be seen.
+        put_right: an update as it was recorded beside itself with the cause put right; None where no card shows one.
         healthy: the checks that found nothing, where the card is about these.
     """
 
@@ -55,6 +63,7 @@ class Entry:
     source: str = ""
     course: tuple[tuple[int, float], ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    put_right: PutRight | None = None
     healthy: tuple[Healthy, ...] = ()
 
     @property
@@ -112,10 +121,19 @@ def _of_verdict(verdict: Verdict) -> Entry:
     evidence: tuple[Evidence, ...] = ()
     if verdict.step is not None:
         evidence = (Evidence(step=verdict.step, row=verdict.row, what=tr("first departure")),)
+    if verdict.put_right is not None:
+        evidence += tuple(_of_moved(verdict.put_right.step, one) for one in verdict.put_right.moved)
     return Entry(
         title=titles[verdict.agrees], grade=DEPARTS if verdict.agrees is False else "", began=verdict.step,
-        text=verdict.text, evidence=evidence,
+        text=verdict.text, evidence=evidence, put_right=verdict.put_right,
     )  # fmt: skip
+
+
+def _of_moved(step: int, one: Moved) -> Evidence:
+    what = tr("push {recorded} as recorded, {righted} put right").format(
+        recorded=plain(one.recorded), righted=plain(one.righted)
+    )
+    return Evidence(step=step, row=one.row, token=one.token, what=what)
 
 
 def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:

@@ -138,6 +138,14 @@ def test_the_audit_is_one_of_the_rows(qtbot: QtBot, panel: DiagnosisPanel, name:
     row = next(entry for entry in rows(panel) if entry.title.startswith("Audit"))
     assert title in row.title
     assert bool(row.evidence) == (title == "departs")
+    card = next(card for card in panel.cards if card.entry == row)
+    if title == "agrees":
+        assert card.sides is None
+        return
+    assert card.sides is not None and row.put_right is not None
+    loss = row.put_right.rows[0]
+    assert [card.sides.table.value(0, column) for column in range(3)] == ["Loss", loss.ran, loss.other]
+    assert any(one.token is not None and "put right" in one.what for one in row.evidence)
 
 
 def test_a_source_of_texts_is_examined_as_far_as_it_goes(qtbot: QtBot, panel: DiagnosisPanel) -> None:
@@ -200,6 +208,7 @@ def test_what_was_healthy_has_its_figure_and_leads_to_the_step_of_the_largest_va
     far = titles.index("Advantages far beyond the others")
     assert healthy.rows[far][-1] == "largest advantage: 1.162 to 1.491, most in step 4"
     place = healthy.place(far)
-    assert place is not None and panel.show_place(place, in_front=False) is None
+    assert place is not None
+    panel.show_place(place, in_front=False)
     assert run.label(panel.workspace.view.cursor.step) == 4
     assert healthy.place(titles.index("Reward functions that go against each other")) is None

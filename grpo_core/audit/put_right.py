@@ -1,0 +1,137 @@
+"""One update as it was recorded, beside the same update with the cause of its departure put right."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.audit.cause import NAMED, Cause
+from grpo_core.changes.numbers import Update, advantages
+from grpo_core.changes.numbers import of_loss as loss_numbers
+from grpo_core.claims.causes import Explained
+from grpo_core.claims.pushes import Pair
+from grpo_core.claims.put_right import Righted, lengths, turned
+from grpo_core.errors import GrpoError
+from grpo_core.explain import Numbers
+from grpo_core.record import Step
+from grpo_core.text import tr
+from grpo_core.what_if import Compared, WhatIf, compared
+
+LISTED = 5
+"""Tokens that are listed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """A token whose push changes: its completion and its place, both from 1, and −∂L/∂log π in both."""
+
+    row: int
+    token: int
+    recorded: float
+    righted: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PutRight:
+    """One pass of one update on both sides.
+
+    Attributes:
+        step: the trainer's number of the update.
+        number: of the pass, from 1.
+        rows: the numbers that differ: as recorded (``ran``), and with the cause put right (``other``).
+        claims: how the pushes differ.
+        moved: the tokens whose push changes most, the largest change first.
+    """
+
+    step: int
+    number: int
+    rows: tuple[Compared, ...]
+    claims: tuple[Righted, ...]
+    moved: tuple[Moved, ...]
+
+    @property
+    def title(self) -> str:
+        """The update and its pass, in words."""
+        return tr("Step {step}, pass {number}, as it was recorded and with the cause put right:").format(
+            step=self.step, number=self.number
+        )
+
+
+def first_named(causes: Sequence[Cause]) -> Explained | None:
+    """The first claim of a cause that is named and that numbers depart by. None where there is none."""
+    claims = (cause.claims[0] for cause in causes if cause.grade == NAMED)
+    return next((claim for claim in claims if isinstance(claim, Explained)), None)
+
+
+@np.errstate(all="ignore")  # what is not finite is compared too
+def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
+    """Compare both sides of ``update``, the trainer's ``label``. None where one of them cannot be computed."""
+    try:
+        ran, other, passed = _sides(claim, update)
+        whole = WhatIf(ran=Numbers(ran), other=Numbers(other), differences=())
+        rows = [row for row in compared(whole, passed) if row.name in SHOWN and not row.same]
+        losses = _losses(claim, update, passed)
+        if losses is not None and any(row.name == "loss" for row in rows) | (losses[0] != losses[1]):
+            rows = [_loss_row(losses), *(row for row in rows if row.name != "loss")]
+    except GrpoError:
+        return None
+    pair = Pair(ran=ran, other=other, passes=(passed, passed))
+    return PutRight(step=label, number=passed + 1, rows=tuple(rows), claims=_claims(pair), moved=_moved(pair))
+
+
+SHOWN = ("loss", "advantage", "clipped", "still", "dead", "push", "largest_push", "weight", "share", "pull")
+"""Numbers of the pass alone: those of the policy afterwards are recorded once."""
+
+
+def _sides(claim: Explained, update: Update) -> tuple[Step, Step, int]:
+    """The update as it was recorded, the one put right, and the pass that departs most."""
+    if claim.what == "advantage":
+        bare = dataclasses.replace(update.step, advantage=None)
+        return update.step, dataclasses.replace(bare, advantage=advantages(update, bare)), 0
+    base = loss_numbers(update)
+    passed = 0 if base is None else int(base.places[int(np.argmax(base.excess())), 0])
+    ran = claim.stood(update, passed)
+    if ran is None:
+        raise GrpoError(tr("The cause cannot be applied to this update."))
+    return ran, update.step, passed
+
+
+def _losses(claim: Explained, update: Update, passed: int) -> tuple[float, float] | None:
+    """The loss of the pass, summed over its micro-batches: as recorded, and put right. None for an advantage."""
+    if claim.what == "advantage":
+        return None
+    sides = claim.numbers(update), loss_numbers(update)
+    ran, other = (None if n is None else float(n.ours[n.places[:, 0] == passed].sum()) for n in sides)
+    return None if ran is None or other is None else (ran / update.processes, other / update.processes)
+
+
+def _loss_row(losses: tuple[float, float]) -> Compared:
+    help = tr("The loss of this pass, its micro-batches added.")
+    return Compared(name="loss", title=tr("Loss"), help=help, ran=losses[0], other=losses[1])
+
+
+def _claims(pair: Pair) -> tuple[Righted, ...]:
+    count, every = turned(pair)
+    ratio, cosine = lengths(pair)
+    said = []
+    if every:
+        kind = "pushes_turned" if count else "no_push_turned"
+        said.append(Righted.of(kind, **({"count": count} if count else {}), all=every))
+    if np.isfinite(ratio):
+        said.append(Righted.of("gradient", ratio=ratio, cosine=cosine))
+    return tuple(said)
+
+
+def _moved(pair: Pair) -> tuple[Moved, ...]:
+    ran, other = (-each for each in pair.tokens)
+    change = np.nan_to_num(np.abs(other - ran))
+    places = np.argsort(-change, axis=None, kind="stable")[:LISTED]
+    rows, tokens = np.unravel_index(places, change.shape)
+    return tuple(
+        Moved(row=int(b) + 1, token=int(t) + 1, recorded=float(ran[b, t]), righted=float(other[b, t]))
+        for b, t in zip(rows, tokens, strict=True)
+        if change[b, t] > 0
+    )

@@ -1,0 +1,50 @@
+"""Claims on an update as it was recorded beside the same one with a fault put right. The data are the two records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grpo_core.claims.claim import Kind, Tabled, agrees
+from grpo_core.claims.pushes import Pair
+from grpo_core.text import tr
+
+
+def turned(data: Pair) -> tuple[int, int]:
+    """Tokens whose push has the other sign, and tokens that are pushed in both."""
+    ran, other = (np.sign(each) for each in data.tokens)
+    return int((ran * other < 0).sum()), int((ran * other != 0).sum())
+
+
+def lengths(data: Pair) -> tuple[float, float]:
+    """The gradient's length of the one that is put right over that as recorded, and the cosine between the two.
+
+    NaN where one of them is 0 or not finite.
+    """
+    ran, other = data.tokens
+    a, b = float(np.linalg.norm(ran)), float(np.linalg.norm(other))
+    if not (a and b and np.isfinite(a) and np.isfinite(b)):
+        return float("nan"), float("nan")
+    return b / a, float(np.clip(np.vdot(ran, other) / (a * b), -1.0, 1.0))
+
+
+PUT_RIGHT: dict[str, Kind[Pair]] = {
+    "pushes_turned": Kind(
+        text=tr("Put right, {count} of {all} tokens are pushed the other way."),
+        holds=lambda data, v: v.count > 0 and (v.count, v.all) == turned(data),
+    ),
+    "no_push_turned": Kind(
+        text=tr("Put right, none of {all} tokens is pushed the other way."),
+        holds=lambda data, v: v.all > 0 and (0, v.all) == turned(data),
+    ),
+    "gradient": Kind(
+        text=tr("The gradient on log π is {ratio:.3g} times as long, at a cosine of {cosine:.3f} to the recorded one."),
+        holds=lambda data, v: agrees(v.ratio, lengths(data)[0]) and agrees(v.cosine, lengths(data)[1]),
+    ),
+}  # fmt: skip
+"""Every kind by its name."""
+
+
+class Righted(Tabled[Pair]):
+    """A claim on an update with a fault put right."""
+
+    KINDS = PUT_RIGHT
