@@ -194,9 +194,9 @@ Sort = Literal["right", "wrong", "same"]
 def sort_of(reward: float, low: float = 0.0, high: float = 1.0) -> Sort:
     """The name of a group's one reward, where ``low`` and ``high`` are the ends of what is paid.
 
-    Where a whole run has one reward, nothing is known of the ends: then more than nothing is taken for right.
+    Where a whole run has one reward, nothing is known of the ends: then 1 is taken for right, and 0 or less for wrong.
     """
     near = NEAR * max(abs(low), abs(high), 1e-12)
     if high - low <= near:
-        return "right" if reward > 0 else "wrong"
+        return "right" if abs(reward - 1.0) <= NEAR else "wrong" if reward <= 0 else "same"
     return "right" if reward >= high - near else "wrong" if reward <= low + near else "same"

@@ -124,6 +124,8 @@ class EqualGroups(Claim[Run]):
                 "all completions of a prompt have one reward between the lowest, {low:.4g}, and the highest, {high:.4g}"
             ),
         }[self.kind].format(low=self.low, high=self.high)
+        if self.kind == "same" and self.low == self.high:
+            why = tr("every completion of the run has the reward {high:.4g}").format(high=self.high)
         facts = {"label": self.since, "dead": self.dead, "groups": self.groups, "why": why}
         if self.known:
             return tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(**facts)
@@ -147,10 +149,10 @@ def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.nda
 
 
 def _kind(reward: float, low: float, high: float) -> str:
-    """Which of the run's rewards this is; a run of one reward alone is right where it is more than nothing."""
+    """Which of the run's rewards this is. A run of one reward alone is right where it is 1, wrong where it is 0 or less."""
     near = NEAR * max(abs(low), abs(high), ALIKE)
     if high - low <= near:
-        return "right" if reward > 0 else "wrong"
+        return "right" if abs(reward - 1) <= NEAR else "wrong" if reward <= 0 else "same"
     return "right" if high - reward <= near else "wrong" if reward - low <= near else "same"
 
 

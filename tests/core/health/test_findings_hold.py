@@ -95,7 +95,10 @@ def are_dead(sentence: str, tables: list[Completions]) -> bool:
                 pushes = gained is not None and gained.any()
                 if found[4] == "give no advantage" and gained is None:
                     return False
-                right = rewards[0] == wanted if wanted is not None else every.min() < rewards[0] < every.max()
+                inside = every.min() < rewards[0] < every.max() or (
+                    "every completion of the run" in sentence and not np.ptp(every)
+                )
+                right = rewards[0] == wanted if wanted is not None else inside
                 count += bool(np.ptp(rewards) == 0 and not pushes and right)
     return count == dead and groups == 4 * len(tables[since - 1 :])
 

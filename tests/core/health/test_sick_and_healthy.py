@@ -198,7 +198,14 @@ def test_a_short_run_says_how_little_it_proves(count: int) -> None:
 
 @pytest.mark.parametrize(
     ("reward", "ends", "sort"),
-    [(1.0, (0.0, 1.0), "right"), (0.0, (0.0, 1.0), "wrong"), (1.0, (0.0, 1.5), "same"), (0.3, (0.3, 0.3), "right")],
+    [
+        (1.0, (0.0, 1.0), "right"),
+        (0.0, (0.0, 1.0), "wrong"),
+        (1.0, (0.0, 1.5), "same"),
+        (0.3, (0.3, 0.3), "same"),
+        (1.0, (1.0, 1.0), "right"),
+        (0.0, (0.0, 0.0), "wrong"),
+    ],
 )
 def test_a_group_of_one_reward_has_one_name(reward: float, ends: tuple[float, float], sort: str) -> None:
     assert sort_of(reward, *ends) == sort
