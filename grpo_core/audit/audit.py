@@ -137,26 +137,66 @@ def audit(
         progress: told (updates done, updates in all) after each update.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(run) + 1))
-    updates = Updates(run)
-    steps: list[StepAudit] = []
-    measured: list[given.Measured] = []
-    seen: list[Figure] = []
+    auditing = Auditing(run)
     for done, position in enumerate(wanted, 1):
-        steps.append(_step_audit(updates, position))
-        measured += updates.measured(position)
-        seen += updates.figures(position)
+        auditing.take(position)
         if progress is not None:
             progress(done, len(wanted))
-    found = list(_causes(updates, steps, measured))
-    if not _explained(found, "loss"):
-        found += causes.of_given(list(given.other_ratios(seen)))
-    unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
-    shape = remainder.shape([c for step in steps for c in step.comparisons if c.what in unexplained])
-    return Audit(
-        steps=tuple(steps), causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)), remainder=shape,
-        first_pass=sum(u.old[RECORDED].count for u in measured if u.old), figures=tuple(seen),
-        put_right=_put_right(updates, steps, found),
-    )  # fmt: skip
+    return auditing.result()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Taken:
+    """One update: its comparisons, what was measured of tensors taken as given, and the trainer's own figures."""
+
+    audit: StepAudit
+    measured: tuple[given.Measured, ...]
+    figures: tuple[Figure, ...]
+
+
+class Auditing:
+    """An audit that takes one update after the other.
+
+    Attributes:
+        updates: of the run, as they are read.
+    """
+
+    def __init__(self, run: Traced) -> None:
+        self.updates = Updates(run)
+        self._taken: dict[int, _Taken] = {}
+
+    @property
+    def departing(self) -> int:
+        """Updates of which a number departs."""
+        return sum(bool(taken.audit.departing) for taken in self._taken.values())
+
+    @np.errstate(all="ignore")
+    def take(self, position: int, run: Traced | None = None) -> None:
+        """Compare the numbers of the update at ``position``, from 1, or compare them again, as ``run`` has them now."""
+        if run is not None:
+            self.updates.begin_anew(run, position)
+        self._taken[position] = _Taken(
+            audit=_step_audit(self.updates, position), measured=tuple(self.updates.measured(position)),
+            figures=tuple(self.updates.figures(position)),
+        )  # fmt: skip
+
+    @np.errstate(all="ignore")
+    def result(self) -> Audit:
+        """The audit of the updates taken so far, with the causes of what departs."""
+        every = [self._taken[position] for position in sorted(self._taken)]
+        steps = [taken.audit for taken in every]
+        measured = [one for taken in every for one in taken.measured]
+        seen = [one for taken in every for one in taken.figures]
+        found = list(_causes(self.updates, steps, measured))
+        if not _explained(found, "loss"):
+            found += causes.of_given(list(given.other_ratios(seen)))
+        unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
+        shape = remainder.shape([c for step in steps for c in step.comparisons if c.what in unexplained])
+        return Audit(
+            steps=tuple(steps), causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)),
+            remainder=shape, first_pass=sum(u.old[RECORDED].count for u in measured if u.old), figures=tuple(seen),
+            put_right=_put_right(self.updates, steps, found),
+        )  # fmt: skip
 
 
 class Updates:
@@ -172,6 +212,12 @@ class Updates:
         self._kept: OrderedDict[int, tuple[Update, str]] = OrderedDict()
         self._size = 0
         self.trainer_values: dict[str, Any] = {}
+
+    def begin_anew(self, run: Traced, position: int) -> None:
+        """Read ``position`` from ``run``, which holds what was written since, and do not keep what is known of it."""
+        self.run = run
+        known = self._kept.pop(position, None)
+        self._size -= 0 if known is None else _size(known[0].step)
 
     def read(self, position: int) -> tuple[Update, str]:
         """The update, and why its losses cannot be compared. Empty where they can.

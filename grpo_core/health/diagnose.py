@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.health.check import Measure
 from grpo_core.health.checks import CHECKS
@@ -28,49 +30,77 @@ def diagnose(
         progress: called with (updates done, updates in all) after each update.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
-    measures: dict[str, list[Measure]] = {name: [] for name in CHECKS}
-    missing: dict[str, str] = {}
-    looked: set[str] = set()
-    unreadable: list[str] = []
-    vocabulary = source.vocabulary
+    diagnosing = Diagnosing()
     for done, position in enumerate(wanted, 1):
-        try:
-            update = read(source, position, vocabulary)
-        except RunFileError as error:
-            unreadable.append(
-                tr("Step {label} cannot be read: {why}").format(label=source.labels[position - 1], why=error)
-            )
-        else:
-            for name, check in CHECKS.items():
-                if why := check.missing(update):
-                    missing.setdefault(name, why)
-                    continue
-                looked.add(name)
-                measure = check.measure(update)
-                if measure is not None:
-                    measures[name].append(measure)
+        diagnosing.take(source, position)
         if progress is not None:
             progress(done, len(wanted))
-    findings = _in_order(
-        [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], source.settings))]
-    )
-    for name, check in CHECKS.items():
-        if name in looked and 0 < len(measures[name]) < check.least:
-            looked.discard(name)
-            missing[name] = tr("{count} updates are too few: it is judged from {least} on.").format(
-                count=len(measures[name]), least=check.least
-            )
-    return Diagnosis(
-        updates=len(wanted) - len(unreadable),
-        findings=tuple(findings),
-        not_looked_at=tuple(
-            NotLookedAt(check=name, title=check.title, why=missing.get(name) or tr("There is no update to look at."))
-            for name, check in CHECKS.items()
-            if name not in looked
-        ),
-        looked_at=_without_finding(looked, findings, measures),
-        unreadable=tuple(unreadable),
-    )
+    return diagnosing.result(source.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Looked:
+    """What checks made of one update: check -> measure, check -> why it could not look, and why it is unreadable."""
+
+    measures: dict[str, Measure | None] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    unreadable: str = ""
+
+
+class Diagnosing:
+    """A diagnosis that takes one update after the other. What it keeps of each is small."""
+
+    def __init__(self) -> None:
+        self._looked: dict[int, _Looked] = {}
+
+    @np.errstate(all="ignore")
+    def take(self, source: Source, position: int) -> None:
+        """Measure the update at ``position``, from 1, or measure it again."""
+        try:
+            update = read(source, position, source.vocabulary)
+        except RunFileError as error:
+            sentence = tr("Step {label} cannot be read: {why}").format(label=source.labels[position - 1], why=error)
+            self._looked[position] = _Looked(unreadable=sentence)
+            return
+        missing = {name: why for name, check in CHECKS.items() if (why := check.missing(update))}
+        measures = {name: check.measure(update) for name, check in CHECKS.items() if name not in missing}
+        self._looked[position] = _Looked(measures=measures, missing=missing)
+
+    def result(self, settings: Settings) -> Diagnosis:
+        """What is wrong with the updates taken so far, trained under ``settings``."""
+        measures: dict[str, list[Measure]] = {name: [] for name in CHECKS}
+        missing: dict[str, str] = {}
+        looked: set[str] = set()
+        every = [self._looked[position] for position in sorted(self._looked)]
+        for one in every:
+            missing = {**one.missing, **missing}
+            looked |= one.measures.keys()
+            for name, measure in one.measures.items():
+                if measure is not None:
+                    measures[name].append(measure)
+        findings = _in_order(
+            [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], settings))]
+        )
+        for name, check in CHECKS.items():
+            if name in looked and 0 < len(measures[name]) < check.least:
+                looked.discard(name)
+                missing[name] = tr("{count} updates are too few: it is judged from {least} on.").format(
+                    count=len(measures[name]), least=check.least
+                )
+        unreadable = tuple(one.unreadable for one in every if one.unreadable)
+        return Diagnosis(
+            updates=len(every) - len(unreadable),
+            findings=tuple(findings),
+            not_looked_at=tuple(
+                NotLookedAt(
+                    check=name, title=check.title, why=missing.get(name) or tr("There is no update to look at.")
+                )
+                for name, check in CHECKS.items()
+                if name not in looked
+            ),
+            looked_at=_without_finding(looked, findings, measures),
+            unreadable=unreadable,
+        )
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:
