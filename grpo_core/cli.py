@@ -15,6 +15,7 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.experiments.command import add_commands as add_experiments
 from grpo_core.foreign.audit_command import add_command as add_audit
 from grpo_core.foreign.import_command import add_command as add_import
+from grpo_core.foreign.watch_command import add_command as add_watch
 from grpo_core.health.command import add_command as add_diagnose
 from grpo_core.inspect_command import add_commands as add_inspecting
 from grpo_core.interruptible import interruptible
@@ -82,6 +83,7 @@ def _add_commands(commands: Any) -> None:
     add_import(add)
     add_audit(add)
     add_diagnose(add)
+    add_watch(add)
     add_verify(add)
 
 

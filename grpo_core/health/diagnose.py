@@ -22,7 +22,7 @@ from grpo_core.text import tr
 def diagnose(
     source: Source, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Diagnosis:
-    """What is wrong with a recorded run.
+    """Find out what is wrong with a recorded run.
 
     Args:
         source: the run.
@@ -67,7 +67,7 @@ class Diagnosing:
         self._looked[position] = _Looked(measures=measures, missing=missing)
 
     def result(self, settings: Settings) -> Diagnosis:
-        """What is wrong with the updates taken so far, trained under ``settings``."""
+        """Diagnose the updates taken so far, trained under ``settings``."""
         measures: dict[str, list[Measure]] = {name: [] for name in CHECKS}
         missing: dict[str, str] = {}
         looked: set[str] = set()

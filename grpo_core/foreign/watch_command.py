@@ -1,0 +1,173 @@
+"""``grpo-lab watch``: a recorded run examined while its trainer writes it, on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from grpo_core.errors import Cancelled, GrpoError, RunFileError, shortened
+from grpo_core.foreign.readers import recorded
+from grpo_core.foreign.watching import Event, Watch
+from grpo_core.health.grade import Grade
+from grpo_core.text import tr
+
+SOUND, FOUND = 0, 1
+PATIENCE = 60.0
+"""Seconds that a command of the user's may take."""
+BETWEEN = 0.1
+"""Seconds between two questions whether Ctrl-C was pressed."""
+
+
+def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add ``watch`` to the commands."""
+    help = tr("examine a run while another trainer writes it, and say when a finding begins; Ctrl-C ends it")
+    parser = add("watch", help, run)
+    parser.add_argument("run", type=Path, help=tr("the file or folder of the run; it need not be there yet"))
+    parser.add_argument("--every", type=_seconds, default=10.0, metavar="SECONDS", help=tr("between two looks"))
+    parser.add_argument("--idle", type=_seconds, metavar="SECONDS", help=tr("end when nothing was written for so long"))
+    parser.add_argument(
+        "--stop-on",
+        type=Grade,
+        choices=list(Grade),
+        help=tr("end with exit code 1 at a finding of this grade or worse"),
+    )
+    parser.add_argument("--log", type=Path, metavar="FILE", help=tr("also write each event as a line of JSON to FILE"))
+    parser.add_argument(
+        "--on-finding", nargs=argparse.REMAINDER, default=[], metavar="COMMAND",
+        help=tr("a command for each finding that begins, with its arguments, as the last option; no shell takes part, "
+                "and the finding is its standard input, as JSON"),
+    )  # fmt: skip
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < 1e6:
+        raise ValueError(text)
+    return value
+
+
+def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Watch until Ctrl-C, or until what was asked for happens. 1 where something serious is found then, else 0."""
+    watch: Watch | None = None
+    try:
+        while watch is None or not watch.ended:
+            _await(options, poll)
+            with recorded(options.run, poll) as source:
+                watch = watch or Watch(source)
+                watch.reopen(source)
+                try:
+                    _follow(watch, options, poll)
+                except RunFileError as error:  # its reader has ended, or the run was moved
+                    print(error, file=sys.stderr, flush=True)
+    except Cancelled:
+        if watch is None:
+            raise
+    print(_summary(watch), flush=True)
+    least = options.stop_on or Grade.SERIOUS
+    return FOUND if watch.worst is not None and watch.worst.rank <= least.rank else SOUND
+
+
+def _follow(watch: Watch, options: argparse.Namespace, poll: Callable[[], None]) -> None:
+    """Look now and then, until what was asked for happens.
+
+    Raises:
+        Cancelled: Ctrl-C was pressed.
+        RunFileError: the run cannot be read any more.
+        GrpoError: the log cannot be written.
+    """
+    written, updates = time.monotonic(), len(watch.source)
+    while not watch.ended:
+        begun = [grade for event in watch.look() if (grade := _told(event, options)) is not None]
+        if len(watch.source) != updates:
+            updates, written = len(watch.source), time.monotonic()
+        idle = options.idle is not None and time.monotonic() - written >= options.idle
+        stopped = options.stop_on is not None and any(grade.rank <= options.stop_on.rank for grade in begun)
+        watch.ended = idle or stopped
+        if not watch.ended:
+            pause(options.every, poll)
+
+
+def _await(options: argparse.Namespace, poll: Callable[[], None]) -> None:
+    """Wait until there is a run to read.
+
+    Raises:
+        RunFileError: it cannot be read, and nothing was written for as long as ``--idle`` says.
+    """
+    begun, said = time.monotonic(), ""
+    while True:
+        try:
+            with recorded(options.run, poll) as source:
+                if len(source):
+                    return
+                why = tr("{name} holds no update yet.").format(name=options.run)
+        except RunFileError as error:
+            why = str(error)
+        if options.idle is not None and time.monotonic() - begun >= options.idle:
+            raise RunFileError(why)
+        if why != said:
+            print(tr("Waiting: {why}").format(why=why), file=sys.stderr, flush=True)
+            said = why
+        pause(options.every, poll)
+
+
+def pause(seconds: float, poll: Callable[[], None]) -> None:
+    """Wait so long between two looks. ``poll`` raises after Ctrl-C."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        poll()
+        time.sleep(min(BETWEEN, left))
+
+
+def _told(event: Event, options: argparse.Namespace) -> Grade | None:
+    """Say an event everywhere it was asked for. The grade of one that has begun."""
+    print(event.line, flush=True)
+    values = json.dumps(event.as_json(str(options.run)), ensure_ascii=False)
+    if options.log is not None:
+        try:
+            with options.log.open("a", encoding="utf-8") as file:
+                file.write(values + "\n")
+        except OSError as error:
+            raise GrpoError(
+                tr("{name} could not be written: {why}").format(name=options.log, why=error.strerror or error)
+            ) from None
+    if event.ended:
+        return None
+    if options.on_finding:
+        problem = _called(options.on_finding, values)
+        if problem:
+            print(problem, file=sys.stderr, flush=True)
+    return event.grade
+
+
+def _called(command: Sequence[str], values: str) -> str:
+    """Call the user's command. A sentence where it could not be started, took too long or failed; else empty."""
+    try:
+        done = subprocess.run(
+            list(command), input=values.encode("utf-8"), timeout=PATIENCE, check=False, capture_output=True
+        )
+    except OSError as error:
+        return tr("“{command}” could not be started: {why}").format(command=command[0], why=error.strerror or error)
+    except subprocess.TimeoutExpired:
+        return tr("“{command}” took more than {seconds:.0f} seconds and was ended.").format(
+            command=command[0], seconds=PATIENCE
+        )
+    if done.returncode == 0:
+        return ""
+    said = shortened(done.stderr.decode("utf-8", "replace").strip())
+    return tr("“{command}” ended with exit code {code}. {said}").format(
+        command=command[0], code=done.returncode, said=said
+    )
+
+
+def _summary(watch: Watch) -> str:
+    diagnosis = watch.diagnosis
+    if diagnosis is None:
+        return tr("Nothing was read.")
+    return tr("{updates} updates were watched; findings at the end: {count}.").format(
+        updates=diagnosis.updates, count=watch.found
+    )

@@ -1,0 +1,185 @@
+"""A recorded run that is still written, diagnosed and audited update by update, and what begins or ends in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from grpo_core.audit.audit import Auditing
+from grpo_core.audit.cause import SUSPECTED
+from grpo_core.audit.report import traced
+from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.foreign.following import refreshed
+from grpo_core.foreign.source import RemoteSource
+from grpo_core.health.diagnose import Diagnosing
+from grpo_core.health.finding import Diagnosis, Finding
+from grpo_core.health.grade import Grade
+from grpo_core.runs.importers.source import Source
+from grpo_core.text import tr
+
+AUDIT = "audit"
+"""Name of what an audit finds, beside the names of the checks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """A finding that has begun or ended.
+
+    Attributes:
+        name: of the check, or :data:`AUDIT`.
+        title: what is wrong.
+        grade: how bad it is.
+        step: the trainer's number of the newest update.
+        began: that of the update in which it began; None where that is not known.
+        ended: whether it is not found any more.
+        what: what was seen, in sentences; empty where it has ended.
+        change: what to change, in a sentence; empty where nobody knows.
+    """
+
+    name: str
+    title: str
+    grade: Grade
+    step: int
+    began: int | None = None
+    ended: bool = False
+    what: str = ""
+    change: str = ""
+
+    @property
+    def line(self) -> str:
+        """All of it on one line."""
+        if self.ended:
+            return tr("Step {step}: no longer found: {title}").format(step=self.step, title=self.title)
+        head = tr("Step {step}: {title} ({grade}).").format(step=self.step, title=self.title, grade=self.grade.word)
+        return " ".join(" ".join(filter(None, (head, self.what, self.change))).split())
+
+    def as_json(self, path: str) -> dict[str, Any]:
+        """Plain values for a run at ``path``."""
+        return {
+            "run": path, "event": "ended" if self.ended else "began", "check": self.name, "title": self.title,
+            "severity": self.grade.value, "step": self.step, "began": self.began, "what": self.what,
+            "change": self.change,
+        }  # fmt: skip
+
+
+class Watch:
+    """A recorded run, and everything that was found out about it so far.
+
+    Attributes:
+        source: the run as it was read last.
+        diagnosis: of its updates; None before the first look.
+        ended: whether whoever watches has what was asked for.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.diagnosis: Diagnosis | None = None
+        self.ended = False
+        self._found: dict[str, Event] = {}
+        self._begin()
+        self._stamp: int | None = None
+
+    def _begin(self) -> None:
+        """Know nothing of any update."""
+        recorded = traced(self.source)
+        self._diagnosing = Diagnosing()
+        self._auditing = None if recorded is None else Auditing(recorded)
+        self._stamps: dict[int, tuple[int, ...]] = {}
+        self._searched = 0
+
+    @property
+    def worst(self) -> Grade | None:
+        """The worst grade of what is found now. None where nothing is."""
+        return min((event.grade for event in self._found.values()), key=lambda grade: grade.rank, default=None)
+
+    @property
+    def found(self) -> int:
+        """Number of findings as of now, a departing loss among them."""
+        return len(self._found)
+
+    def reopen(self, source: Source) -> None:
+        """Go on with the same run, read anew after its reader had ended."""
+        self.source, self._stamp = source, None
+
+    def look(self) -> Iterator[Event]:
+        """Examine what was written since the last look, and yield what has begun and what has ended.
+
+        Raises:
+            RunFileError: the run cannot be read any more.
+        """
+        self._stamp, fresh, goes_on = _refreshed(self.source, self._stamp)
+        if fresh is not None:
+            self.source = fresh
+            if not goes_on:
+                self._begin()
+            if not len(fresh):
+                raise RunFileError(tr("{path} holds no update any more.").format(path=fresh.path))
+        changed = [position for position in range(1, len(self.source) + 1) if self._is_new(position)]
+        for position in changed:
+            self._diagnosing.take(self.source, position)
+            recorded = traced(self.source)
+            if self._auditing is not None and recorded is not None:
+                self._auditing.take(position, recorded)
+        if changed:
+            yield from self._compared()
+
+    def _is_new(self, position: int) -> bool:
+        """Whether an update was never read, or has been written on since: the last ones may have been half written."""
+        if position in self._stamps and position < len(self.source) - 1:
+            return False
+        try:
+            stamp = self.source.stamp(position)
+        except (RunFileError, NotRecordedError):
+            stamp = ()
+        before = self._stamps.get(position)
+        self._stamps[position] = stamp
+        return stamp != before
+
+    def _compared(self) -> Iterator[Event]:
+        self.diagnosis = self._diagnosing.result(self.source.settings)
+        newest = self.source.labels[-1]
+        now = {finding.check: _of_finding(finding, newest) for finding in self.diagnosis.findings}
+        now |= self._departure(newest)
+        before, self._found = self._found, now
+        for name, event in now.items():
+            known = before.get(name)
+            if known is None or known.grade is not event.grade or (name == AUDIT and known is not event):
+                yield event
+        for name, event in before.items():
+            if name not in now:
+                yield Event(name=name, title=event.title, grade=event.grade, step=newest, began=event.began, ended=True)
+
+    def _departure(self, newest: int) -> dict[str, Event]:
+        """Audit what was read. The cause is searched when a departure begins, and again when twice as many depart."""
+        departing = 0 if self._auditing is None else self._auditing.departing
+        known = self._found.get(AUDIT)
+        if self._auditing is None or not departing:
+            return {}
+        if known is not None and departing < 2 * self._searched:
+            return {AUDIT: known}
+        self._searched = departing
+        result = self._auditing.result()
+        assert result.first is not None
+        step, number = result.first
+        what = tr("{what}, {place}: the trainer has {theirs:.9g}, its settings give {ours:.9g}.").format(
+            what=number.what, place=number.place, theirs=number.theirs, ours=number.ours
+        )
+        causes = [cause for cause in result.causes if cause.grade != SUSPECTED]
+        sentences = [sentence for cause in causes for sentence in cause.sentences]
+        event = Event(
+            name=AUDIT, title=tr("The loss departs from its settings"), grade=Grade.SERIOUS, step=newest,
+            began=step.label, what=" ".join([what, *sentences[:1]]), change=causes[0].remedy if causes else "",
+        )  # fmt: skip
+        return {AUDIT: event}
+
+
+def _refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bool]:
+    return source.refreshed(stamp) if isinstance(source, RemoteSource) else refreshed(source, stamp)
+
+
+def _of_finding(finding: Finding, newest: int) -> Event:
+    return Event(
+        name=finding.check, title=finding.title, grade=finding.grade, step=newest, began=finding.began,
+        what=finding.sentence, change=finding.change,
+    )  # fmt: skip
