@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grpo_core import recompute
 from grpo_core.advantages import equal_rewards
 from grpo_core.claims.leading import Carried, WithoutSignal
 from grpo_core.objective import Terms
+from grpo_core.record import Step
 from grpo_core.text import tr
 
 MOST = 10
@@ -22,20 +24,30 @@ class Contribution:
 
     Attributes:
         title: its name, as a user reads it.
-        of: what each token adds, (B, T), from the terms of a pass and d loss / d log π; None where the record lacks it.
+        of: what each token adds, (B, T), from the record, the terms of a pass and d loss / d log π; None where the
+            record lacks it.
+        missing: the sentence that says so.
     """
 
     title: str
-    of: Callable[[Terms, np.ndarray], np.ndarray | None]
+    of: Callable[[Step, Terms, np.ndarray], np.ndarray | None]
+    missing: str = ""
 
 
 CONTRIBUTIONS: dict[str, Contribution] = {
-    "push": Contribution(title=tr("push"), of=lambda terms, gradient: -gradient),
-    "kl": Contribution(title="KL", of=lambda terms, gradient: None if terms.kl is None else terms.weight * terms.kl),
-    "loss": Contribution(title=tr("loss"), of=lambda terms, gradient: terms.weight * terms.token_loss),
-}
+    "push": Contribution(title=tr("push"), of=lambda step, terms, gradient: -gradient),
+    "kl": Contribution(
+        title="KL", of=lambda step, terms, gradient: None if terms.kl is None else terms.weight * terms.kl,
+        missing=tr("No log-probabilities of a reference policy are recorded, so there is no KL."),
+    ),
+    "loss": Contribution(title=tr("loss"), of=lambda step, terms, gradient: terms.weight * terms.token_loss),
+    "sampler": Contribution(
+        title=tr("difference from the sampler"), of=lambda step, terms, gradient: recompute.from_sampler(step),
+        missing=tr("The log-probabilities of the sampler are not recorded."),
+    ),
+}  # fmt: skip
 """The push −d loss / d log π, the weighted KL estimate and the weighted token loss, whose sums are the KL and the loss
-(but for an entropy bonus with a weight of its own)."""
+(but for an entropy bonus with a weight of its own), and log π − log π of the sampler before the update."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -222,6 +222,21 @@ def used(step: Step, passed: int) -> np.ndarray:
     return np.asarray(step.mask & (step.part[passed] >= 0)[:, None])
 
 
+def scored_by_sampler(step: Step) -> np.ndarray:
+    """Tokens of the first pass that the sampler scored too, boolean (B, T)."""
+    if step.sampling_logp is None:
+        return np.zeros(step.mask.shape, bool)
+    return np.asarray(used(step, 0) & np.isfinite(step.sampling_logp) & np.isfinite(step.logp[0]))
+
+
+def from_sampler(step: Step) -> np.ndarray | None:
+    """log π in the first pass less the sampler's, (B, T), 0 where either did not score. None without a sampler's."""
+    if step.sampling_logp is None:
+        return None
+    with np.errstate(invalid="ignore"):
+        return np.where(scored_by_sampler(step), step.logp[0] - step.sampling_logp, 0.0)
+
+
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
     """Entropy of the policy at every token's place before pass ``passed``, (B, T): exact where the distributions are
     recorded, else what the source measured; None where neither is there."""

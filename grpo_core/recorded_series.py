@@ -42,6 +42,17 @@ ESTIMATES: dict[str, Metric] = {
         colour="entropy",
         low=0,
     ),
+    "sampler_kl": Metric(
+        title=tr("KL from the sampler"),
+        help=tr(
+            "Estimate of KL(sampler‖π) from the sampled tokens before the update: the mean of r − 1 − log r, where r "
+            "is π over the sampler's probability."
+        ),
+        symbol="KL",
+        unit="nats",
+        colour="kl",
+        low=0,
+    ),
     "truncated": Metric(
         title=tr("Truncated"),
         help=tr("Share of completions that a limit on their length ended."),
@@ -98,6 +109,10 @@ def of_table(table: Completions) -> dict[str, float]:
         values["length"] = float(table.length.mean())
     if table.truncated is not None and len(table.truncated):
         values["truncated"] = float(table.truncated.mean())
+    if table.sampling_logp is not None and table.training_logp is not None:
+        away = np.concatenate([t - s for t, s in zip(table.training_logp, table.sampling_logp, strict=True)])
+        if np.isfinite(away).any():
+            values["sampler_kl"] = _k3(away[np.isfinite(away)])
     if table.entropy is not None and np.isfinite(table.entropy).any():
         values["entropy_before"] = float(np.nanmean(table.entropy))
     return values
@@ -120,9 +135,19 @@ def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
     used = recompute.used(step, 0)
     if first.kl is not None and used.any():
         values["kl_estimate"] = float(first.kl[used].mean())
+    away = recompute.from_sampler(step)
+    both = recompute.scored_by_sampler(step)
+    if away is not None and both.any():
+        values["sampler_kl"] = _k3(away[both])
     if step.entropy is not None and np.isfinite(measured := step.entropy[0][used]).any():
         values["entropy_before"] = float(np.nanmean(measured))
     return values
+
+
+def _k3(log_ratio: np.ndarray) -> float:
+    """The mean of r − 1 − log r."""
+    with np.errstate(over="ignore"):
+        return float(np.mean(np.expm1(log_ratio) - log_ratio))
 
 
 def of_reports(reports: Sequence[Report]) -> dict[str, float]:

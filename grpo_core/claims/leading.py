@@ -24,18 +24,26 @@ class Pass:
     passed: int
 
     def sizes(self, of: str) -> np.ndarray | None:
-        """|push|, or |weighted KL estimate|, or |weighted token loss| of each token that the loss counts, (n,), the
-        largest first. None without a reference."""
+        """|push|, |weighted KL estimate|, |weighted token loss| or |difference from the sampler| of each token that the
+        loss counts, (n,), the largest first. None without a reference or a sampler."""
         terms = recompute.terms(self.step, self.passed)
         every = {
             "push": on_tokens(self.step, self.passed),
             "kl": None if terms.kl is None else terms.weight * terms.kl,
             "loss": terms.weight * terms.token_loss,
+            "sampler": _from_sampler(self.step),
         }[of]
         if every is None:
             return None
         sizes = np.abs(every[recompute.used(self.step, self.passed)]).astype(np.float64)
         return np.sort(np.where(np.isfinite(sizes), sizes, 0.0))[::-1]
+
+
+def _from_sampler(step: Step) -> np.ndarray | None:
+    """log π in the first pass less the sampler's, where that pass used a token."""
+    if step.sampling_logp is None:
+        return None
+    return np.where(recompute.used(step, 0), step.logp[0] - step.sampling_logp, 0.0)
 
 
 def _carried(data: Pass, v: Any, of: str) -> bool:
@@ -57,6 +65,13 @@ LEADING: dict[str, Kind[Pass]] = {
     "kl": Kind(text=tr("{share:.0%} of the KL lies in {count} of {all:,} tokens."), holds=partial(_carried, of="kl")),
     "loss": Kind(
         text=tr("{share:.0%} of the loss lies in {count} of {all:,} tokens."), holds=partial(_carried, of="loss")
+    ),
+    "sampler": Kind(
+        text=tr("{share:.0%} of the difference from the sampler lies in {count} of {all:,} tokens."),
+        holds=partial(_carried, of="sampler"),
+    ),
+    "no_sampler": Kind(
+        text=tr("None of {all:,} tokens differs from what the sampler scored."), holds=partial(_nothing, of="sampler")
     ),
     "no_push": Kind(text=tr("None of {all:,} tokens is pushed."), holds=partial(_nothing, of="push")),
     "no_kl": Kind(text=tr("None of {all:,} tokens adds to the KL."), holds=partial(_nothing, of="kl")),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from grpo_core import recompute
 from grpo_core.claims.faults import PLACES, Fault
 from grpo_core.claims.measures import FirstPassApart, SamplerApart
 from grpo_core.config import Settings
@@ -146,11 +147,10 @@ def sampler(update: Update) -> Measure | None:
     """The mean difference of the sampler's and the trainer's log-probabilities, over the tokens that both scored."""
     step, table = update.step, update.table
     if step is not None and step.sampling_logp is not None:
-        used = update.used(0)
-        both = used & np.isfinite(step.sampling_logp) & np.isfinite(step.logp[0])
-        differences = np.where(both, step.logp[0] - step.sampling_logp, 0.0)
+        differences = recompute.from_sampler(step)
+        assert differences is not None
         evidence = _far_places(update, differences)
-        flat = differences[both]
+        flat = differences[recompute.scored_by_sampler(step)]
     else:
         assert table is not None and table.sampling_logp is not None and table.training_logp is not None
         flat = np.concatenate([t - s for t, s in zip(table.training_logp, table.sampling_logp, strict=True)])

@@ -20,7 +20,6 @@ from grpo_core.text import tr
 
 NONE_YET = tr("The groups of an update and its leading tokens appear here. Press Step to compute one.")
 NONE_RECORDED = tr("No completions are recorded at this step.")
-NO_REFERENCE = tr("No log-probabilities of a reference policy are recorded, so there is no KL.")
 KEPT_GROUPS, KEPT_TOKENS = (0, 1, 2, 3), (0, 1, 2, 3, 4)
 """Columns of each table in the order in which they get room."""
 OF_GROUPS = 0.36
@@ -123,7 +122,8 @@ class StepSummaryPanel(Panel):
         try:
             self._tokens = tokens_of(view.step, str(self.by.currentData()))
             if self._tokens is None:
-                self._unreadable = NO_REFERENCE if view.step.step is not None else view.run.why_no_step
+                missing = CONTRIBUTIONS[str(self.by.currentData())].missing
+                self._unreadable = missing if view.step.step is not None else view.run.why_no_step
         except GrpoError as error:  # the source lacks what its own settings ask for
             self._unreadable = str(error)
 

@@ -129,7 +129,7 @@ def tokens_of(view: StepView, name: str) -> TokenSummary | None:
     step, terms, gradient = view.step, view.terms, view.gradient
     if step is None or terms is None or gradient is None:
         return None
-    values = CONTRIBUTIONS[name].of(terms, gradient)
+    values = CONTRIBUTIONS[name].of(step, terms, gradient)
     if values is None:
         return None
     used = recompute.used(step, view.passed)

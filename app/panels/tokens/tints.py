@@ -107,6 +107,10 @@ def _weight_limit(view: StepView) -> float:
     return max(3 * float(view.terms.weight.sum()) / max(int(view.step.mask.sum()), 1), 1e-12)
 
 
+def _sampler(view: StepView) -> np.ndarray | None:
+    return None if view.step is None else recompute.from_sampler(view.step)
+
+
 def _entropy(view: StepView) -> np.ndarray | None:
     return None if view.step is None else recompute.exact_entropy(view.step, view.passed)
 
@@ -188,6 +192,17 @@ TINTS: dict[str, Tint] = {
         high="uniform",
         absent=tr("recorded before the first pass and after the last"),
     ),
+    "sampler": Tint(
+        title=tr("Sampler"),
+        help=tr(
+            "log π before the update less the sampler's; full tint: their probabilities differ by a factor of two."
+        ),
+        quantity="sampling_logp",
+        values=_sampler,
+        limit=lambda view: math.log(2),
+        low=tr("less than sampled"),
+        high=tr("more than sampled"),
+    ),
 }
 DEFAULT = "fork"
 
@@ -201,7 +216,7 @@ def _left_out(view: StepView) -> np.ndarray | None:
 
 
 OVERVIEW: dict[str, Tint] = {
-    **{name: TINTS[name] for name in ("push", "kl", "entropy", "ratio", "change", "token_loss")},
+    **{name: TINTS[name] for name in ("push", "kl", "entropy", "ratio", "change", "token_loss", "sampler")},
     "clipped": Tint(
         title=tr("Clipped"), help=tr("Whether the clip stopped the push on the token."), quantity="clipped",
         values=_clipped, limit=lambda view: 1.0, signed=False, low=tr("pushed"), high=tr("clipped"),
