@@ -19,7 +19,7 @@ FLOORS = (
         "errors", "arrays", "command_numbers", "csv_file", "shipped", "text", "regular_file", "token_text", "progress",
         "update_time", "versions",
     ),
-    ("child", "config", "typeset", "expression", "formula_term", "shapes"),
+    ("child", "config", "assignments", "typeset", "expression", "formula_term", "shapes"),
     ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
     ("objective",),
@@ -29,9 +29,10 @@ FLOORS = (
     ("metrics", "bandit", "questions", "texts", "memory", "snapshot_file", "leading"),
     ("lm", "evaluated_step"),
     ("hf",),
-    ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
-    ("host", "audit", "what_if"),
-    ("experiments", "foreign"),
+    ("explain", "reasons", "step_table", "breakpoints", "learners", "runs", "recorded_series"),
+    ("host", "audit", "what_if", "lessons", "homework", "inspection"),
+    ("experiments", "foreign", "health"),
+    ("command_line", "interruptible", "inspect_command", "train_command", "pretrain_command", "verify_command"),
     ("cli", "__main__"),
 )  # fmt: skip
 """Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
@@ -150,11 +151,12 @@ def inside_any(module: str, packages: tuple[str, ...]) -> bool:
 
 
 def floor_of(module: str) -> int:
-    """Index of the floor of a grpo_core module; a room that is not placed stands right under the command line."""
+    """Index of the floor of a grpo_core module."""
     room = module.split(".")[1] if "." in module else ""
     if not room or room == "__version__":
         return 0  # the package itself, or a name in it
-    return next((index for index, rooms in enumerate(FLOORS) if room in rooms), len(FLOORS) - 2)
+    assert room in {room for rooms in FLOORS for room in rooms}, f"grpo_core.{room} has no floor: place it in FLOORS"
+    return next(index for index, rooms in enumerate(FLOORS) if room in rooms)
 
 
 def test_the_core_imports_downwards_and_knows_no_window() -> None:
