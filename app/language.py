@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from PySide6.QtCore import QLocale, Qt, QTranslator
@@ -29,6 +31,7 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
     global _chosen, _catalogue
     asked = _asked(arguments)
     _chosen, _catalogue = "", None
+    _translated.cache_clear()
     text.use(None)
     if asked in MADE_UP:
         _chosen = asked
@@ -54,9 +57,15 @@ def arrange(application: QApplication) -> None:
     application.setLayoutDirection(direction)
 
 
+@cache
 def _translated(source: str) -> str:
+    """The translation. One that does not fit its source is not used: the program would stop where it is filled in."""
     assert _catalogue is not None
-    return _catalogue.translate("", source) or source
+    translation = _catalogue.translate("", source) or source
+    if translation != source and (why := text.misfit(source, translation)):
+        logging.getLogger(__name__).warning("The translation of “%s” is not used: %s.", source, why)
+        return source
+    return translation
 
 
 def _asked(arguments: Sequence[str]) -> str:

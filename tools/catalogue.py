@@ -8,19 +8,25 @@ for the purpose. Translate de.ts with Qt Linguist, call this once more, and star
 
 from __future__ import annotations
 
+import difflib
 import json
 import subprocess
 import sys
 import tempfile
 import tomllib
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import PySide6
 
+from grpo_core.text import misfit
+
 ROOT = Path(__file__).parents[1]
 TRANSLATIONS = ROOT / "resources" / "translations"
+ALIKE = 0.75
+"""Likeness of two sentences, by difflib's ratio, from which one is taken for the other that was changed."""
 SAID = {
     "title",
     "gist",
@@ -53,7 +59,10 @@ def main(arguments: list[str]) -> int:
 
 
 def renew(catalogue: Path, language: str = "") -> None:
-    """Write all sentences into ``catalogue`` (.ts); translations that are there stay."""
+    """Write all sentences into ``catalogue`` (.ts); translations that are there stay.
+
+    A sentence that was changed keeps its translation as unfinished, for the translator to look at.
+    """
     with tempfile.TemporaryDirectory() as made:
         texts = Path(made, "resources.py")
         texts.write_text("".join(f"tr({json.dumps(text, ensure_ascii=False)})\n" for text in shipped()), "utf-8")
@@ -61,14 +70,55 @@ def renew(catalogue: Path, language: str = "") -> None:
         files = sorted(path for package in ("app", "grpo_core") for path in (ROOT / package).rglob("*.py"))
         sources.write_text("\n".join(map(str, [*files, texts])), "utf-8")
         target = ["-target-language", language] if language else []
-        _qt("lupdate", f"@{sources}", "-locations", "none", "-no-obsolete", *target, "-ts", str(catalogue))
+        _qt("lupdate", f"@{sources}", "-locations", "none", *target, "-ts", str(catalogue))
+    _keep_translations(catalogue)
+
+
+def _keep_translations(catalogue: Path) -> None:
+    """Give the translations of sentences that vanished to the new ones that are most alike, and drop the former."""
+    tree = ET.parse(catalogue)
+    for context in tree.iter("context"):
+        messages = [(message, message.find("translation")) for message in context.iter("message")]
+        known = [(message, one) for message, one in messages if one is not None]
+        gone = [(m, one.text) for m, one in known if one.get("type") in ("vanished", "obsolete")]
+        new = {
+            m.findtext("source") or "": (m, one) for m, one in known if one.get("type") == "unfinished" and not one.text
+        }
+        for message, translation in gone:
+            before = message.findtext("source") or ""
+            alike = difflib.get_close_matches(before, new, n=1, cutoff=ALIKE)
+            if alike and translation:
+                changed, place = new.pop(alike[0])
+                place.text = translation
+                old = ET.Element("oldsource")
+                old.text = before
+                changed.insert(1, old)
+            context.remove(message)
+    tree.write(catalogue, "utf-8", xml_declaration=True)
 
 
 def release(catalogue: Path) -> Path:
-    """What the program reads: the .qm of ``catalogue``, of what is translated."""
+    """Make what the program reads: the .qm of ``catalogue``, of what is translated.
+
+    Raises:
+        SystemExit: a translation does not fit its source; each is named.
+    """
+    problems = list(_misfits(catalogue))
+    if problems:
+        raise SystemExit("\n".join(problems))
     made = catalogue.with_suffix(".qm")
-    _qt("lrelease", "-silent", str(catalogue), "-qm", str(made))
+    _qt("lrelease", "-silent", "-nounfinished", str(catalogue), "-qm", str(made))
     return made
+
+
+def _misfits(catalogue: Path) -> Iterator[str]:
+    """A sentence for each finished translation that lacks a field or a link of its source."""
+    for message in ET.parse(catalogue).iter("message"):
+        source, translation = message.findtext("source") or "", message.find("translation")
+        if translation is not None and translation.text and translation.get("type") is None:
+            why = misfit(source, translation.text)
+            if why:
+                yield f"{catalogue.name}: the translation of “{source}” does not fit: {why}."
 
 
 def shipped() -> Iterator[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import PySide6
 import pytest
 
 from app import language, pseudo
@@ -56,7 +57,7 @@ TERMINAL = {
     "command.py", "command_line.py", "inspect_command.py", "train_command.py", "pretrain_command.py",
     "queue_command.py", "verify_command.py", "export_command.py", "export_script.py", "export_loss.py",
     "export_advantage.py",
-    "export_words.py", "export.py", "assignments.py", "problem_report.py",
+    "export_words.py", "export.py", "assignments.py", "problem_report.py", "text.py",
 }  # fmt: skip
 """Files that speak in a terminal, before a language is chosen, or into files for programs and developers."""
 NO_PROSE = re.compile(r"\\|<|px|%|^[\w.+-]*:?$|\.\w+|PRAGMA|=")
@@ -108,6 +109,81 @@ def test_the_catalogue_holds_every_sentence_and_keeps_what_is_translated(tmp_pat
 
 
 WORDS = {"Run": "Los", "{count} seeds": "{count} Startzahlen"}
+
+
+MISFITS = {
+    "{count} seeds": ("{anzahl} Startzahlen", "it has the fields “anzahl”, and the source “count”"),
+    "{count} seed": ("{count Startzahl", "its braces cannot be read"),
+    "The [group mean] of {count:,} samples": ("Das Mittel von {count} Proben", "it links to none"),
+}
+"""Source -> a translation that does not fit, and why."""
+
+
+@pytest.mark.parametrize("source", MISFITS)
+def test_a_translation_without_a_field_or_a_link_is_refused_and_never_used(source: str, tmp_path: Path) -> None:
+    translation, why = MISFITS[source]
+    assert why in text.misfit(source, translation)
+    made = written(tmp_path / "de.ts", {source: translation, "Run": "Los"})
+    with pytest.raises(SystemExit, match="does not fit") as refused:
+        catalogue.release(made)
+    assert why in str(refused.value)
+    lrelease(made)  # as if somebody had made it by hand
+    assert language.choose(["--language", "de"], tmp_path) == ""
+    assert (text.tr(source), text.tr("Run")) == (source, "Los")
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("{count:,} of {all}", "{all}: {count}"),
+        ("The [group mean]", "Das [Gruppenmittel|group mean]"),
+        ("{value:.{digits}f}", "{value:.{digits}f} !"),
+        ("a set {", "eine Menge {"),
+    ],
+)
+def test_fields_may_be_moved_and_terms_translated(source: str, translation: str) -> None:
+    assert text.misfit(source, translation) == ""
+
+
+def test_a_sentence_that_was_changed_keeps_its_translation_as_unfinished(tmp_path: Path) -> None:
+    before = "The whole of {count} seeds, as it was said once."
+    made = written(tmp_path / "de.ts", {before: "Alle {count} Startzahlen, wie es einmal hieß."})
+    catalogue.renew(made, "de")
+    assert before not in {message.findtext("source") for message in ET.parse(made).iter("message")}
+    changed = next(
+        call.args[0].value
+        for _, call in sources()
+        if isinstance(call.args[0], ast.Constant)
+        and "seeds" in str(call.args[0].value)
+        and len(str(call.args[0].value)) > 40
+    )
+    made = written(tmp_path / "fr.ts", {str(changed) + " More": "Tout"})
+    catalogue.renew(made, "fr")
+    kept = next(m for m in ET.parse(made).iter("message") if m.findtext("source") == changed)
+    translation = kept.find("translation")
+    assert translation is not None and (translation.text, translation.get("type")) == ("Tout", "unfinished")
+    assert kept.findtext("oldsource") == str(changed) + " More"
+    catalogue.release(made)
+    assert language.choose(["--language", "fr"], tmp_path) == "" and text.tr(str(changed)) == changed
+
+
+def written(path: Path, translations: dict[str, str]) -> Path:
+    """A catalogue with these translations, all finished."""
+    root = ET.Element("TS", version="2.1", language=path.stem)
+    context = ET.SubElement(root, "context")
+    ET.SubElement(context, "name")
+    for source, translation in translations.items():
+        message = ET.SubElement(context, "message")
+        ET.SubElement(message, "source").text = source
+        ET.SubElement(message, "translation").text = translation
+    ET.ElementTree(root).write(path, "utf-8", xml_declaration=True)
+    return path
+
+
+def lrelease(made: Path) -> None:
+    """Qt's own program, which takes any translation."""
+    program = Path(PySide6.__file__).parent / "lrelease"
+    subprocess.run([program, "-silent", str(made), "-qm", str(made.with_suffix(".qm"))], check=True)
 
 
 def test_a_language_that_is_not_there_is_said(tmp_path: Path) -> None:
