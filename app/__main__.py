@@ -26,7 +26,7 @@ QT_LACKING = "No module named 'PySide6'"
 
 
 def main() -> int:
-    """Run the program; returns the process's exit status."""
+    """Run the program. Returns the process's exit status."""
     multiprocessing.freeze_support()  # first of all: a frozen child, of a library too, must not open a window
     if sys.argv[1:2] == [COMMAND]:
         start_child(sys.argv[2:])
@@ -81,7 +81,7 @@ def _about(arguments: Sequence[str]) -> int:
 
 
 def lacking(message: str, arguments: Sequence[str] = ()) -> str:
-    """What to install where Qt, or a library that it takes from the system, is lacking; empty for anything else."""
+    """What to install where Qt, or a library that it takes from the system, is lacking. Empty for anything else."""
     if message == QT_LACKING:
         why = next((DRAWING[argument] for argument in arguments if argument in DRAWING), "The window needs Qt")
         wheel = f"grpo_lab-{__version__}-py3-none-any.whl"

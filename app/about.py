@@ -18,7 +18,7 @@ TEXT = tr("MIT licence. The window is drawn by Qt and PySide6, which are used un
 
 
 def about(say: Callable[[str], None]) -> Message:
-    """A message with buttons to copy the build and to read the licences; ``say`` tells where they lie if need be."""
+    """A message with buttons to copy the build and to read the licences. ``say`` tells where they lie if need be."""
     build = described()
 
     def read() -> None:

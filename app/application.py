@@ -88,7 +88,7 @@ class Application(QObject):
         *,
         own_process: bool = False,
     ) -> None:
-        """Make the model, the window, the controllers and the commands; the window is not shown yet.
+        """Make the model, the window, the controllers and the commands. The window is not shown yet.
 
         Args:
             app: the application.

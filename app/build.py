@@ -33,7 +33,7 @@ class Build:
 
 
 def this_build() -> Build:
-    """This very copy; packages hold a small file that says it."""
+    """This very copy. Packages hold a small file that says it."""
     if not getattr(sys, "frozen", False):
         return Build(kind=WHEEL if is_installed() else SOURCE)
     try:

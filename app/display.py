@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 
 def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform: str = sys.platform) -> None:
-    """Let the Qt application that is made next draw in memory; to be called before it is made.
+    """Let the Qt application that is made next draw in memory. To be called before it is made.
 
     On Windows that platform of Qt knows no fonts of the system. It looks for a folder of fonts beside Qt and complains
     that there is none, or, given ours, that it cannot open files below a folder whose name is not in the system's code
@@ -26,7 +26,7 @@ def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform:
 
 
 def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:
-    """Why no window can be opened, in a sentence; None where one can.
+    """Why no window can be opened, in a sentence. None where one can.
 
     Qt ends the process when it finds no display, so it must not be left to find out.
     """
@@ -39,7 +39,7 @@ def missing_display(environment: Mapping[str, str] = os.environ, platform: str =
 
 
 def _answers(display: str) -> bool:
-    """Whether an X server can be reached; True where that cannot be found out."""
+    """Whether an X server can be reached. True where that cannot be found out."""
     name = ctypes.util.find_library("xcb")
     if name is None:
         return True

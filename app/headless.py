@@ -1,4 +1,4 @@
-"""Without a display: the same program, offscreen, on a default run; it leaves a run file and pictures behind."""
+"""Without a display: the same program, offscreen, on a default run. It leaves a run file and pictures behind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOMENTS = (0, 13, UPDATES)
 
 
 def run_offscreen(why: str, folder: Path) -> int:
-    """Train the default run and write ``run.grpo`` and PNGs of the window to ``folder``; returns the exit status."""
+    """Train the default run and write ``run.grpo`` and PNGs of the window to ``folder``. Returns the exit status."""
     draw_offscreen()
     from PySide6.QtCore import QEventLoop, QTimer, qInstallMessageHandler
     from PySide6.QtWidgets import QApplication

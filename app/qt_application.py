@@ -22,7 +22,7 @@ class QtApplication(QApplication):
         self._open: Callable[[Path], None] | None = None
 
     def open_with(self, opener: Callable[[Path], None]) -> bool:
-        """From now on ``opener`` is called with each file, at once with those that wait; whether there were any."""
+        """From now on ``opener`` is called with each file, at once with those that wait. Whether there were any."""
         self._open = opener
         waiting, self._waiting = self._waiting, []
         for path in waiting:

@@ -17,7 +17,7 @@ DRAWN_AS = "#000"
 
 @cache
 def load_fonts() -> tuple[str, str]:
-    """Register the shipped fonts; their families (sans, mono), empty where one is missing: the system's then.
+    """Register the shipped fonts. Their families (sans, mono), empty where one is missing: the system's then.
 
     What a family lacks (∇, ⟨, ␣ and other signs) it takes from the other shipped ones, not from the system's.
     """
@@ -31,7 +31,7 @@ def load_fonts() -> tuple[str, str]:
 
 
 def icon(name: str, colour: str, disabled: str = "") -> QIcon:
-    """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size; an empty icon where there is none.
+    """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size. An empty icon where there is none.
 
     ``disabled`` is its colour where it is disabled, drawn fainter; by default the same one.
     """
@@ -43,7 +43,7 @@ def icon(name: str, colour: str, disabled: str = "") -> QIcon:
 
 @cache
 def _read_icon(name: str) -> str:
-    """The SVG of the shipped icon ``name``, read once; empty where there is none."""
+    """The SVG of the shipped icon ``name``, read once. Empty where there is none."""
     path = resource(f"icons/{name}.svg")
     return path.read_text("utf-8") if path.is_file() else ""
 

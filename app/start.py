@@ -41,7 +41,7 @@ TITLE_BAR = 30
 
 
 def start(arguments: list[str]) -> int:
-    """Open the window and stay until it is closed, or run a command that draws without one; returns the exit status."""
+    """Open the window and stay until it is closed, or run a command that draws without one. Returns the exit status."""
     command = _command(arguments[0]) if arguments else None
     if command is not None:
         with plain_output():

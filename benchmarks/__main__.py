@@ -23,7 +23,7 @@ def benchmarks() -> list[str]:
 
 
 def main(names: list[str]) -> int:
-    """Run them one after the other and print the table; 0, or 2 if a name is not one of them."""
+    """Run them one after the other and print the table. 0, or 2 if a name is not one of them."""
     unknown = sorted(set(names) - set(benchmarks()))
     if unknown:
         print(f"No benchmark is called {', '.join(unknown)}. There are: {', '.join(benchmarks())}.", file=sys.stderr)

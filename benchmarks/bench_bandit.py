@@ -106,7 +106,7 @@ def check_equal(settings: Settings, seed: int, count: int = 50) -> float:
 
 
 def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
-    """Seconds a call of each competitor: (function, calls a round); they take turns."""
+    """Seconds a call of each competitor: (function, calls a round). They take turns."""
     times: dict[str, list[float]] = {name: [] for name in competitors}
     for _ in range(ROUNDS):
         for name, (call, calls) in competitors.items():
@@ -137,7 +137,7 @@ def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
 
 
 def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
-    """``UPDATES`` updates of a sweep over β with ``SEEDS`` seeds; the largest is shared by processes on all cores."""
+    """``UPDATES`` updates of a sweep over β with ``SEEDS`` seeds. The largest is shared by processes on all cores."""
     points = [settings.replace({"objective.beta": beta}) for beta in np.linspace(0.01, 1, runs // SEEDS).tolist()]
     if runs == MANY:
         return lambda: list(shared_ensembles(jobs, points, SEEDS, UPDATES, poll=never))

@@ -1,4 +1,4 @@
-"""The language model on a GPU, by the core alone: does it run, learn, stop, survive; how fast, and what drifts.
+"""The language model on a GPU, by the core alone: does it run, learn, stop, survive. How fast, and what drifts.
 
     python -m benchmarks.bench_gpu [--device cpu]
 
@@ -75,7 +75,7 @@ def steps_of(settings: Settings, count: int) -> list[Step]:
 
 
 def speed(settings: Settings, updates: int) -> tuple[float, dict[str, float]]:
-    """(updates a second, median milliseconds of each stage); the first two warm up."""
+    """(updates a second, median milliseconds of each stage). The first two warm up."""
     run = learner(settings)
     took, steps = list[float](), list[Step]()
     for _ in range(updates + 2):
@@ -120,7 +120,7 @@ def stops(settings: Settings) -> tuple[float, bool]:
 
 
 def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], None]) -> str:
-    """What a run says when there is no memory for an update; it goes on once there is."""
+    """What a run says when there is no memory for an update. It goes on once there is."""
     run = learner(settings)
     next(run)
     starve()
@@ -205,7 +205,7 @@ def report(device: str, size: Size) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the tables; 0, also where there is no GPU."""
+    """Print the tables. 0, also where there is no GPU."""
     parser = argparse.ArgumentParser(prog="bench_gpu", description=__doc__)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     device = parser.parse_args(arguments).device

@@ -33,7 +33,7 @@ FRAME_MS, MEMORY_MB = 16.0, 500.0
 
 
 def grow(window: Window, run: RunHandle, rng: np.random.Generator) -> None:
-    """As many updates arrive as the worker makes between two frames; the newest is a copy of the one before."""
+    """As many updates arrive as the worker makes between two frames. The newest is a copy of the one before."""
     last = run.step(run.head)
     assert last is not None
     places = rng.integers(0, run.head, PER_FRAME)
@@ -56,7 +56,7 @@ def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[l
 
 
 def scrubbing(window: Window, places: np.ndarray) -> tuple[list[float], dict[str, list[float]]]:
-    """Milliseconds of a move to each of these updates with the frame that shows it; and of each panel's share."""
+    """Milliseconds of a move to each of these updates with the frame that shows it, and of each panel's share."""
     whole, shares, panels = [], times(), window.program.window.panels
     with ExitStack() as stack:
         for name, panel in panels.items():
@@ -90,7 +90,7 @@ def megabytes() -> float:
 
 
 def report(path: Path, updates: int) -> bool:
-    """Print the table; whether every target was met."""
+    """Print the table. Whether every target was met."""
     rng = np.random.default_rng(0)
     places = rng.integers(1, updates + 1, 4 * FRAMES)
     window = Window(path.parent / "home")

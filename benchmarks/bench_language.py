@@ -1,4 +1,4 @@
-"""The language model's speed: the stages of an update, against the machine's own matrix products; sampling with and
+"""The language model's speed: the stages of an update, against the machine's own matrix products. Sampling with and
 without a cache; one thread and two; the CPU and, where there is one, the GPU.
 
     python -m benchmarks.bench_language
@@ -41,7 +41,7 @@ LARGER = Model(layers=4, width=144, heads=4, checkpoint="untrained")
 def timed(
     settings: Settings, updates: int = UPDATES, make_policy: MakePolicy = ENGINES[TORCH]
 ) -> tuple[dict[str, float], float, list[Step]]:
-    """(median milliseconds of each stage, of a whole update, the updates); the first three warm up."""
+    """(median milliseconds of each stage, of a whole update, the updates). The first three warm up."""
     quiet = settings.replace({"task.accuracy_every": 100_000})
     run = LanguageLearner(quiet, cancelled=lambda: False, make_policy=make_policy)
     steps, whole = list[Step](), list[float]()

@@ -111,7 +111,7 @@ class Felt:
         self.flushes = self._painted.count / max(len(self._changes), 1)
 
     def training(self, speed: float | None, *, moving: bool = False) -> float:
-        """Measure it while a new run trains; returns its updates a second.
+        """Measure it while a new run trains. Returns its updates a second.
 
         ``moving`` asks for each frame, as somebody does who drags.
         """

@@ -90,7 +90,7 @@ def compiled(folder: Path) -> dict[str, str]:
 
 
 def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -> tuple[float, float]:
-    """From the start of a process to its first painted window; and the longest standstill of its thread after that."""
+    """From the start of a process to its first painted window, and the longest standstill of its thread after that."""
     environment = environment | {"GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-c", WATCHED, "window", ",".join(FORBIDDEN), str(WATCH), *arguments]
     begin = time.time()

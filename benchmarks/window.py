@@ -67,7 +67,7 @@ class Window:
         self.wait(100)
 
     def frame(self, panel: Panel | None = None) -> float:
-        """Draw and paint what has changed, in every panel or in one alone; milliseconds."""
+        """Draw and paint what has changed, in every panel or in one alone. Milliseconds."""
         self.timer.stop()  # the request is answered here
         begin = time.perf_counter()
         if panel is None:

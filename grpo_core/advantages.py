@@ -132,7 +132,7 @@ def equal_rewards(rewards: Array) -> Array:
 
 
 def _scored(xp: Array, rewards: Array) -> tuple[Array, Array | None, Array | float]:
-    """The rewards (..., P, G) with 0 where one is NaN; which are scored, None where all are; and how many of a group
+    """The rewards (..., P, G) with 0 where one is NaN, which are scored, None where all are; and how many of a group
     are, (..., P, 1), or one number where all are.
     """
     unscored = xp.isnan(rewards)
@@ -147,7 +147,7 @@ def _sum(xp: Array, x: Array) -> Array:
 
 
 def _equal(xp: Array, r: Array, scored: Array | None) -> Array:
-    """Whether a group's rewards are equal, (..., P, 1); groups of none or one are."""
+    """Whether a group's rewards are equal, (..., P, 1). Groups of none or one are."""
     above, below = (r, r) if scored is None else (xp.where(scored, r, -xp.inf), xp.where(scored, r, xp.inf))
     high, low = xp.max(above, axis=-1, keepdims=True), xp.min(below, axis=-1, keepdims=True)
     size = xp.maximum(high, -low)  # the larger of |high| and |low|, for high is not below low
@@ -163,7 +163,7 @@ def _scale(
     equal: Array,
     from_mean: Array | None,
 ) -> Array | float:
-    """What the centred rewards are divided by, (..., P, 1); 1 where the std is zero or undefined.
+    """What the centred rewards are divided by, (..., P, 1). 1 where the std is zero or undefined.
 
     ``from_mean``: the rewards less the mean of their group, for whoever has them already.
     """

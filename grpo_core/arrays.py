@@ -39,7 +39,7 @@ _NUMPY = SimpleNamespace(**{
 
 
 def array_namespace(*arrays: Array) -> Array:
-    """The library of ``arrays``, as the standard has it; NumPy is quicker to recognise."""
+    """The library of ``arrays``, as the standard has it. NumPy is quicker to recognise."""
     for x in arrays:
         if type(x) is not np.ndarray:
             return array_api_compat.array_namespace(*arrays)

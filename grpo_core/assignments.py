@@ -94,7 +94,7 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
 
 
 def _close(name: str, known: Iterable[str]) -> str:
-    """Names that a misspelled one may have meant, with commas between them; empty without any."""
+    """Names that a misspelled one may have meant, with commas between them. Empty without any."""
     lowered = {other.lower(): other for other in known}
     lasts = {other.rpartition(".")[2].lower(): other for other in known}
     for table, key in ((lowered, name.lower()), (lasts, name.rpartition(".")[2].lower())):

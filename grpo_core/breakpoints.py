@@ -67,7 +67,7 @@ class Breakpoint:
 
     @property
     def text(self) -> str:
-        """The condition as it is typed, such as ``entropy<1``; :func:`breakpoint_from_text` reads it back."""
+        """The condition as it is typed, such as ``entropy<1``. :func:`breakpoint_from_text` reads it back."""
         return f"{self.series}{SIGNS[self.relation]}{self.value:.17g}"
 
     @property

@@ -28,7 +28,7 @@ _ENDS = (".", "!", "?", "…", "”")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit code: 0, 2 after an error told in one sentence, 130 after Ctrl-C."""
+    """Runs one command. Returns the exit code: 0, 2 after an error told in one sentence, 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter shows a question mark
             stream.reconfigure(errors="replace")

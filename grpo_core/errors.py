@@ -20,7 +20,7 @@ def shortened(value: object, longest: int = LONGEST_SHOWN) -> str:
 
 
 class GrpoError(Exception):
-    """Base class of every error that the core raises on purpose; its text is fit to be shown to a person."""
+    """Base class of every error that the core raises on purpose. Its text is fit to be shown to a person."""
 
 
 class SettingsError(GrpoError):
@@ -104,8 +104,8 @@ def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
 
 
 class Cancelled(GrpoError):  # noqa: N818 - being cancelled is no error
-    """Raised by a learner whose ``cancelled()`` turned true; it stands again at its last finished update."""
+    """Raised by a learner whose ``cancelled()`` turned true. It stands again at its last finished update."""
 
 
 class NotRecordedError(GrpoError):
-    """Something was asked for that the source of a recorded run does not hold; the message says what."""
+    """Something was asked for that the source of a recorded run does not hold. The message says what."""

@@ -74,7 +74,7 @@ class EvaluatedStep:
         return self._gradients[passed]
 
     def logit_gradient(self, passed: int) -> np.ndarray | None:
-        """d loss / d logits (C, A); None where the update does not hold a table of logits."""
+        """d loss / d logits (C, A). None where the update does not hold a table of logits."""
         if passed not in self._logit_gradients:
             known = "logits" in self.step.resume and self.step.distribution(passed) is not None
             self._logit_gradients[passed] = logit_gradient(self.step, passed, given=self.advantage) if known else None
@@ -87,7 +87,7 @@ class EvaluatedStep:
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """What is compared within a group: rewards (B,), less the KL penalty where it enters there; or those of steps
+        """What is compared within a group: rewards (B,), less the KL penalty where it enters there, or those of steps
         (B, T), NaN where none ends."""
         if self.by_step:
             return recompute.paid_for_steps(self.step)
@@ -133,7 +133,7 @@ class EvaluatedStep:
 
     @cached_property
     def cards(self) -> dict[str, float]:
-        """The metric cards; the gradient norm of a what-if from the logits, where they are known."""
+        """The metric cards. The gradient norm of a what-if from the logits, where they are known."""
         cards = metrics.metrics(self.step, terms=self.terms)
         gradient = None if self.recorded else self.logit_gradient(0)
         return cards if gradient is None else cards | {"grad_norm": float(np.linalg.norm(gradient))}
@@ -153,7 +153,7 @@ class EvaluatedStep:
 
     @cached_property
     def loss_source(self) -> str:
-        """Where the loss comes from: the preset's source; of a mixture, that of the nearest preset."""
+        """Where the loss comes from: the preset's source. Of a mixture, that of the nearest preset."""
         name = preset_of(self.step.settings)
         if name is not None:
             return PRESETS[name].source
@@ -162,7 +162,7 @@ class EvaluatedStep:
 
     @cached_property
     def compared_rewards(self) -> np.ndarray:
-        """What is compared within each group, (P, n): rewards, or those of steps; NaN where unscored or empty."""
+        """What is compared within each group, (P, n): rewards, or those of steps. NaN where unscored or empty."""
         return recompute.compared(self.step)
 
     @property
@@ -184,7 +184,7 @@ class EvaluatedStep:
         return self.gradient_parts(passed)[0]
 
     def pull(self, passed: int) -> np.ndarray:
-        """d loss / d log π from the KL, (B, T); 0 where it is not in the loss."""
+        """d loss / d log π from the KL, (B, T). 0 where it is not in the loss."""
         pull = self.gradient_parts(passed)[1]
         return np.zeros(self.step.mask.shape) if pull is None else pull
 
@@ -227,7 +227,7 @@ class EvaluatedStep:
         return self.has_entropy_bonus or needs_distributions(self.objective)
 
     def distribution_gradient(self, passed: int) -> np.ndarray | None:
-        """d loss / d logits (C, A) of a pass, from recorded distributions; None without them."""
+        """d loss / d logits (C, A) of a pass, from recorded distributions. None without them."""
         step, exact = self.step, self.objective.replace(entropy_bonus=0.0)
         unknown = step.distribution(passed) is None or step.context is None or step.entropy_coefficient is not None
         if unknown or (needs_distributions(exact) and step.ref_dist_logp is None):
@@ -236,7 +236,7 @@ class EvaluatedStep:
 
     def whole_gradient(self, passed: int) -> np.ndarray | None:
         """All of a pass's gradient: d loss / d logits (C, A) where a table of them is trained, or the loss depends on
-        whole distributions; else d loss / d log π (B, T). None where those distributions are not recorded."""
+        whole distributions. Else d loss / d log π (B, T). None where those distributions are not recorded."""
         logits = self.logit_gradient(passed)
         if logits is not None:
             return logits
@@ -262,12 +262,12 @@ class EvaluatedStep:
         return -float((terms.weight * terms.surrogate).sum())
 
     def surrogate_size(self, passed: int) -> float:
-        """The sum of W |surrogate| of a pass, by which rounding in its loss is judged; above 0."""
+        """The sum of W |surrogate| of a pass, by which rounding in its loss is judged. Above 0."""
         terms = self.terms(passed)
         return float(np.abs(terms.weight * terms.surrogate).sum()) or 1e-300
 
     def kl_loss(self, passed: int) -> float:
-        """The KL's part of a pass's loss; 0 where the KL is not in the loss."""
+        """The KL's part of a pass's loss. 0 where the KL is not in the loss."""
         terms = self.terms(passed)
         if terms.kl is None or not self.kl_in_loss:
             return 0.0

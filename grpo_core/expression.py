@@ -77,5 +77,5 @@ class Reading(Protocol):
         """log π − log π_old of the token, limited where the objective says so."""
 
     def of_completion(self, rule: Callable[[Sequence[Reading]], Expression]) -> Expression:
-        """The value of ``rule`` over the readings of all tokens of this token's completion; evaluated once a
+        """The value of ``rule`` over the readings of all tokens of this token's completion. Evaluated once a
         completion."""

@@ -122,7 +122,7 @@ def _presets(settings: Settings) -> str:
 
 
 def _latest(reader: RunReader, name: str) -> float:
-    """The last value of a series; of one that is measured now and then, the last that was measured."""
+    """The last value of a series. Of one that is measured now and then, the last that was measured."""
     values = reader.series(name, reader.last - 1)
     if METRICS[name].language and not math.isfinite(values[-1]):
         values = reader.series(name)
@@ -158,7 +158,7 @@ def _cell(value: Any, column: step_table.Column) -> str:
 
 
 def _number(value: float, decimals: int = 4) -> str:
-    """Fixed decimals, or an exponent where they would hide the number; −0 is 0."""
+    """Fixed decimals, or an exponent where they would hide the number. −0 is 0."""
     if not math.isfinite(value):
         return "undefined" if math.isnan(value) else str(value)
     if value and not 0.5 * 10.0**-decimals <= abs(value) < 1e9:

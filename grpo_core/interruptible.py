@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Inside the block the first Ctrl-C only turns the yielded function true; a second one acts as usual."""
+    """Inside the block the first Ctrl-C only turns the yielded function true. A second one acts as usual."""
     asked: list[int] = []
 
     def ask(number: int, frame: object) -> None:

@@ -101,12 +101,12 @@ class Estimator:
 
 
 def estimate(kind: str, logp: Array, ref_logp: Array) -> Array:
-    """Per-token estimate ``kind`` (a key of :data:`ESTIMATORS`) of KL(π‖π_ref), in nats; shape of ``logp``."""
+    """Per-token estimate ``kind`` (a key of :data:`ESTIMATORS`) of KL(π‖π_ref), in nats. Shape of ``logp``."""
     return ESTIMATORS[kind].value(ref_logp - logp)
 
 
 def derivative(kind: str, logp: Array, ref_logp: Array) -> Array:
-    """d ``estimate`` / d ``logp``; shape of ``logp``."""
+    """d ``estimate`` / d ``logp``. Shape of ``logp``."""
     return ESTIMATORS[kind].derivative(ref_logp - logp)
 
 
@@ -130,7 +130,7 @@ def entropy(logp: Array, prob: Array | None = None) -> Array:
 
 
 def _all_taken(prob: Array) -> bool:
-    """Whether no probability is 0, so that no logarithm has to be left out; of NumPy alone, for asking a GPU waits."""
+    """Whether no probability is 0, so that no logarithm has to be left out. Of NumPy alone, for asking a GPU waits."""
     return type(prob) is np.ndarray and prob.size > 0 and bool(prob.min() > 0)
 
 

@@ -40,7 +40,7 @@ class Level:
     source: str
 
     def combined(self, xp: Array, per_token: Array, length: Array | float) -> Array:
-        """The log of the ratio from the tokens' log-ratios; the same map takes a gradient back to the tokens.
+        """The log of the ratio from the tokens' log-ratios. The same map takes a gradient back to the tokens.
 
         Args:
             xp: the array library's namespace.

@@ -154,7 +154,7 @@ class Block:
 
 
 def ledger(training: Training) -> list[Block]:
-    """Every block of memory, in bytes; what is switched off has no block."""
+    """Every block of memory, in bytes. What is switched off has no block."""
     helpers = training.parameters * training.helper_share
     blocks = _trained("policy", training.parameters, training)
     if training.critic:

@@ -121,7 +121,7 @@ METRICS: dict[str, Metric] = {
 
 
 def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[str, float]:
-    """The scalars of one update, by name; NaN where the record lacks what they need.
+    """The scalars of one update, by name. NaN where the record lacks what they need.
 
     Args:
         step: the update.
@@ -131,7 +131,7 @@ def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[
 
 
 def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
-    """:func:`metrics` of each of several updates, bit for bit; neighbours of one form are computed in one call."""
+    """:func:`metrics` of each of several updates, bit for bit. Neighbours of one form are computed in one call."""
     named = []
     for together in neighbours(steps):
         if len(together) == 1:
@@ -150,7 +150,7 @@ def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
 
 
 def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str, Any]:
-    """The series that follow from one update, or, (S,) each, from stacked ones; ``terms`` as for :func:`metrics`."""
+    """The series that follow from one update, or, (S,) each, from stacked ones. ``terms`` as for :func:`metrics`."""
     values: dict[str, Any] = {}
     last, visited = step.passes, step.mask
     count = np.maximum(visited.sum(axis=(-2, -1)), 1)
@@ -182,12 +182,12 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
 
 
 def _mean(x: np.ndarray, kept: np.ndarray, axes: int) -> np.ndarray:
-    """Mean over the last ``axes`` of ``x`` of what is ``kept``; of stacked updates that is everything."""
+    """Mean over the last ``axes`` of ``x`` of what is ``kept``. Of stacked updates that is everything."""
     return np.asarray(x[kept].mean() if not kept.all() else x.reshape(*x.shape[:-axes], -1).mean(axis=-1))
 
 
 def _first_visited(context: np.ndarray, visited: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The entry of ``values`` (C,) at the first place that is visited; or of each of stacked updates."""
+    """The entry of ``values`` (C,) at the first place that is visited, or of each of stacked updates."""
     if context.ndim == 2:
         return np.asarray(values[context[visited][0]])
     return np.asarray(values[np.arange(len(values)), context[:, 0, 0]])
@@ -207,7 +207,7 @@ def at_start(origin: Origin) -> dict[str, float]:
 
 
 def _mean_std(rewards: np.ndarray) -> np.ndarray | float:
-    """Mean over the groups of ``rewards`` (..., P, G) of the standard deviation (n − 1); NaN where no group has two
+    """Mean over the groups of ``rewards`` (..., P, G) of the standard deviation (n − 1). NaN where no group has two
     scored completions."""
     scored = ~np.isnan(rewards)
     n = scored.sum(axis=-1)

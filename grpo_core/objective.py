@@ -149,7 +149,7 @@ def gradient(
     exact_kl: Array | None = None,
     entropy: Array | None = None,
 ) -> Array:
-    """d loss / d logp in closed form, (..., B, T); arguments as for :func:`evaluate`.
+    """d loss / d logp in closed form, (..., B, T). Arguments as for :func:`evaluate`.
 
     The parts of an exact KL and of the entropy that flow through the full distribution are not in it.
 
@@ -241,7 +241,7 @@ def _real_tokens(mask: Array | None, like: Array) -> tuple[Array | float, Array 
 
 
 def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None:
-    """The KL estimate the objective names; 0 in padding, None where nothing to measure against was given."""
+    """The KL estimate the objective names. 0 in padding, None where nothing to measure against was given."""
     objective = batch.objective
     if objective.kl == kl_estimators.EXACT:
         if exact_kl is None:

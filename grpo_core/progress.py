@@ -25,7 +25,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """The completions of one group as far as they have been sampled; the end sign is a token of its own.
+    """The completions of one group as far as they have been sampled. The end sign is a token of its own.
 
     Attributes:
         group: number of the group in the update, from 0.
@@ -99,7 +99,7 @@ class UpdateProgress:
         self._last: Progress | None = None
 
     def begin(self, step: int, written: Callable[[int], Written | None] = nothing_written) -> None:
-        """Update ``step`` begins now; ``written`` reads what has been sampled of a group, only where it is reported."""
+        """Update ``step`` begins now. ``written`` reads what has been sampled of a group, only where it is reported."""
         self._step, self._last, self._written, self._watched, self._complete = step, None, written, None, False
         self._began = self._clock()
         self._quiet_until = self._due = self._began + (QUIET if self._quiet is None else self._quiet)

@@ -35,7 +35,7 @@ class Question:
     completion: str
 
     def to_json(self) -> str:
-        """One line; :func:`question_from_json` reads it back."""
+        """One line. :func:`question_from_json` reads it back."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
 
@@ -70,7 +70,7 @@ class Answer:
         return best, float(self.dist_logp[place, best])
 
     def to_json(self) -> str:
-        """One line; :meth:`from_json` reads it back."""
+        """One line. :meth:`from_json` reads it back."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return json.dumps({name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values.items()})
 
@@ -111,7 +111,7 @@ class Replay:
     settings: Settings
 
     def to_json(self) -> str:
-        """One line; :func:`question_from_json` reads it back."""
+        """One line. :func:`question_from_json` reads it back."""
         return json.dumps({"step": self.step, "settings": self.settings.to_json()}, sort_keys=True)
 
 
@@ -128,7 +128,7 @@ class Replayed:
     measurements: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """One line; :meth:`from_json` reads it back bit for bit."""
+        """One line. :meth:`from_json` reads it back bit for bit."""
         arrays = {
             name: (x.dtype.str, x.shape, base64.b64encode(np.ascontiguousarray(x).tobytes()).decode())
             for name, x in self.arrays.items()
@@ -165,7 +165,7 @@ class FirstAnswers:
     step: int = 1
 
     def to_json(self) -> str:
-        """One line; :func:`question_from_json` reads it back."""
+        """One line. :func:`question_from_json` reads it back."""
         return json.dumps({"run": self.run, "step": self.step, "first_answers": True}, sort_keys=True)
 
 
@@ -180,7 +180,7 @@ class FixedAnswers:
     tokens: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> str:
-        """One line; :meth:`from_json` reads it back."""
+        """One line. :meth:`from_json` reads it back."""
         return json.dumps({"tokens": self.tokens})
 
     @classmethod
@@ -197,7 +197,7 @@ class FixedAnswers:
 
 
 def not_finite(error: NonFiniteError) -> GrpoError:
-    """What is said of an update that would have broken down under other settings; nothing was stopped by it."""
+    """What is said of an update that would have broken down under other settings. Nothing was stopped by it."""
     return GrpoError(
         tr("Under these settings {what} of update {step} would not be a finite number.").format(
             what=error.what, step=error.step

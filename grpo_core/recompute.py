@@ -27,7 +27,7 @@ DECIDE_ADVANTAGES = ("baseline", "std", "std_epsilon", "kl_in", "credit")
 
 
 def under(step: Step, objective: Objective | None) -> Step:
-    """``step`` with those of its inputs that belong to another objective left out; its settings stay as they were.
+    """``step`` with those of its inputs that belong to another objective left out. Its settings stay as they were.
 
     Micro-batches and their denominators belong to the reduction that they were made for. The same reduction keeps
     them; another one takes the used rows of a pass as one batch with its own default denominator. An advantage that
@@ -48,7 +48,7 @@ def under(step: Step, objective: Objective | None) -> Step:
 
 
 def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
-    """``per_row`` (B, ...) as (P, G, ...), NaN in the empty places of ragged groups; the leading axis of stacked
+    """``per_row`` (B, ...) as (P, G, ...), NaN in the empty places of ragged groups. The leading axis of stacked
     updates stays."""
     group, place, shape = _places(step)
     leading = step.rewards.ndim - 1
@@ -89,7 +89,7 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
 
 
 def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
-    """Σ log π_old − log π_ref of every completion (B,), which times β is taken from its reward; None where the KL does
+    """Σ log π_old − log π_ref of every completion (B,), which times β is taken from its reward. None where the KL does
     not enter there, or the update has no reference."""
     if not objective.kl_in_reward or step.ref_logp is None:
         return None
@@ -97,7 +97,7 @@ def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
 
 
 def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, learner: Any) -> np.ndarray:
-    """GAE (..., B, T) of an outcome reward (..., B) that is paid at the last token; 0 where unscored."""
+    """GAE (..., B, T) of an outcome reward (..., B) that is paid at the last token. 0 where unscored."""
     last = mask & (np.cumsum(mask, axis=-1) == mask.sum(axis=-1, keepdims=True))
     paid = np.where(last, np.nan_to_num(rewards)[..., None], 0.0)
     estimate = gae(paid, values, mask, gamma=learner.gamma, lam=learner.lam)
@@ -105,7 +105,7 @@ def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, 
 
 
 def paid_for_steps(step: Step) -> np.ndarray:
-    """The reward of the step that ends with each token, (B, T); NaN where none ends.
+    """The reward of the step that ends with each token, (B, T). NaN where none ends.
 
     Raises:
         SettingsError: the update has none.
@@ -116,13 +116,13 @@ def paid_for_steps(step: Step) -> np.ndarray:
 
 
 def scores_of_steps(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """The rewards of steps, normalised over the steps of the group, (B, T); 0 where no step ends."""
+    """The rewards of steps, normalised over the steps of the group, (B, T). 0 where no step ends."""
     table = grouped(step, paid_for_steps(step))  # (P, G, T)
     return ungrouped(step, step_scores(objective or step.settings.objective, table))
 
 
 def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """What is held against each other within a group, (P, n): rewards, or rewards of steps; NaN where there is none."""
+    """What is held against each other within a group, (P, n): rewards, or rewards of steps. NaN where there is none."""
     if (objective or step.settings.objective).credits_steps:
         table = grouped(step, paid_for_steps(step))
         return table.reshape(*table.shape[:-2], -1)
@@ -143,7 +143,7 @@ def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
 
 @np.errstate(over="ignore")
 def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:
-    """The loss of pass ``passed`` (0 = the first) and every number on the way to it; micro-batches put together.
+    """The loss of pass ``passed`` (0 = the first) and every number on the way to it. Micro-batches put together.
 
     Where policy and reference lie hundreds of nats apart, as at extreme temperatures, ``exp`` gives infinity, which is
     what is shown, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
@@ -194,7 +194,7 @@ def token_gradient(
 
 
 def exact_kl(step: Step, passed: int) -> np.ndarray | None:
-    """KL(π‖π_ref) at every visited place after ``passed`` passes, (B, T); None without the full distributions."""
+    """KL(π‖π_ref) at every visited place after ``passed`` passes, (B, T). None without the full distributions."""
     now = step.distribution(passed)
     if now is None or step.ref_dist_logp is None or step.context is None:
         return None
@@ -210,7 +210,7 @@ def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
 
 
 def at_places(context: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """``values`` (C,) of the contexts at each token's place ``context`` (B, T); or both of stacked updates."""
+    """``values`` (C,) of the contexts at each token's place ``context`` (B, T), or both of stacked updates."""
     if context.ndim == 2:
         return np.asarray(values[context])
     flat = np.take_along_axis(values, context.reshape(len(context), -1), axis=-1)
@@ -239,13 +239,13 @@ def from_sampler(step: Step) -> np.ndarray | None:
 
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
     """Entropy of the policy at every token's place before pass ``passed``, (B, T): exact where the distributions are
-    recorded, else what the source measured; None where neither is there."""
+    recorded, else what the source measured. None where neither is there."""
     exact = exact_entropy(step, passed)
     return exact if exact is not None or step.entropy is None else np.asarray(step.entropy[passed])
 
 
 def gate_of(step: Step, passed: int) -> np.ndarray | None:
-    """What multiplies the surrogate in pass ``passed``, (B, T); None where nothing does."""
+    """What multiplies the surrogate in pass ``passed``, (B, T). None where nothing does."""
     return step.gate if step.gate is None or step.gate.ndim == 2 else np.asarray(step.gate[passed])
 
 

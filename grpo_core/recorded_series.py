@@ -70,7 +70,7 @@ OURS: dict[str, Metric] = {
 
 
 def numbers(source: Source, position: int) -> dict[str, float]:
-    """The numbers of the update at ``position`` (from 1) by name; NaN where the source lacks what one needs.
+    """The numbers of the update at ``position`` (from 1) by name. NaN where the source lacks what one needs.
 
     Names are those of :data:`OURS`, and :data:`TRAINER` before the trainer's own names.
 
@@ -84,7 +84,7 @@ def numbers(source: Source, position: int) -> dict[str, float]:
 def numbers_of(
     table: Completions | None, evaluated: EvaluatedStep | None, reports: Sequence[Report]
 ) -> dict[str, float]:
-    """:func:`numbers` of an update that has been read; None for what is not recorded of it."""
+    """:func:`numbers` of an update that has been read. None for what is not recorded of it."""
     values = dict.fromkeys(OURS, float("nan"))
     if table is not None:
         values |= of_table(table)
@@ -119,7 +119,7 @@ def of_table(table: Completions) -> dict[str, float]:
 
 
 def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
-    """What follows from the tokens; the numbers that other runs have too are those of :func:`metrics`."""
+    """What follows from the tokens. The numbers that other runs have too are those of :func:`metrics`."""
     step = evaluated.step
     try:
         with np.errstate(all="ignore"):

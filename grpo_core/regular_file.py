@@ -34,7 +34,7 @@ def opened_regular(path: Path) -> BinaryIO:
 
 
 def read_limited(path: Path, largest: int) -> bytes | None:
-    """The content of the ordinary file at ``path``; None where it has more than ``largest`` bytes.
+    """The content of the ordinary file at ``path``. None where it has more than ``largest`` bytes.
 
     Raises:
         OSError: as :func:`opened_regular`, or it cannot be read.
@@ -45,7 +45,7 @@ def read_limited(path: Path, largest: int) -> bytes | None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file; what stood at ``path`` is replaced once ``content`` is on the disk.
+    """Writes a file. What stood at ``path`` is replaced once ``content`` is on the disk.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full; then what stood there stays.

@@ -162,7 +162,7 @@ def _leads(shape: Shape, frame: Shape) -> bool:
 
 
 def _shape(x: Any) -> Shape:
-    """The shape of an array; of a number ()."""
+    """The shape of an array. Of a number ()."""
     return getattr(x, "shape", ())
 
 

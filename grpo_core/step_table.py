@@ -1,4 +1,4 @@
-"""The step-detail table, shared by window and terminal: one row a sampled token; on the bandit that is a sample."""
+"""The step-detail table, shared by window and terminal: one row a sampled token. On the bandit that is a sample."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ _NUMBERS = (
 
 
 def columns(step: Step) -> tuple[Column, ...]:
-    """The columns of ``step``'s table; where completions have one token, without that of its position in them."""
+    """The columns of ``step``'s table. Where completions have one token, without that of its position in them."""
     words = (_ACTION,) if step.mask.shape[-1] == 1 else (_COMPLETION, _PLACE, _TOKEN)
     return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
 
@@ -175,7 +175,7 @@ def rows(
 
 
 def address(row: Row, column: Column, passed: int) -> Quantity | None:
-    """Where a cell's number can be explained; None for words."""
+    """Where a cell's number can be explained. None for words."""
     return Quantity(column.name, passed=passed, row=row.row, token=row.token) if column.explained else None
 
 
@@ -222,7 +222,7 @@ def _numbers(
 
 
 def _picked(values: np.ndarray | None, row: np.ndarray, token: np.ndarray) -> list[Any]:
-    """``values`` (B,) or (B, T) at the given places; None where there are none."""
+    """``values`` (B,) or (B, T) at the given places. None where there are none."""
     if values is None:
         return [None] * len(row)
     picked: list[Any] = (values[row] if values.ndim == 1 else values[row, token]).tolist()
@@ -244,7 +244,7 @@ def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str
 
 
 def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
-    """The prompt of a group; its number where nobody knows its text."""
+    """The prompt of a group. Its number where nobody knows its text."""
     texts_known = step.prompt_tokens is not None or step.prompt_texts is not None
     if origin is None or (not texts_known and group >= len(origin.prompts)):
         return str(group + 1)
@@ -252,6 +252,6 @@ def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
 
 
 def _words(origin: Origin | None, kind: str, index: int) -> str:
-    """The text of a token or a prompt; its number where the run does not know it."""
+    """The text of a token or a prompt. Its number where the run does not know it."""
     known: tuple[str, ...] = () if origin is None else getattr(origin, kind)
     return known[index] if 0 <= index < len(known) else str(index + 1)

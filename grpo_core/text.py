@@ -26,7 +26,7 @@ _translate: Callable[[str], str] = _as_written
 
 
 def tr(text: str) -> str:
-    """``text`` in the language chosen at the start; as written where there is no translation."""
+    """``text`` in the language chosen at the start. As written where there is no translation."""
     return _translate(text)
 
 
@@ -64,7 +64,7 @@ def _listed(names: list[str]) -> str:
 
 
 def use(translate: Callable[[str], str] | None) -> None:
-    """From now on ``tr`` asks ``translate``; None: texts stay as they are written.
+    """From now on ``tr`` asks ``translate``. None: texts stay as they are written.
 
     Constants of modules are translated when the module is imported: the language is chosen first.
     """

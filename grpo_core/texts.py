@@ -71,7 +71,7 @@ def watched_text(step: Step, place: int, origin: Origin) -> str:
 
 
 def tokens_text(tokens: Iterable[int] | np.ndarray, origin: Origin) -> str:
-    """The text of ``tokens``; padding (−1) is left out, an unknown token is a question mark."""
+    """The text of ``tokens``. Padding (−1) is left out, an unknown token is a question mark."""
     words = origin.vocabulary
     return "".join(words[t] if t < len(words) else "?" for t in map(int, tokens) if t >= 0)
 

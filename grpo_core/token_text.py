@@ -1,4 +1,4 @@
-"""The text of each token, from the ``tokenizer.json`` that a recorder saved beside a run; no tokenizer library needed.
+"""The text of each token, from the ``tokenizer.json`` that a recorder saved beside a run. No tokenizer library needed.
 
 A token may hold part of a character: its bytes are then shown as escapes such as ``\\xf0``. Whole texts are never put
 together from these; a source keeps prompts and completions as text.
@@ -20,7 +20,7 @@ MOST_TOKENS = 4_000_000
 
 
 def vocabulary(folder: Path) -> tuple[str, ...]:
-    """The text of each token by its number, (V,); empty where there is no tokenizer or it cannot be read."""
+    """The text of each token by its number, (V,). Empty where there is no tokenizer or it cannot be read."""
     try:
         with opened_regular(folder / FILE) as file:
             text = file.read(LARGEST + 1)

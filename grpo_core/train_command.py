@@ -87,7 +87,7 @@ def train(options: argparse.Namespace) -> int:
 
 
 def trl_script(options: argparse.Namespace) -> int:
-    """Writes a script that trains with TRL what “train --model” trains here; what TRL cannot do is refused."""
+    """Writes a script that trains with TRL what “train --model” trains here. What TRL cannot do is refused."""
     from grpo_core.hf.trl_script import script
 
     out: Path = options.out
@@ -99,7 +99,7 @@ def trl_script(options: argparse.Namespace) -> int:
 
 
 def _base(options: argparse.Namespace) -> Settings | None:
-    """The defaults of the kind of run that is asked for; of a model from a folder it is said what it is and needs."""
+    """The defaults of the kind of run that is asked for. Of a model from a folder it is said what it is and needs."""
     if options.model is None:
         return language_settings() if options.language else None
     with contextlib.closing(Readers(own_process=True)) as readers:
@@ -134,7 +134,7 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
 
 
 def _trained(training: Learner, writer: RunWriter, steps: int, watch: Watch) -> Exception | None:
-    """Trains up to ``steps`` updates with a progress bar, or to a breakpoint; what went wrong, if anything did."""
+    """Trains up to ``steps`` updates with a progress bar, or to a breakpoint. What went wrong, if anything did."""
     from tqdm import tqdm
 
     with tqdm(total=steps, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:

@@ -1,4 +1,4 @@
-"""Numbers and sums as LaTeX, rounded for the eye; a LaTeX hyphen is set as a real minus."""
+"""Numbers and sums as LaTeX, rounded for the eye. A LaTeX hyphen is set as a real minus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = 6
 
 
 def number(x: float) -> str:
-    """Four significant digits; whole numbers up to a billion in full."""
+    """Four significant digits. Whole numbers up to a billion in full."""
     if math.isnan(x):
         return r"\mathrm{undefined}"
     if math.isinf(x):
@@ -31,7 +31,7 @@ def signed(x: float) -> str:
 
 
 def squared(x: float) -> str:
-    """``x`` to the second power; what is not a plain positive decimal in parentheses."""
+    """``x`` to the second power. What is not a plain positive decimal in parentheses."""
     text = number(x)
     return f"{text}^{{2}}" if text.replace(".", "").isdigit() else f"({text})^{{2}}"
 

@@ -22,7 +22,7 @@ class UpdateTimeQuestion:
     step: int = 1
 
     def to_json(self) -> str:
-        """One line; :func:`grpo_core.questions.question_from_json` reads it back."""
+        """One line. :func:`grpo_core.questions.question_from_json` reads it back."""
         return json.dumps({"run": self.run, "step": self.step, "update_time": True}, sort_keys=True)
 
 
@@ -59,7 +59,7 @@ class UpdateTime:
         )
 
     def to_json(self) -> str:
-        """One line; :meth:`from_json` reads it back."""
+        """One line. :meth:`from_json` reads it back."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -77,5 +77,5 @@ class UpdateTime:
 
 
 def _rounded(seconds: float) -> str:
-    """Two digits, or whole seconds where these are more; never as a power of ten."""
+    """Two digits, or whole seconds where these are more. Never as a power of ten."""
     return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"

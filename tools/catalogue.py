@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
 
 
 def renew(catalogue: Path, language: str = "") -> None:
-    """Write all sentences into ``catalogue`` (.ts); translations that are there stay.
+    """Write all sentences into ``catalogue`` (.ts). Translations that are there stay.
 
     A sentence that was changed keeps its translation as unfinished, for the translator to look at.
     """

@@ -70,7 +70,7 @@ RECORDINGS = {"arithmetic": ARITHMETIC, "gameable": GAMEABLE}
 
 
 def record(out: Path, recording: Recording) -> int:
-    """Train and write a run; its size in bytes."""
+    """Train and write a run. Its size in bytes."""
     training = learner(recording.settings)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.grpo"
@@ -100,7 +100,7 @@ def _thin(connection: sqlite3.Connection, stretch: Stretch) -> None:
 
 
 def main() -> int:
-    """Write a file; 1 if it has become too large to be shipped."""
+    """Write a file. 1 if it has become too large to be shipped."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="?", choices=RECORDINGS, default="arithmetic", help="what to record")
     recording = RECORDINGS[parser.parse_args().name]

@@ -64,7 +64,7 @@ RECORDINGS = {
 
 
 def record(out: Path, model: Path, recording: Recording) -> int:
-    """Train and write a run, without the weights from which it could be continued; its size in bytes."""
+    """Train and write a run, without the weights from which it could be continued. Its size in bytes."""
     settings = look(model).settings.replace(SHARED | dict(recording.changes))
     training, steps = learner(settings), list[Step]()
     try:
@@ -78,7 +78,7 @@ def record(out: Path, model: Path, recording: Recording) -> int:
 
 
 def write(out: Path, steps: Sequence[Step], start: Origin, title: str) -> int:
-    """Write a run under the model's plain name; its size in bytes.
+    """Write a run under the model's plain name. Its size in bytes.
 
     Of the vocabulary it holds the texts of tokens that occur; the others, some 49,000, are empty.
     """
@@ -111,7 +111,7 @@ def _occurring(vocabulary: Sequence[str], steps: Sequence[Step]) -> tuple[str, .
 
 
 def main() -> int:
-    """Write the files; 1 if one has become too large to be shipped."""
+    """Write the files. 1 if one has become too large to be shipped."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path, help="the model's folder or GGUF file")
     parser.add_argument("names", nargs="*", default=list(RECORDINGS), metavar="NAME", help=", ".join(RECORDINGS))

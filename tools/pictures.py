@@ -259,7 +259,7 @@ def settle(milliseconds: int) -> None:
 
 
 def sheet(images: list[tuple[str, QImage]], columns: int) -> QImage:
-    """Labelled pictures in rows: one row a look, one column a moment; large ones are scaled down to half."""
+    """Labelled pictures in rows: one row a look, one column a moment. Large ones are scaled down to half."""
     smooth = Qt.TransformationMode.SmoothTransformation
     shown = [(label, image if image.width() < 900 else image.scaledToWidth(image.width() // 2, smooth))
              for label, image in images]  # fmt: skip

@@ -42,7 +42,7 @@ HELD_OUT = ("accuracy_greedy", "accuracy_sampled")
 
 
 def main() -> int:
-    """Trains and says how it went; returns the exit code."""
+    """Trains and says how it went. Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="every weight instead of an adapter")
     parser.add_argument("--seed", type=int, default=1)

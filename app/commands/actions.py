@@ -38,7 +38,7 @@ class CommandAction(QAction):
         self.stand_for(command)
 
     def stand_for(self, command: Command) -> None:
-        """Take the place of ``command``; toolbars and menus that hold this action keep it."""
+        """Take the place of ``command``. Toolbars and menus that hold this action keep it."""
         self.command = command
         self.setObjectName(command.id)
         self.setShortcuts(command.keys)
@@ -50,7 +50,7 @@ class CommandAction(QAction):
         self.refresh()
 
     def refresh(self) -> None:
-        """Take over from the command its text, and whether it is enabled and checked; cheap while nothing changed."""
+        """Take over from the command its text, and whether it is enabled and checked. Cheap while nothing changed."""
         status, before = self.command.status(), self._shown
         if status == before:
             return
@@ -164,7 +164,7 @@ class Actions(QObject):
             action.refresh()
 
     def set_context(self, context: Context) -> None:
-        """Make the keys of ``context`` act; they go before those of the whole program."""
+        """Make the keys of ``context`` act. They go before those of the whole program."""
         self._context = context
         self._share_keys()
 

@@ -17,7 +17,7 @@ def plain(text: str) -> str:
 
 
 def score(query: str, text: str) -> int | None:
-    """How well ``text`` fits ``query``; None when a letter of the query is missing.
+    """How well ``text`` fits ``query``. None when a letter of the query is missing.
 
     Each word of the query must be found, letter by letter in order; letters at the start of words and letters in a row
     count more, and shorter texts win among equals.
@@ -33,7 +33,7 @@ def score(query: str, text: str) -> int | None:
 
 
 def _from(word: str, text: str, start: int) -> int:
-    """Points of finding ``word`` in ``text``, its first letter at ``start``; 0 when it is not there."""
+    """Points of finding ``word`` in ``text``, its first letter at ``start``. 0 when it is not there."""
     if text[start] != word[0]:
         return 0
     points, at = _WHOLE if text.startswith(word, start) else 0, start - 1

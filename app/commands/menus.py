@@ -13,7 +13,7 @@ EXCLUSIVE = (THEME, LAYOUT)
 
 
 def fill_menus(bar: QMenuBar, actions: Actions) -> None:
-    """Fill ``bar`` from ``actions``, in the order of the table; what it held before goes."""
+    """Fill ``bar`` from ``actions``, in the order of the table. What it held before goes."""
     for old in bar.findChildren(QMenu):
         old.deleteLater()
     bar.clear()

@@ -47,7 +47,7 @@ class PaletteModel(QAbstractListModel):
         self._query = ""
 
     def search(self, query: str) -> None:
-        """Show what fits ``query``; everything, in the order of the menus, when it is empty."""
+        """Show what fits ``query``. Everything, in the order of the menus, when it is empty."""
         self._query = query
         scored = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
         fitting = [(action, points) for action, points in scored if points is not None]
@@ -92,7 +92,7 @@ def spoken(action: CommandAction, menu: bool = False) -> str:
 
 
 class _Row(QStyledItemDelegate):
-    """Name on the left, keys on the right; under it, for a command that cannot run, why."""
+    """Name on the left, keys on the right. Under it, for a command that cannot run, why."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = 2 if index.data(ACTION).why else 1
@@ -162,7 +162,7 @@ class CommandPalette(QDialog):
         self.line.setFocus()
 
     def run_chosen(self) -> None:
-        """Run the chosen command if it can run; the palette has gone and the old focus is back before it does."""
+        """Run the chosen command if it can run. The palette has gone and the old focus is back before it does."""
         action = self.model.action(self.list.currentIndex().row())
         if action is not None and action.isEnabled():
             self.hide()

@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 class ShortcutSheet(QDialog):
-    """Lists the commands that have keys; it does not block the window."""
+    """Lists the commands that have keys. It does not block the window."""
 
     def __init__(self, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,1 +1,1 @@
-"""What commands do, one subject a file; each controller names the few parts of the program that it uses."""
+"""What commands do, one subject a file. Each controller names the few parts of the program that it uses."""

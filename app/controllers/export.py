@@ -29,7 +29,7 @@ HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
 
 
 class ExportController(QObject):
-    """What can be exported; ``panel`` is an id, by default that of the panel in focus."""
+    """What can be exported. ``panel`` is an id, by default that of the panel in focus."""
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, panels: PanelsController, exporter: Exporter,
@@ -91,7 +91,7 @@ class ExportController(QObject):
             self._show(dialog, self._save_sequence)
 
     def ask_film(self, panel: str = "") -> None:
-        """Ask for a film of the update shown, or of several; while a lesson is open, of the lesson."""
+        """Ask for a film of the update shown, or of several. While a lesson is open, of the lesson."""
         dialog = self._dialog_of_updates(panel, FILM, self._lessons.player.lesson)
         if dialog is not None:
             shown = max(self._workspace.cursor.step, 1)
@@ -100,7 +100,7 @@ class ExportController(QObject):
             self._show(dialog, self._save_film)
 
     def _dialog_of_updates(self, panel: str, title: str, lesson: Lesson | None = None) -> PictureDialog | None:
-        """What asks for a panel and updates, or for ``lesson``; None where there are neither, which is said."""
+        """What asks for a panel and updates, or for ``lesson``. None where there are neither, which is said."""
         run = self._workspace.run
         assert run is not None
         if not run.head and lesson is None:

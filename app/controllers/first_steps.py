@@ -277,7 +277,7 @@ class FirstSteps(QObject):
         self._window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=MESSAGE))
 
     def _stop(self) -> None:
-        """No experience is under way; the speed is the user's own again."""
+        """No experience is under way. The speed is the user's own again."""
         if self._playing is not None:
             language, self._playing = self._playing.language, None
             self._player.set_speed(self._usual_speed, language=language)

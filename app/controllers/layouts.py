@@ -39,7 +39,7 @@ class LayoutsController(QObject):
         return self._files.names()
 
     def choose(self, name: str) -> None:
-        """Arrange the docks as the named layout has them; it is the user's preference from now on."""
+        """Arrange the docks as the named layout has them. It is the user's preference from now on."""
         self._presenter.maximizer.forget()
         if name in LAYOUTS:
             self._window.show_layout(name)
@@ -48,7 +48,7 @@ class LayoutsController(QObject):
         self._preferences.change(layout=name)
 
     def reset(self) -> None:
-        """The layout made for the kind of run that is shown, as it was at first; before a class, once that is over."""
+        """The layout made for the kind of run that is shown, as it was at first. Before a class, once that is over."""
         made = self._made_for_run()
         if not self._presenter.active:
             self.choose(made)

@@ -26,7 +26,7 @@ LOOKING = "model-folder"
 
 
 class ModelFolders(QObject):
-    """Begins runs of models from folders; what the model is and needs is said before it is loaded."""
+    """Begins runs of models from folders. What the model is and needs is said before it is loaded."""
 
     def __init__(
         self, window: QWidget, readers: Readers, messages: MessageBar, begin: Callable[[Settings], None],
@@ -63,7 +63,7 @@ class ModelFolders(QObject):
         self._messages.say(" ".join(filter(None, sentences)), Severity.INFO)
 
     def close(self) -> None:
-        """Give up what is being looked at; nothing follows."""
+        """Give up what is being looked at. Nothing follows."""
         self._tasks.close()
 
 

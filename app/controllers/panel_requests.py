@@ -27,7 +27,7 @@ P = TypeVar("P", bound=Panel)
 
 
 class PanelRequests(QObject):
-    """Connects each panel once, when it has been made; a panel that is not named here asks for nothing."""
+    """Connects each panel once, when it has been made. A panel that is not named here asks for nothing."""
 
     def __init__(
         self, window: MainWindow, runs: RunsController, background_runs: BackgroundRunsController,
@@ -117,7 +117,7 @@ class PanelRequests(QObject):
         self._window.show_panel(registry.WHAT_IF)
 
     def _raise(self, spec: PanelSpec[P]) -> None:
-        """Bring a panel to the front of its tabs, where it is shown; the keyboard stays where it is."""
+        """Bring a panel to the front of its tabs, where it is shown. The keyboard stays where it is."""
         dock = self._window.docks[spec.id]
         if dock.isVisible():
             dock.raise_()

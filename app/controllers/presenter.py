@@ -105,7 +105,7 @@ class Presenter(QObject):
             self.start()
 
     def start(self) -> None:
-        """Full screen, for a projector, in the layout Present; with a second screen the speaker gets a window there."""
+        """Full screen, for a projector, in the layout Present. With a second screen the speaker gets a window there."""
         if self.active:
             return
         self.maximizer.restore()
@@ -167,7 +167,7 @@ class Presenter(QObject):
             self.stop()
 
     def maximize(self, panel: str | None) -> None:
-        """One panel in the place of all; all again if one is."""
+        """One panel in the place of all. All again if one is."""
         if not self.maximizer.restore() and panel is not None and panel in self._window.docks:
             self.maximizer.maximize(panel, enlarge=not self._lesson)  # a lesson's page is sized by its room
         self._workspace.request_frame()
@@ -183,7 +183,7 @@ class Presenter(QObject):
         return screens.audience(screens.screens(), self._screen)
 
     def _place(self) -> None:
-        """Each window onto its screen; where one has gone, onto what remains."""
+        """Each window onto its screen. Where one has gone, onto what remains."""
         there = screens.screens()
         shown = screens.audience(there, self._screen)
         self.speaker.show_screens(there, shown)

@@ -19,7 +19,7 @@ READING = "prompts"
 
 
 class PromptReading(QObject):
-    """Has the prompts of settings at hand before something is done that needs them; the last wish counts."""
+    """Has the prompts of settings at hand before something is done that needs them. The last wish counts."""
 
     def __init__(self, readers: Readers, messages: MessageBar, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -42,5 +42,5 @@ class PromptReading(QObject):
         self._tasks.start(title, work, lambda _: then())
 
     def close(self) -> None:
-        """Give up what is being read; nothing follows."""
+        """Give up what is being read. Nothing follows."""
         self._tasks.close()

@@ -93,7 +93,7 @@ class RecordedFollower(QObject):
             self._timer.start()
 
     def close(self) -> None:
-        """Follow no more; a disk that is still being read from is not waited for."""
+        """Follow no more. A disk that is still being read from is not waited for."""
         self._timer.stop()
         self._runner.leave()
         if self._task is not None:
@@ -122,7 +122,7 @@ class RecordedFollower(QObject):
         self._changed()
 
     def stop_computing(self) -> None:
-        """Compute no more series; what is there stays, and the folder is followed further."""
+        """Compute no more series. What is there stays, and the folder is followed further."""
         self._stopped = True
         self._runner.cancel()
 
@@ -174,7 +174,7 @@ class RecordedFollower(QObject):
 
     @Slot(str)
     def _on_unreadable(self, sentence: str) -> None:
-        """The folder cannot be read just now; what is shown stays."""
+        """The folder cannot be read just now. What is shown stays."""
         if self._task is None:
             return
         self._end_task()
@@ -213,7 +213,7 @@ def _in_process(readers: Readers, path: Path, stretches: Sequence[tuple[int, int
 
 
 def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[Rows]:
-    """What ``make`` yields; what has come of it is in the cache afterwards, also where the rest is given up."""
+    """What ``make`` yields. What has come of it is in the cache afterwards, also where the rest is given up."""
     known: dict[int, dict[str, float]] = {}
     try:
         for first, some in make(poll):

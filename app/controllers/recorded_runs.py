@@ -74,7 +74,7 @@ class RecordedRuns(QObject):
         return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self.followers.values())
 
     def open(self, path: Path, otherwise: Callable[[Path], object]) -> None:
-        """Show the recorded run at ``path``; a file that is none goes to ``otherwise``."""
+        """Show the recorded run at ``path``. A file that is none goes to ``otherwise``."""
         already = next((run for run in self._workspace.runs if isinstance(run, RecordedRun) and _same(run, path)), None)
         if already is not None:
             self._run_manager.show(already)
@@ -193,7 +193,7 @@ class RecordedRuns(QObject):
             self._workspace.move_to(place)
 
     def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
-        """Where the update shown stands in the run that takes the place of ``old``; None for the last, or for none."""
+        """Where the update shown stands in the run that takes the place of ``old``. None for the last, or for none."""
         if self._workspace.following or not old.source.partial:
             return None
         label = old.trainer_step(self._workspace.cursor.step)
@@ -216,7 +216,7 @@ def _same(run: RecordedRun, path: Path) -> bool:
 
 
 def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
-    """The run at ``path``, its last update decoded and what was computed of it before; None for a file that no importer
+    """The run at ``path``, its last update decoded and what was computed of it before. None for a file that no importer
     knows, unless its name says that another program wrote it.
 
     Raises:

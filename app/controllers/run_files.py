@@ -51,7 +51,7 @@ class RunFiles(QObject):
         return self.tasks.busy or bool(self._waiting)
 
     def open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
-        """Show the run at ``path``, then do ``then``; where it cannot be opened, the reason is said.
+        """Show the run at ``path``, then do ``then``. Where it cannot be opened, the reason is said.
 
         A file into which a run of another trainer was converted goes to ``recorded``.
         """
@@ -59,7 +59,7 @@ class RunFiles(QObject):
         self._next()
 
     def save_as(self, run: RunHandle, target: Path, then: Then) -> None:
-        """Copy a run's file to ``target``, then do ``then``; where that cannot be done, the reason is said."""
+        """Copy a run's file to ``target``, then do ``then``. Where that cannot be done, the reason is said."""
         self._waiting.append(partial(self._save_as, run, target, then))
         self._next()
 
@@ -111,7 +111,7 @@ class RunFiles(QObject):
 
 
 def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
-    """The run at ``path``, looked at by ``readers`` first where it is not from the ``own`` folder; None where another
+    """The run at ``path``, looked at by ``readers`` first where it is not from the ``own`` folder. None where another
     trainer's run was converted into it."""
 
     def cancelled() -> None:

@@ -1,4 +1,4 @@
-"""The runs of a window: begin, open, branch, save, close, delete; every refusal is a sentence in the message bar."""
+"""The runs of a window: begin, open, branch, save, close, delete. Every refusal is a sentence in the message bar."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class RunsController:
             self._layouts.reset()
 
     def new_task(self, changes: dict[str, Any]) -> None:
-        """A run whose language model is given another task, from update 0; a run that has no update yet is replaced.
+        """A run whose language model is given another task, from update 0. A run that has no update yet is replaced.
 
         Settings that need a run of their own lead there as they do from the controls, and Undo returns; where only
         others differ, the run shown stays as it is in the list.
@@ -117,7 +117,7 @@ class RunsController:
             self._attempt(lambda: self._structural.change_to(wanted, tr("Change the task")))
 
     def new_seed(self, seed: int | None = None) -> None:
-        """A run at update 0 under the settings that the controls show, from ``seed``; by default from the next one.
+        """A run at update 0 under the settings that the controls show, from ``seed``. By default from the next one.
 
         A run that has no update yet is replaced.
         """
@@ -137,7 +137,7 @@ class RunsController:
         return begun
 
     def show(self, run: RunHandle) -> None:
-        """Show another run of the list; where its file is gone meanwhile, say so."""
+        """Show another run of the list. Where its file is gone meanwhile, say so."""
         if exists(run.path):
             self._run_manager.show(run)
         else:
@@ -167,7 +167,7 @@ class RunsController:
             self.open_path(Path(name))
 
     def open_path(self, path: Path) -> None:
-        """Open a run file, a session, or a run that another program recorded, beside the window, or say why not; of a
+        """Open a run file, a session, or a run that another program recorded, beside the window, or say why not. Of a
         model's folder begin a run."""
         if exists(path) and is_model(path):
             self._model_folders.open(path)
@@ -191,7 +191,7 @@ class RunsController:
         self._recorded_runs.open(path, lambda _: None)
 
     def open_example(self) -> None:
-        """A language model's run that was recorded, in the layout made for it; it is read, not computed."""
+        """A language model's run that was recorded, in the layout made for it. It is read, not computed."""
         if self._attempt(lambda: self._run_manager.open(example())):
             self._layouts.reset()
 
@@ -213,18 +213,18 @@ class RunsController:
     # -- end ---------------------------------------------------------------------------------------------------------
 
     def close_run(self) -> None:
-        """Take the run shown off the list; its file stays."""
+        """Take the run shown off the list. Its file stays."""
         run = self._workspace.run
         if run is not None:
             self._run_manager.close_run(run)
 
     def delete(self, paths: Sequence[Path]) -> None:
-        """Delete the files of runs that saved themselves; where one cannot be deleted, say so."""
+        """Delete the files of runs that saved themselves. Where one cannot be deleted, say so."""
         for path in paths:
             self._attempt(partial(library.remove, path))
 
     def _attempt(self, action: Callable[[], object]) -> bool:
-        """Whether ``action`` succeeded; what the core refuses is said in its own words."""
+        """Whether ``action`` succeeded. What the core refuses is said in its own words."""
         try:
             action()
         except (GrpoError, OSError) as error:

@@ -97,7 +97,7 @@ class SessionFiles(QObject):
             self._window.messages.say(sentence.format(title=run.title))
 
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
-        """The window as a session describes it; of a lesson, which one and where, and the place that it gives back."""
+        """The window as a session describes it. Of a lesson, which one and where, and the place that it gives back."""
         workspace, editing, player = self._workspace, self._workspace.editing, self._lessons.player
         saved, lesson = player.saved, player.lesson
         run = workspace.run if saved is None else saved.run
@@ -139,7 +139,7 @@ class SessionFiles(QObject):
             self.open(Path(name))
 
     def open(self, path: Path) -> None:
-        """Copy the runs of a session to the user's own, and show them as it says; after one that is being opened."""
+        """Copy the runs of a session to the user's own, and show them as it says. After one that is being opened."""
         if self._opening:
             self._waiting.append(path)
             return
@@ -164,14 +164,14 @@ class SessionFiles(QObject):
         self._recent_files.remember(path)
 
     def _adopted(self, read: RunHandle | str | None) -> RunHandle | None:
-        """A run of the session, shown; None, and the sentence, where it could not be read."""
+        """A run of the session, shown. None, and the sentence, where it could not be read."""
         if isinstance(read, str):
             self._window.messages.say(read, Severity.ERROR)
             return None
         return None if read is None else self._run_manager.adopt(read)
 
     def _new_run(self, settings: Settings) -> RunHandle | None:
-        """A new run under the session's settings; None, and a sentence, where its prompts cannot be used."""
+        """A new run under the session's settings. None, and a sentence, where its prompts cannot be used."""
         try:
             return self._run_manager.new_run(settings)
         except GrpoError as error:
@@ -228,7 +228,7 @@ def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: Tas
 
 
 def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) -> OpenedSession:
-    """As :func:`open_session`, with its runs read; the prompts of the new run that it shows are at hand then."""
+    """As :func:`open_session`, with its runs read. The prompts of the new run that it shows are at hand then."""
     manifest, copies = readers.session(path, folder, poll, poll.tell)
     if manifest.shown is None and manifest.settings is not None:
         read_ahead(manifest.settings, poll, readers.prompts)

@@ -21,7 +21,7 @@ from grpo_core.text import tr
 
 
 class ShutdownController(QObject):
-    """Takes the program apart in the right order; while an update is finishing, it says so and waits.
+    """Takes the program apart in the right order. While an update is finishing, it says so and waits.
 
     Args:
         closers: called in this order once the worker has ended: what writes files or owns processes and windows.

@@ -70,7 +70,7 @@ class Startup(QObject):
             self._layouts.suit()
 
     def reopen(self, path: Path) -> None:
-        """Show a run of an earlier session, paused; the new run makes room for it, if it is untouched by then.
+        """Show a run of an earlier session, paused. The new run makes room for it, if it is untouched by then.
 
         Where it cannot be opened, the reason is said and the new run stays.
         """
@@ -169,7 +169,7 @@ class Startup(QObject):
         self._searches = []
 
     def _search(self, work: Work, then: Callable[[Any], None]) -> None:
-        """Look through the folder of runs beside the window, as it may lie on a slow disk; ``then`` takes the result.
+        """Look through the folder of runs beside the window, as it may lie on a slow disk. ``then`` takes the result.
 
         ``then`` has to be a slot of this object.
         """

@@ -55,7 +55,7 @@ class StructuralChanges(QObject):
 
     @Slot()
     def apply(self) -> None:
-        """Make the run for the changes that wait, if there are any; prompts that are not at hand are read first."""
+        """Make the run for the changes that wait, if there are any. Prompts that are not at hand are read first."""
         self._timer.stop()
         if self._workspace.editing.pending:
             self._prompts.ready(self._workspace.editing.wanted, self._make)

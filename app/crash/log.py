@@ -51,7 +51,7 @@ class LogFiles:
         self._qt_before: Callable[[QtMsgType, QMessageLogContext, str], Any] | None = None
 
     def open(self) -> str | None:
-        """Start logging; a sentence when the folder cannot be written."""
+        """Start logging. A sentence when the folder cannot be written."""
         logging.getLogger().addHandler(self._handler)
         logging.getLogger(__name__.partition(".")[0]).setLevel(logging.INFO)
         self._qt_before = qInstallMessageHandler(note_qt_message)
@@ -81,5 +81,5 @@ class LogFiles:
 
 
 def note_qt_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
-    """Qt's message handler; called in any thread."""
+    """Qt's message handler. Called in any thread."""
     logging.getLogger(f"qt.{context.category or 'default'}").log(_LEVELS.get(kind, logging.WARNING), "%s", text)

@@ -48,7 +48,7 @@ _OURS = re.compile(r"(preferences|lessons|lesson-open|manifest|build|queue)\.jso
 
 
 def write_problem_report(paths: Paths, folder: Path) -> Path:
-    """Write the report into ``folder``, beside older ones; returns the file.
+    """Write the report into ``folder``, beside older ones. Returns the file.
 
     Raises:
         OSError: it cannot be written.
@@ -133,7 +133,7 @@ def _last_lines(path: Path) -> list[str]:
 
 
 def report_problem(paths: Paths, folder: Path) -> int:
-    """The command: write the report and say where it is; returns the exit status."""
+    """The command: write the report and say where it is. Returns the exit status."""
     try:
         target = write_problem_report(paths, folder)
     except OSError as error:

@@ -96,7 +96,7 @@ class StartMarker:
 
 
 def _content(path: Path) -> tuple[float, bool]:
-    """When the process of a marker started and whether it got through its start; a damaged marker counts as late."""
+    """When the process of a marker started and whether it got through its start. A damaged marker counts as late."""
     try:
         content = json.loads(path.read_bytes())
         return float(content["started"]), bool(content["settled"])
@@ -105,7 +105,7 @@ def _content(path: Path) -> tuple[float, bool]:
 
 
 def _alive(number: str, started: float) -> bool:
-    """Whether the very process that left a marker still runs; numbers are used again by the system."""
+    """Whether the very process that left a marker still runs. Numbers are used again by the system."""
     try:
         return bool(abs(psutil.Process(int(number)).create_time() - started) < 2)
     except (ValueError, OverflowError, psutil.Error):

@@ -85,7 +85,7 @@ class Watchdog(QObject):
             self._awake.clear()
 
     def _watch(self, watched: int) -> None:
-        """The thread's whole life; ``watched`` is the number of the thread that it watches."""
+        """The thread's whole life. ``watched`` is the number of the thread that it watches."""
         while self._awake.wait() and not self._closing.is_set():
             alive = self._alive
             quiet = time.monotonic() - alive
@@ -103,7 +103,7 @@ class Watchdog(QObject):
                 _log.info("the window's thread goes on after %.1f s", time.monotonic() - alive)
 
     def _sleep(self, seconds: float) -> float:
-        """Sleep, but no longer than until :meth:`close`; by how many seconds it took too long."""
+        """Sleep, but no longer than until :meth:`close`. By how many seconds it took too long."""
         begun = time.monotonic()
         self._closing.wait(seconds)
         return time.monotonic() - begun - seconds

@@ -23,7 +23,7 @@ class JobProcess(Asked):
     """
 
     def __init__(self, lost: str = "", nice: int = NICE) -> None:
-        """Start it; ``lost`` is the sentence for its unexpected end, by default that of an experiment."""
+        """Start it. ``lost`` is the sentence for its unexpected end, by default that of an experiment."""
         lost = lost or tr("The process of the experiment has ended unexpectedly ({how}); start the experiment again.")
         super().__init__(serve, lost, pack=packed, unpack=unpacked, limits=Limits(nice=nice))
 

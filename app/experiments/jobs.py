@@ -36,7 +36,7 @@ class Jobs:
         self._closed = False
 
     def results(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-        """The results of a job as they come; ``poll`` is called about as often as the job makes passes.
+        """The results of a job as they come. ``poll`` is called about as often as the job makes passes.
 
         Raises:
             Cancelled: ``poll`` raised it.
@@ -47,7 +47,7 @@ class Jobs:
 
     @contextmanager
     def lent(self) -> Iterator[JobProcess | None]:
-        """A process for one thread, started if none is idle; None where the thread has to compute by itself."""
+        """A process for one thread, started if none is idle. None where the thread has to compute by itself."""
         process = self._taken()
         try:
             yield process
@@ -66,7 +66,7 @@ class Jobs:
             process.close()
 
     def _taken(self) -> JobProcess | None:
-        """A process that is ready for a job; None where the asking thread has to do."""
+        """A process that is ready for a job. None where the asking thread has to do."""
         from app.experiments.job_process import JobProcess
 
         with self._lock:
@@ -106,7 +106,7 @@ class Jobs:
 def computed(
     process: JobProcess | None, job: str, arguments: Sequence[object], poll: Callable[[], None]
 ) -> Iterator[Any]:
-    """The results of a job as they come, from ``process`` or computed here; errors as of :meth:`Jobs.results`."""
+    """The results of a job as they come, from ``process`` or computed here. Errors as of :meth:`Jobs.results`."""
     if process is None:
         from grpo_core.experiments.jobs import JOBS
 

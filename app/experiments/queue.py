@@ -93,7 +93,7 @@ class BackgroundQueue(QObject):
         return self._process is not None and not self._ready
 
     def left_of(self, place: int) -> float | None:
-        """Seconds of work that the run at ``place`` still is; None where that is not known."""
+        """Seconds of work that the run at ``place`` still is. None where that is not known."""
         assert self.queue is not None
         todo = [0 if one.finished(self.queue) else self.queue.updates - one.done for one in self.statuses]
         return None if self.left is None or not sum(todo) else self.left * todo[place] / sum(todo)
@@ -135,7 +135,7 @@ class BackgroundQueue(QObject):
         self._enter(QueueState.WORKING)
 
     def pause(self) -> None:
-        """Give up the update in progress; the process ends, and everything finished is on disk."""
+        """Give up the update in progress. The process ends, and everything finished is on disk."""
         if self._process is None:
             return
         if self.loading:  # it hears nothing yet, and has begun nothing
@@ -146,7 +146,7 @@ class BackgroundQueue(QObject):
             self._enter(QueueState.STOPPING)
 
     def cancel(self) -> None:
-        """Give up the rest of the queue; what was done stays, and ``resume`` takes it up again."""
+        """Give up the rest of the queue. What was done stays, and ``resume`` takes it up again."""
         self._cancelling = self.folder is not None
         if self._process is not None:
             self.pause()
@@ -154,7 +154,7 @@ class BackgroundQueue(QObject):
             self._rest()
 
     def close(self) -> None:
-        """The program ends: so does the process, at once; the queue can be gone on with."""
+        """The program ends: so does the process, at once. The queue can be gone on with."""
         self._reader.close()
         self._beat.stop()
         process, self._process = self._process, None

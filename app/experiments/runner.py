@@ -33,7 +33,7 @@ class _Job:
 
 
 class Runner(QObject):
-    """Computes one experiment at a time; the latest that was started is the one that counts.
+    """Computes one experiment at a time. The latest that was started is the one that counts.
 
     Attributes:
         busy: whether an experiment is being computed.
@@ -61,14 +61,14 @@ class Runner(QObject):
         return self._job is not None
 
     def start(self, make: Make) -> None:
-        """Compute what ``make`` yields; an experiment that is still being computed is given up."""
+        """Compute what ``make`` yields. An experiment that is still being computed is given up."""
         self._give_up()
         job = self._job = _Job(make)
         self._thread = Thread(target=self._compute, args=(job,), name="experiment", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
-        """Give the experiment up; what has arrived stays."""
+        """Give the experiment up. What has arrived stays."""
         if self._give_up():
             self.ended.emit(tr("Cancelled; what was done stays."))
 

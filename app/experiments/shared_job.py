@@ -56,7 +56,7 @@ class _Parts:
             return None if self._given_up else next(self._left, None)
 
     def results(self, process: JobProcess | None, place: int) -> Iterator[Any]:
-        """The results of one part; the caller's poll hears of the awaited part alone, as if it were the only one."""
+        """The results of one part. The caller's poll hears of the awaited part alone, as if it were the only one."""
 
         def poll() -> None:
             if self._given_up:
@@ -101,7 +101,7 @@ def shared_ensembles(
     jobs: Jobs, points: Sequence[Settings], seeds: int, updates: int, *, poll: Callable[[], None]
 ) -> Iterator[Ensemble]:
     """:func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1, shared by several processes where
-    the runs are many enough; ``poll`` and errors as in :func:`shared_results`.
+    the runs are many enough. ``poll`` and errors as in :func:`shared_results`.
     """
     parts = [(part, tuple(range(seeds)), updates) for part in portions(points, seeds, IDLE)]
     yield from shared_results(jobs, "ensembles", parts, poll=poll)

@@ -1,4 +1,4 @@
-"""``python -m app export``: panels as pictures and tables, without a display; what needs no window is the core's."""
+"""``python -m app export``: panels as pictures and tables, without a display. What needs no window is the core's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST, MOST = 24, 8192
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Export as the arguments say; 0, or 2 after an error told in one sentence."""
+    """Export as the arguments say. 0, or 2 after an error told in one sentence."""
     return exit_code(lambda: export(arguments))
 
 
@@ -67,7 +67,7 @@ def export(arguments: Sequence[str]) -> None:
 
 
 def panels_named(name: str) -> list[PanelSpec[Panel]]:
-    """The panel called ``name``, by its id or its title; "all" stands for those that show a recorded run.
+    """The panel called ``name``, by its id or its title. "all" stands for those that show a recorded run.
 
     Raises:
         GrpoError: there is none; the sentence offers the closest.
@@ -97,7 +97,7 @@ def _without_window(options: argparse.Namespace) -> None:
 
 
 def size_from(text: str | None) -> tuple[int, int] | None:
-    """Width and height in pixels, as in 1600x900; None where nothing was given.
+    """Width and height in pixels, as in 1600x900. None where nothing was given.
 
     Raises:
         GrpoError: they cannot be read, or are out of range.

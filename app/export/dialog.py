@@ -42,7 +42,7 @@ LESSON_ANEW = tr(
 
 @dataclass(frozen=True, kw_only=True)
 class PictureChoice:
-    """What was chosen; None stands for “as shown”.
+    """What was chosen. None stands for “as shown”.
 
     Attributes:
         panel: its id.

@@ -33,7 +33,7 @@ RECORDER_SOURCE = Path(grpo_core.__file__).parent / "runs" / "recorders" / "trl.
 
 
 class Exporter(QObject):
-    """Writes what the window shows; every refusal is a sentence in the message bar."""
+    """Writes what the window shows. Every refusal is a sentence in the message bar."""
 
     def __init__(
         self, workspace: Workspace, controller: Controller, messages: MessageBar, parent: QObject | None = None
@@ -98,7 +98,7 @@ class Exporter(QObject):
         return QSize(size.width(), size.height() + paper.caption_height(size.width()))
 
     def table(self, panel: Panel, path: Path) -> None:
-        """Write the table of ``panel``, or the numbers behind its plots, as CSV; several go beside each other."""
+        """Write the table of ``panel``, or the numbers behind its plots, as CSV. Several go beside each other."""
         contents = tables(panel)
         files = targets(path, [title for title, _, _ in contents])
         existing = [file for file in files if file != path and file.exists()]
@@ -133,7 +133,7 @@ class Exporter(QObject):
         )
 
     def trl_script(self, path: Path) -> None:
-        """Write the settings shown as a script for TRL, with the recorder beside it; what TRL cannot do is said."""
+        """Write the settings shown as a script for TRL, with the recorder beside it. What TRL cannot do is said."""
         try:
             text = script(self._workspace.editing.wanted)
         except GrpoError as error:
@@ -221,7 +221,7 @@ class Exporter(QObject):
         self._start(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
 
     def _start(self, folder: Path, written: str, *arguments: str, command: str = "export") -> None:
-        """Export the run shown in a process of its own; ``written`` is the sentence for its end."""
+        """Export the run shown in a process of its own. ``written`` is the sentence for its end."""
         run = self._workspace.run
         assert run is not None
         if run is self._workspace.training:
@@ -234,7 +234,7 @@ class Exporter(QObject):
         self._begin(folder, written, command, str(run.path.absolute()), *arguments)
 
     def _begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
-        """Let ``command`` write to ``target`` in a process of its own; ``written`` is the sentence for its end."""
+        """Let ``command`` write to ``target`` in a process of its own. ``written`` is the sentence for its end."""
         if self._process is not None:
             self._messages.say(tr("Another export is being written; wait for it, or cancel it."))
             return
@@ -253,7 +253,7 @@ class Exporter(QObject):
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
 
     def cancel(self) -> None:
-        """Stop what is being written; whole files stay."""
+        """Stop what is being written. Whole files stay."""
         if self._process is not None:
             self._process.cancel()
 

@@ -101,7 +101,7 @@ def _shots_of(step: int, passes: int, speed: float | None, rate: float, *, alone
 
 
 def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False) -> Iterator[str]:
-    """Write a film of the run file ``run`` to ``out``; yields a sentence for each picture, and one at the end.
+    """Write a film of the run file ``run`` to ``out``. Yields a sentence for each picture, and one at the end.
 
     ``out`` is an animated WebP, or a folder for pictures that are numbered, each of them standing for one picture's
     time. What was there before stays until the film is whole.
@@ -152,7 +152,7 @@ def _pictures(
 
 
 def _fit(panel: Panel, choice: FilmChoice, planned: list[Shot]) -> int:
-    """Give the panel its size; returns the height of the captions, one for all so that nothing jumps."""
+    """Give the panel its size. Returns the height of the captions, one for all so that nothing jumps."""
     ends = {planned[0].cursor.step, planned[-1].cursor.step}
     below = 0
     for step in sorted(ends):

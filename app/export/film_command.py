@@ -17,7 +17,7 @@ LEAST_RATE, MOST_RATE = 1.0, 60.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Film as the arguments say; 0, or 2 after an error told in one sentence."""
+    """Film as the arguments say. 0, or 2 after an error told in one sentence."""
     return exit_code(lambda: film(arguments))
 
 

@@ -52,7 +52,7 @@ class LessonShot:
 
 
 def export_lesson(lesson: Lesson, out: Path, film_look: FilmLook, *, force: bool = False) -> Iterator[str]:
-    """Write a film of ``lesson`` to ``out``; yields a sentence for each picture, and one at the end.
+    """Write a film of ``lesson`` to ``out``. Yields a sentence for each picture, and one at the end.
 
     ``out`` is an animated WebP, or a folder for numbered pictures, as for a film of updates. The lesson's runs lie in a
     folder of their own, which goes with the film; what is remembered of the user's lessons is not touched.

@@ -98,7 +98,7 @@ class LessonScreen:
         self.show()
 
     def let_go(self) -> None:
-        """End the lesson's panels; nothing more is drawn."""
+        """End the lesson's panels. Nothing more is drawn."""
         for panel in [self._lesson, *(panel for _, panel in self._made.values())]:
             panel.let_go()
 

@@ -70,7 +70,7 @@ class Wanted:
 
 
 def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False) -> Iterator[str]:
-    """Write what is wanted of the run file ``run`` to ``out``, a file or a folder; yields a sentence for each file.
+    """Write what is wanted of the run file ``run`` to ``out``, a file or a folder. Yields a sentence for each file.
 
     Raises:
         GrpoError: the run cannot be read, an update or a table is not there, or a file cannot be written.
@@ -91,7 +91,7 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
 
 @contextmanager
 def application() -> Iterator[QApplication]:
-    """The application that draws; inside the block it is quiet about what every offscreen window says."""
+    """The application that draws. Inside the block it is quiet about what every offscreen window says."""
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     before = qInstallMessageHandler(_quiet)
@@ -152,7 +152,7 @@ def _written_tables(panel: Panel, place: Path, force: bool) -> Iterator[str]:
 
 
 def _at(panel: Panel, step: int, wanted: Wanted) -> str:
-    """Put the eye on update ``step``, with what is wanted selected and explained; the caption that belongs to it."""
+    """Put the eye on update ``step``, with what is wanted selected and explained. The caption that belongs to it."""
     workspace = panel.workspace
     workspace.move_to(step)
     record = workspace.view.step.step

@@ -51,7 +51,7 @@ class ExportProcess(QObject):
         self._beat.timeout.connect(self._on_beat)
 
     def start(self) -> None:
-        """Begin; ``done`` or ``failed`` follows."""
+        """Begin. ``done`` or ``failed`` follows."""
         environment = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), self._temporary.path())
         try:
             self._process = Asked(serve, tr("The export has ended unexpectedly ({how})."), environment=environment)
@@ -62,7 +62,7 @@ class ExportProcess(QObject):
         self._beat.start()
 
     def cancel(self) -> None:
-        """End it; the files that are written stay, each of them whole."""
+        """End it. The files that are written stay, each of them whole."""
         self._fail("")
 
     def close(self) -> None:

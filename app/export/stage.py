@@ -65,7 +65,7 @@ def caption_of(panel: Panel) -> str:
 
 @contextmanager
 def staged(panel: Panel, size: QSize) -> Iterator[None]:
-    """Inside the block a panel of the window has another size; nothing of it reaches the screen.
+    """Inside the block a panel of the window has another size. Nothing of it reaches the screen.
 
     The block must not let Qt work on its events, or people see it. Another look would need another sheet for the whole
     application, which takes seconds and leaves its marks on every dock: that is drawn in a process of its own.
@@ -120,14 +120,14 @@ def without_controls(panel: Panel) -> Iterator[None]:
 
 
 def _is_control(widget: QWidget) -> bool:
-    """Whether a widget is there to be operated only; a term, a stage or an input of an explanation is content too."""
+    """Whether a widget is there to be operated only. A term, a stage or an input of an explanation is content too."""
     if isinstance(widget, QPushButton):
         return widget.objectName() != "door"
     return isinstance(widget, (QCheckBox, QComboBox, QToolButton, QLineEdit, QSlider))
 
 
 def settle(panel: Panel) -> None:
-    """Lay out and draw a panel at once; the layouts around it are left alone."""
+    """Lay out and draw a panel at once. The layouts around it are left alone."""
     for _ in range(2):  # what is drawn may change what a label needs
         for widget in [panel, *panel.findChildren(QWidget)]:
             QCoreApplication.sendPostedEvents(widget, QEvent.Type.LayoutRequest)
@@ -148,7 +148,7 @@ class Studio:
         self.workspace = workspace
 
     def panel(self, spec: PanelSpec[Panel], size: QSize, *, fixed: bool = False) -> Panel:
-        """A new panel; :meth:`drop` it after use. Unless it is ``fixed``, a low one is as high as it wants to be."""
+        """A new panel. :meth:`drop` it after use. Unless it is ``fixed``, a low one is as high as it wants to be."""
         made = spec.make(self.workspace)
         made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         made.resize(size)
@@ -166,6 +166,6 @@ class Studio:
         panel.deleteLater()
 
     def close(self) -> None:
-        """Let go of the files; the run's owner opens them again when they are needed."""
+        """Let go of the files. The run's owner opens them again when they are needed."""
         self.workspace.close()
         self.workspace.deleteLater()

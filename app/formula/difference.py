@@ -26,7 +26,7 @@ OLD, NEW = "old", "new"
 
 
 def definitions(objective: Objective) -> dict[str, Term]:
-    """What stands behind letters of the formula that objectives define differently, by the letter; each on one line."""
+    """What stands behind letters of the formula that objectives define differently, by the letter. Each on one line."""
     terms = {"A": _advantage(objective)}
     reduction = REDUCTIONS[objective.reduction]
     terms["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)
@@ -62,7 +62,7 @@ def _shape(objective: Objective) -> tuple[object, ...]:
 
 
 def changed_terms(before: Objective, after: Objective) -> tuple[Term, ...]:
-    """The formula of ``after`` with what ``before`` had instead struck out; then the letters that are defined anew."""
+    """The formula of ``after`` with what ``before`` had instead struck out. Then the letters that are defined anew."""
     return (*_merged(objective_terms(before), objective_terms(after)), *_redefined(before, after))
 
 

@@ -24,7 +24,7 @@ the letters."""
 
 
 class FormulaLabel(QWidget):
-    """A formula in the text colour of the theme; its accessible name is its plain text.
+    """A formula in the text colour of the theme. Its accessible name is its plain text.
 
     ``pixels`` is the size of its letters at 100 %.
     """
@@ -43,7 +43,7 @@ class FormulaLabel(QWidget):
     def show_latex(
         self, latex: str, theme: Theme, scale: float, *, plain: str | None = None, meaning: str = "text"
     ) -> None:
-        """Show ``latex``; ``plain`` says it in words where the default is not good enough."""
+        """Show ``latex``. ``plain`` says it in words where the default is not good enough."""
         words = plain_text(latex) if plain is None else plain
         if (latex, words, theme, scale, meaning) == (self.latex, self.plain, self.theme, self.factor, self._meaning):
             return
@@ -58,7 +58,7 @@ class FormulaLabel(QWidget):
 
     @property
     def drawn(self) -> Picture | None:
-        """The picture on one line, at this screen's resolution; None where the plain text stands in."""
+        """The picture on one line, at this screen's resolution. None where the plain text stands in."""
         return self._draw(self.latex) if self.latex else None
 
     def _draw(self, latex: str) -> Picture | None:
@@ -66,7 +66,7 @@ class FormulaLabel(QWidget):
         return picture(latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
 
     def lines(self, width: int) -> tuple[Picture, ...]:
-        """The formula in ``width`` pixels: on one line, or on as few as have room; empty where its text stands in."""
+        """The formula in ``width`` pixels: on one line, or on as few as have room. Empty where its text stands in."""
         if self._laid is None or self._laid[0] != width:
             self._laid = width, self._broken(width)
         return self._laid[1]

@@ -23,7 +23,7 @@ _PLAIN = str.maketrans("⟮⟯⟦⟧", "()[]")
 
 
 def breakings(latex: str, most: int) -> Iterator[list[str]]:
-    """``latex`` on 2 to ``most`` lines of about equal length, each a formula of its own; the least changed first."""
+    """``latex`` on 2 to ``most`` lines of about equal length, each a formula of its own. The least changed first."""
     for pieces in (_pieces(latex), _pieces(_flat(latex))):
         for count in range(2, min(most, len(pieces)) + 1):
             yield [row.translate(_PLAIN) for row in _shared_out(pieces, count)]
@@ -43,7 +43,7 @@ def _pieces(latex: str) -> list[str]:
 
 
 def _shared_out(pieces: Sequence[str], count: int) -> list[str]:
-    """``pieces`` on ``count`` lines in order, the longest line as short as can be; a line begins with its operator."""
+    """``pieces`` on ``count`` lines in order, the longest line as short as can be. A line begins with its operator."""
     lengths = [len(plain_text(piece)) for piece in pieces]
     longest = max(lengths)
     while len(_starts(lengths, longest)) > count:

@@ -1,4 +1,4 @@
-"""LaTeX to a picture, in pure Python (ziamath), cached; None where it cannot be drawn.
+"""LaTeX to a picture, in pure Python (ziamath), cached. None where it cannot be drawn.
 
 The pieces of the objectives that presets have are shipped drawn. ziamath is imported at the first other formula: 150 ms
 that the first window does not pay.
@@ -76,7 +76,7 @@ def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Pictu
 
 @lru_cache(maxsize=KEPT)
 def svg(latex: str) -> str | None:
-    """The formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`; shipped, or else drawn now.
+    """The formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`. Shipped, or else drawn now.
 
     None on any failure.
     """
@@ -84,7 +84,7 @@ def svg(latex: str) -> str | None:
 
 
 def drawn(latex: str) -> str | None:
-    """A formula as SVG, drawn now rather than taken from those that are shipped; None on any failure."""
+    """A formula as SVG, drawn now rather than taken from those that are shipped. None on any failure."""
     ziamath = formula_library()
     if ziamath is None or not latex.strip():
         return None
@@ -101,7 +101,7 @@ def drawn(latex: str) -> str | None:
 
 @cache
 def shipped_drawings() -> dict[str, str]:
-    """The drawings that are shipped (``python -m tools.make_formulas``), by LaTeX; none where the file is not whole."""
+    """The drawings that are shipped (``python -m tools.make_formulas``), by LaTeX. None where the file is not whole."""
     try:
         kept = json.loads(resource("formulas.json").read_text(encoding="utf-8"))
         drawings: dict[str, str] = kept["drawings"]

@@ -19,7 +19,7 @@ ASCENT, DESCENT = 1.165, 0.615
 
 
 class TermButton(QAbstractButton):
-    """One drawn piece; only those with a key take focus.
+    """One drawn piece. Only those with a key take focus.
 
     Attributes:
         waits: it has yet to be typeset and shows nothing; its strip says when.
@@ -47,7 +47,7 @@ class TermButton(QAbstractButton):
         self.update()
 
     def set_value(self, value: str) -> bool:
-        """Show ``value`` below the piece; whether it needs more room than before."""
+        """Show ``value`` below the piece. Whether it needs more room than before."""
         if value == self.value:
             return False
         before = self.size_needed().width()
@@ -90,7 +90,7 @@ class TermButton(QAbstractButton):
         return (3.0 if self.term.key else 1.0) * self.factor
 
     def measured(self) -> tuple[float, float, float]:
-        """Width with the value's, reach above the baseline, and below it without the value; layouts ask many times."""
+        """Width with the value's, reach above the baseline, and below it without the value. Layouts ask many times."""
         state = (self.value, self.waits, self.theme, self.factor, self._pixels, self.devicePixelRatioF())
         if self._measured is None or self._measured[0] != state:
             self._measured = state, self._measure()
@@ -140,7 +140,7 @@ class TermButton(QAbstractButton):
             super().keyPressEvent(event)
 
     def size_needed(self) -> QRectF:
-        """Width and height of the piece alone, its value's width counted in; never less than before."""
+        """Width and height of the piece alone, its value's width counted in. Never less than before."""
         wide, ascent, descent = self.measured()
         self._widest = max(self._widest, wide)
         return QRectF(0, 0, self._widest, ascent + descent)

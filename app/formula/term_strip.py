@@ -22,7 +22,7 @@ SMALLEST = (0.75, 0.7, 0.65)
 
 
 class TermStrip(QWidget):
-    """Terms side by side on one baseline; those that do not fit go to the next line.
+    """Terms side by side on one baseline. Those that do not fit go to the next line.
 
     Signals:
         term_activated: the user wants the term with this key explained (double click, E, Return, Space).
@@ -55,7 +55,7 @@ class TermStrip(QWidget):
     # -- what panels use ----------------------------------------------------------------------------------------------
 
     def set_terms(self, terms: Sequence[Term]) -> None:
-        """Show the formula made of ``terms``; nothing happens where it is shown already."""
+        """Show the formula made of ``terms``. Nothing happens where it is shown already."""
         if [button.term for button in self.buttons] == list(terms):
             return
         for button in self.buttons:
@@ -75,7 +75,7 @@ class TermStrip(QWidget):
         self._arrange()
 
     def set_values(self, values: Mapping[str, str]) -> None:
-        """The live values by key; a key that is not given shows none."""
+        """The live values by key. A key that is not given shows none."""
         moved = [button.set_value(values.get(button.term.key, "")) for button in self.buttons]
         if any(moved):
             self._arrange()
@@ -94,7 +94,7 @@ class TermStrip(QWidget):
             self._arrange()
 
     def fit(self, width: int) -> None:
-        """Letters small enough for one line of ``width`` pixels; of the full size where even the smallest need two."""
+        """Letters small enough for one line of ``width`` pixels. Of the full size where even the smallest need two."""
         wanted = (width, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
         if wanted == self._fitted:
             return
@@ -106,7 +106,7 @@ class TermStrip(QWidget):
         self._arrange()
 
     def fit_in(self, room: QSize) -> bool:
-        """Letters small enough for ``room`` on as many lines as it has; whether there are such letters."""
+        """Letters small enough for ``room`` on as many lines as it has. Whether there are such letters."""
         wanted = (room, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
         if wanted != self._fitted:
             self._fitted = wanted
@@ -132,7 +132,7 @@ class TermStrip(QWidget):
         self.update()
 
     def _place(self, width: int, *, move: bool) -> int:
-        """Put the pieces into lines of ``width`` and return the height; without ``move`` only measure it."""
+        """Put the pieces into lines of ``width`` and return the height. Without ``move`` only measure it."""
         if not self.buttons:
             return 0
         ascent = max(button.ascent() for button in self.buttons) + 3 * self.factor
@@ -205,7 +205,7 @@ class TermStrip(QWidget):
 
 
 def _spoken(terms: Sequence[Term]) -> str:
-    """The formula as a line of text; what has gone and what has come is said after it."""
+    """The formula as a line of text. What has gone and what has come is said after it."""
     formula = " ".join(plain_text(term.latex) for term in terms if term.change != "old")
     if not any(term.change for term in terms):
         return tr("Formula: {formula}").format(formula=formula)

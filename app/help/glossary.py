@@ -127,7 +127,7 @@ def lookup(term: str) -> Entry | None:
 
 
 def tooltip_html(term: str, note: str = "") -> str:
-    """A tooltip for ``term``: heading, sentence, ``note`` and source; the note alone when there is no such term."""
+    """A tooltip for ``term``: heading, sentence, ``note`` and source. The note alone when there is no such term."""
     entry = lookup(term)
     extra = f"<p>{html.escape(note)}</p>" if note else ""
     if entry is None:
@@ -145,7 +145,7 @@ def tooltip_text(term: str, note: str = "") -> str:
 
 
 def _entry(id: str, table: Any, text: str) -> Entry:
-    """The entry of one table; ``text`` is that of the whole file, in which an error is placed.
+    """The entry of one table. ``text`` is that of the whole file, in which an error is placed.
 
     Raises:
         GlossaryError: a part is missing, unknown or of another kind.

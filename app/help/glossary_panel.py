@@ -31,7 +31,7 @@ LIST = 0.38
 
 
 class GlossaryPanel(QWidget):
-    """Search, list, definition; related terms are links."""
+    """Search, list, definition. Related terms are links."""
 
     def __init__(self, parent: QWidget | None = None, words: Glossary | None = None) -> None:
         super().__init__(parent)
@@ -74,7 +74,7 @@ class GlossaryPanel(QWidget):
 
     @property
     def term(self) -> str:
-        """Id of the term shown; empty when nothing was found."""
+        """Id of the term shown. Empty when nothing was found."""
         row = self.list.currentRow()
         return str(self.list.item(row).data(_ID)) if row >= 0 else ""
 
@@ -83,7 +83,7 @@ class GlossaryPanel(QWidget):
         return tuple(str(self.list.item(row).data(_ID)) for row in range(self.list.count()))
 
     def show_term(self, term: str) -> bool:
-        """Show the definition of ``term``; False when the glossary does not have it."""
+        """Show the definition of ``term``. False when the glossary does not have it."""
         entry = self._glossary.lookup(term)
         if entry is None:
             return False

@@ -19,7 +19,7 @@ MARK_OF_PROGRAMS = tr("From the documentation, not computed here")
 
 
 class PublishedError(GrpoError):
-    """The file of published results cannot be used; the message says where."""
+    """The file of published results cannot be used. The message says where."""
 
 
 @dataclass(frozen=True, kw_only=True)

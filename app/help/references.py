@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 
 class ReferencesError(GrpoError):
-    """The file of the references cannot be used; the message says where."""
+    """The file of the references cannot be used. The message says where."""
 
 
 @dataclass(frozen=True, kw_only=True)

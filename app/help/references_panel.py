@@ -1,4 +1,4 @@
-"""The references to read: each with what it says, and a link; and what is reported, cited."""
+"""The references to read: each with what it says, and a link, and what is reported, cited."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ReferencesPanel(QWidget):
 
 
 def _whole(papers: tuple[Reference, ...]) -> str:
-    """Papers, then what is reported; each part has a link at the top."""
+    """Papers, then what is reported. Each part has a link at the top."""
     named = {"papers": tr("Papers and programs"), **PARTS}
     links = " · ".join(f'<a href="#{part}">{html.escape(title)}</a>' for part, title in named.items())
     read = "".join(_block(paper) for paper in papers)

@@ -69,7 +69,7 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
 
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """What lesson files may name; ``panels`` are the ids of those that may stand beside a lesson."""
+    """What lesson files may name. ``panels`` are the ids of those that may stand beside a lesson."""
     from app.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
@@ -79,7 +79,7 @@ def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
 
 @lru_cache(maxsize=256)
 def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson | LessonError:
-    """The lesson in a file; ``stamp`` is when it was written and how long it is."""
+    """The lesson in a file. ``stamp`` is when it was written and how long it is."""
     try:
         return load_lesson(path, vocabulary(panels))
     except LessonError as error:
@@ -149,7 +149,7 @@ def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
 
 
 def find_lesson(known: Sequence[Lesson], name: str) -> Lesson | None:
-    """The lesson of an id or a number among ``known``; None if there is none."""
+    """The lesson of an id or a number among ``known``. None if there is none."""
     wanted = name.strip().casefold()
     number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else None
     return next((lesson for lesson in known if lesson.id.casefold() == wanted or lesson.number == number), None)

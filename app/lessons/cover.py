@@ -1,4 +1,4 @@
-"""A cover over a part of a picture that would give an answer away; the part keeps its place in the layout."""
+"""A cover over a part of a picture that would give an answer away. The part keeps its place in the layout."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Ending(QWidget):
 
 
 def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
-    """A sentence on how many of the lesson's predictions were right and how many close; skipped ones do not count."""
+    """A sentence on how many of the lesson's predictions were right and how many close. Skipped ones do not count."""
     made = [one for one in placed.values() if one.guess is not None]
     right, close = sum(one.right for one in made), sum(one.close for one in made)
     if lesson.asked and not made:

@@ -1,4 +1,4 @@
-"""The list of lessons: number, question, progress; broken files with what is wrong with them."""
+"""The list of lessons: number, question, progress. Broken files with what is wrong with them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class LessonList(QListWidget):
         self.itemClicked.connect(self._on_clicked)
 
     def show_lines(self, wanted: list[Line], theme: Theme, scale: float) -> None:
-        """Show the list; the place in it stays."""
+        """Show the list. The place in it stays."""
         if (wanted, theme, scale) == (self._shown, self.theme, self.factor):
             return
         self._shown, self.theme, self.factor = wanted, theme, scale
@@ -153,7 +153,7 @@ class _Entry(QStyledItemDelegate):
         return max(room - 54 * view.factor - self._aside(view, room), 60)
 
     def _aside(self, view: LessonList, room: int) -> float:
-        """Width of the progress on the right; none where there is no room for it."""
+        """Width of the progress on the right. None where there is no room for it."""
         return 210 * view.factor if room > 520 * view.factor else 0.0
 
     def paint(

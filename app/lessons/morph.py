@@ -47,7 +47,7 @@ class Morph:
 
 
 def between_bars(before: BarPicture | None, after: BarPicture, share: float) -> BarPicture:
-    """Bars ``share`` of the way from one picture to another; those without a counterpart grow from 0."""
+    """Bars ``share`` of the way from one picture to another. Those without a counterpart grow from 0."""
     if not after.count or share >= 1:
         return after
     same = before is not None and before.count == after.count and before.label == after.label

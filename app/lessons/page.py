@@ -233,7 +233,7 @@ class LessonPage(QWidget):
             self.redraw.emit()
 
     def _arrange(self) -> None:
-        """Words stand beside the picture, whose size then never changes; below it only where the page is narrow.
+        """Words stand beside the picture, whose size then never changes. Below it only where the page is narrow.
 
         Without a picture the knobs lie below the words.
         """
@@ -271,7 +271,7 @@ class LessonPage(QWidget):
 
     @Slot(float)
     def answer(self, guess: float | None) -> None:
-        """Place a prediction, or none; the picture changes from what it shows now into the answer."""
+        """Place a prediction, or none. The picture changes from what it shows now into the answer."""
         self.picture.keep_before_answer()
         self._lesson_player.predict(guess)
 

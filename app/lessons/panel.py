@@ -101,7 +101,7 @@ class LessonPanel(Panel):
 
     @Slot(str)
     def open(self, id: str) -> None:
-        """Give the lesson called ``id``; nothing happens where there is none."""
+        """Give the lesson called ``id``. Nothing happens where there is none."""
         lesson = next((lesson for lesson in self.all if lesson.id == id), None)
         if lesson is not None and self._lesson_player is not None:
             self._lesson_player.open(lesson)
@@ -141,7 +141,7 @@ class LessonPanel(Panel):
         )
 
     def _following(self) -> Lesson | None:
-        """The lesson after the one that is open, in the course's order or their own; None after the last."""
+        """The lesson after the one that is open, in the course's order or their own. None after the last."""
         open_ = None if self._lesson_player is None else self._lesson_player.lesson
         among: Sequence[Lesson] = self.lessons if open_ in self.lessons else [lesson for _, lesson in self.own]
         if open_ in self.course:

@@ -42,11 +42,11 @@ class LessonPicture(QWidget):
 
     @property
     def progress_text(self) -> str:
-        """What the picture is still computing, in a sentence; empty where nothing."""
+        """What the picture is still computing, in a sentence. Empty where nothing."""
         return "" if self.interactive is None else self.interactive.progress_text
 
     def open(self, name: str) -> bool:
-        """Make the interactive called ``name`` unless it is there already, or none for an unknown name; whether another
+        """Make the interactive called ``name`` unless it is there already, or none for an unknown name. Whether another
         one, or none, stands there from now on."""
         from app.lessons.interactives.table import INTERACTIVES
 

@@ -92,7 +92,7 @@ class LessonPlayer(QObject):
 
     @property
     def covered(self) -> bool:
-        """Whether the step waits for a prediction; until one is placed or skipped, the page shows the step before."""
+        """Whether the step waits for a prediction. Until one is placed or skipped, the page shows the step before."""
         return self.step.predict is not None and self.place not in self.placed
 
     @property
@@ -120,7 +120,7 @@ class LessonPlayer(QObject):
 
     @property
     def saved(self) -> SavedState | None:
-        """The run, settings and cursor from before the lesson, shown again after it; None between lessons."""
+        """The run, settings and cursor from before the lesson, shown again after it. None between lessons."""
         return self._guest.saved
 
     def owns(self, run: RunHandle) -> bool:
@@ -130,7 +130,7 @@ class LessonPlayer(QObject):
     # -- what people press ---------------------------------------------------------------------------------------------
 
     def open(self, lesson: Lesson, place: int = 0) -> None:
-        """Begin ``lesson`` at a step, counted from 0; another one that is being given makes room for it."""
+        """Begin ``lesson`` at a step, counted from 0. Another one that is being given makes room for it."""
         if self.lesson is None:
             self._guest.arrive()
         self._rest()
@@ -158,7 +158,7 @@ class LessonPlayer(QObject):
             self.led_on.emit()
 
     def back(self) -> None:
-        """The step before; from the end of the lesson to its last step."""
+        """The step before. From the end of the lesson to its last step."""
         if self.lesson is not None and self.finished:
             self.finished = False
             self.changed.emit()
@@ -166,7 +166,7 @@ class LessonPlayer(QObject):
             self._enter(self.place - 1)
 
     def predict(self, guess: float | None) -> None:
-        """Place a prediction, or none; the run answers."""
+        """Place a prediction, or none. The run answers."""
         if self.lesson is not None and self.covered:
             opening, step = self.seen, self.step
             self.placed[self.place] = Placed(guess)
@@ -175,7 +175,7 @@ class LessonPlayer(QObject):
             self._show(reveals=True)
 
     def skip(self) -> None:
-        """Leave the question unanswered; it is remembered as skipped."""
+        """Leave the question unanswered. It is remembered as skipped."""
         self.predict(None)
 
     def turn(self, changes: Mapping[str, Any]) -> None:
@@ -204,7 +204,7 @@ class LessonPlayer(QObject):
         self._part("", self._guest.give_back)
 
     def keep(self) -> None:
-        """Go on with the lesson's run in the whole program; the user's own stays in the list."""
+        """Go on with the lesson's run in the whole program. The user's own stays in the list."""
         sentence = tr("You go on with the lesson's run. The run that you came from is in the list of runs.")
         self._part(sentence, partial(self._guest.go, keep=self._workspace.run))
 
@@ -216,7 +216,7 @@ class LessonPlayer(QObject):
 
     @Slot()
     def _show(self, *, reveals: bool = False) -> None:
-        """Bring the run to the step that is to be seen; ``reveals``: an answer is about to be played."""
+        """Bring the run to the step that is to be seen. ``reveals``: an answer is about to be played."""
         if self.lesson is None:
             return
         if not reveals:

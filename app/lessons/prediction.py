@@ -83,7 +83,7 @@ def result_text(prediction: Prediction, value: float) -> str:
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
-    """The sentence of the result, once the run has computed it; ``for_class`` says nothing of a skipped question."""
+    """The sentence of the result, once the run has computed it. ``for_class`` says nothing of a skipped question."""
     if placed.value is None:
         return tr("The run is being computed.")
     if placed.value != placed.value:
@@ -101,7 +101,7 @@ def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) 
 
 
 def guess_text(prediction: Prediction, placed: Placed) -> str:
-    """What a class had predicted, in a few words; nothing where nobody did."""
+    """What a class had predicted, in a few words. Nothing where nobody did."""
     if placed.guess is None:
         return ""
     if placed.right:
@@ -114,7 +114,7 @@ def guess_text(prediction: Prediction, placed: Placed) -> str:
 
 
 def lesson_of(prediction: Prediction, placed: Placed) -> str:
-    """The lesson's sentence, where the run agrees with it; else that it does not."""
+    """The lesson's sentence, where the run agrees with it. Else that it does not."""
     if placed.value is None or placed.value != placed.value or not prediction.reveal:
         return ""
     if as_told(prediction, placed.value):
@@ -174,7 +174,7 @@ class PredictionBox(QWidget):
         self._column.addLayout(row)
 
     def show_prediction(self, prediction: Prediction | None, placed: Placed | None) -> None:
-        """Ask, or show what became of it; None hides the box."""
+        """Ask, or show what became of it. None hides the box."""
         self.setVisible(prediction is not None)
         if prediction is not self._prediction:
             self._rebuild(prediction)
@@ -208,7 +208,7 @@ class PredictionBox(QWidget):
             label.setVisible(bool(label.text()))
 
     def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
-        """Before a class: the number of the answer, as large as the column allows; a choice is answered in words."""
+        """Before a class: the number of the answer, as large as the column allows. A choice is answered in words."""
         value = None if placed is None else placed.value
         named = bool(self._stage and prediction.number and prediction.kind != "choice")
         alone = named and value is not None and not math.isnan(value)
@@ -259,7 +259,7 @@ class PredictionBox(QWidget):
 
     @property
     def guess(self) -> float | None:
-        """What would be placed now; None before anything was chosen."""
+        """What would be placed now. None before anything was chosen."""
         return None if self.input is None else self.input.guess
 
     def put(self, guess: float) -> None:
@@ -273,7 +273,7 @@ class PredictionBox(QWidget):
             self.input.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def set_look(self, theme: Theme, scale: float, stage: float = 0.0) -> None:
-        """Other colours, another size; ``stage``: pixels of a page of 1080 lines before a class, 0 at a desk."""
+        """Other colours, another size. ``stage``: pixels of a page of 1080 lines before a class, 0 at a desk."""
         if (theme, scale) == self._look and stage == self._stage:
             return
         self._look, self._stage = (theme, scale), stage

@@ -122,7 +122,7 @@ class LessonProgress:
     # -- what happens --------------------------------------------------------------------------------------------------
 
     def reach(self, lesson: str, step: int, last: bool) -> str | None:
-        """Remember that ``step`` (from 1) was seen; a sentence where that could not be written down."""
+        """Remember that ``step`` (from 1) was seen. A sentence where that could not be written down."""
         before = self.reached.get(lesson, Reached())
         after = Reached(max(before.step, step), before.done or last)
         if after == before:
@@ -131,7 +131,7 @@ class LessonProgress:
         return self._write()
 
     def add(self, entry: PredictionEntry) -> str | None:
-        """Remember a prediction; a sentence where that could not be written down."""
+        """Remember a prediction. A sentence where that could not be written down."""
         self.history = [*self.history, entry][-MOST:]
         return self._write()
 
@@ -159,7 +159,7 @@ class LessonProgress:
         return text.getvalue()
 
     def export(self, target: Path) -> str | None:
-        """Write that table; a sentence where that was not possible."""
+        """Write that table. A sentence where that was not possible."""
         return write_or_say(target, self.csv().encode("utf-8-sig"), tr("The predictions"))  # so that Excel reads UTF-8
 
 

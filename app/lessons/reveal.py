@@ -47,7 +47,7 @@ class Reveal(QObject):
         return self.share * self.share * (3 - 2 * self.share)
 
     def play(self, seconds: float) -> None:
-        """Begin at 0; over at once where nothing moves."""
+        """Begin at 0. Over at once where nothing moves."""
         if not self.moves:
             self.finish()
             return

@@ -85,7 +85,7 @@ class LessonGuest:
         controller.closed.connect(self.runs.sweep)
 
     def arrive(self) -> None:
-        """Save the user's place; whatever moves there stands still."""
+        """Save the user's place. Whatever moves there stands still."""
         self.saved = SavedState.of(self._workspace)
         self._player.pause()
         self._controller.set_breakpoints(())  # the user's are for the user's runs
@@ -98,7 +98,7 @@ class LessonGuest:
         self.go()
 
     def go(self, keep: RunHandle | None = None) -> None:
-        """The lesson's runs go, but for the one to ``keep``; breakpoints and docks are as before."""
+        """The lesson's runs go, but for the one to ``keep``. Breakpoints and docks are as before."""
         self.runs.clear(keep=keep)
         self.runs.switching = False
         self.saved = None

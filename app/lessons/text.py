@@ -53,7 +53,7 @@ class LessonText(QWidget):
         self._close()
 
     def show_text(self, text: str, words: Mapping[str, Word], theme: Theme, scale: float) -> None:
-        """Say ``text``; what was opened below another text closes."""
+        """Say ``text``. What was opened below another text closes."""
         said = text, theme, scale
         if said == self._said:
             return

@@ -22,7 +22,7 @@ _TYPED = "0123456789.,-"
 
 
 class Value(Input):
-    """A number: a mark that is dragged along a scale, or the height of a ghost bar; it can also be typed.
+    """A number: a mark that is dragged along a scale, or the height of a ghost bar. It can also be typed.
 
     Args:
         name: what is asked.

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class MessageBar(QFrame):
-    """All messages, newest at the bottom, in an opaque frame; whoever holds it shows it while there are any.
+    """All messages, newest at the bottom, in an opaque frame. Whoever holds it shows it while there are any.
 
     Only information without a button leaves by itself; everything else stays until it is closed or withdrawn.
 

@@ -27,7 +27,7 @@ class Place(Enum):
 
 
 def free_corner(room: QRect, size: QSize, taken: QRect) -> QRect:
-    """A rectangle of ``size`` in the corner of ``room`` that overlaps least with ``taken``; the lower right first.
+    """A rectangle of ``size`` in the corner of ``room`` that overlaps least with ``taken``. The lower right first.
 
     A rectangle is no larger than the room.
     """
@@ -72,7 +72,7 @@ class MessageOverlay(QObject):
     # -- where they are ----------------------------------------------------------------------------------------------
 
     def show_in(self, place: Place) -> None:
-        """Show them over the window, or behind the mark; elsewhere, whoever asks has taken the bar."""
+        """Show them over the window, or behind the mark. Elsewhere, whoever asks has taken the bar."""
         if place is not Place.ELSEWHERE and self._bar.parentWidget() is not self._window:
             self._bar.setParent(self._window)
         self.place, self._opened = place, False
@@ -119,7 +119,7 @@ class MessageOverlay(QObject):
         self.lift()
 
     def _taken(self) -> QRect:
-        """Where the widget with the focus stands in the window; empty where that is elsewhere."""
+        """Where the widget with the focus stands in the window. Empty where that is elsewhere."""
         focus = QApplication.focusWidget()
         if focus is None or focus.window() is not self._window or self._bar.isAncestorOf(focus) or focus is self.mark:
             return QRect()
@@ -145,7 +145,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def focus(self) -> None:
-        """Give the keyboard to the newest message; a second time, back to where it was."""
+        """Give the keyboard to the newest message. A second time, back to where it was."""
         focus = QApplication.focusWidget()
         if focus is not None and self._bar.isAncestorOf(focus):
             self.leave()
@@ -158,7 +158,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """Give the keyboard back; messages behind a mark go behind it again."""
+        """Give the keyboard back. Messages behind a mark go behind it again."""
         former, self._former = self._former, None
         self._opened = False
         if former is not None and Shiboken.isValid(former) and former.isVisible():

@@ -68,7 +68,7 @@ class Panel(QWidget):
 
     @property
     def place_drawn(self) -> object:
-        """:attr:`View.place` of what it shows; None where it has to be drawn anew."""
+        """:attr:`View.place` of what it shows. None where it has to be drawn anew."""
         return None if self._drawn is None else self._drawn[0]
 
     def on_frame(self) -> None:
@@ -87,14 +87,14 @@ class Panel(QWidget):
         self._describe(view)
 
     def _describe(self, view: View) -> None:
-        """What a screen reader reads out; while a run goes on not more often than anybody listens."""
+        """What a screen reader reads out. While a run goes on not more often than anybody listens."""
         now = time.monotonic()
         if not view.running or now - self._described >= DESCRIBE_SECONDS:
             self._described = now
             self.describe(self.summary(view))
 
     def describe(self, sentence: str) -> None:
-        """Have screen readers say ``sentence`` of the panel; one with a plot says it of the plot too."""
+        """Have screen readers say ``sentence`` of the panel. One with a plot says it of the plot too."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
@@ -115,7 +115,7 @@ class Panel(QWidget):
         return ""
 
     def focus_picture(self) -> None:
-        """Give the keyboard to the panel's picture; a panel without one leaves it where it is."""
+        """Give the keyboard to the panel's picture. A panel without one leaves it where it is."""
 
     def minimumSizeHint(self) -> QSize:
         """Never so much that a large scale would push the window beyond a small screen."""

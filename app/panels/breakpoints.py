@@ -1,4 +1,4 @@
-"""Breakpoints: a list of conditions at which a run stops; add one, switch it, remove it, go to where it became true."""
+"""Breakpoints: a list of conditions at which a run stops. Add one, switch it, remove it, go to where it became true."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class BreakpointsPanel(Panel):
             row.show_place(search.look())
 
     def _build_rows(self) -> None:
-        """A row for each; the focus stays at its place in the list."""
+        """A row for each. The focus stays at its place in the list."""
         focused = next((place for place, row in enumerate(self.rows) if row.isAncestorOf(self.focusWidget())), None)
         for row in self.rows:
             self._list.removeWidget(row)

@@ -81,5 +81,5 @@ def _accessible(key: str, widget: QObject | None) -> QAccessibleInterface | None
 
 @cache
 def let_sliders_speak() -> None:
-    """From now on screen readers hear values instead of positions; once a process."""
+    """From now on screen readers hear values instead of positions. Once a process."""
     QAccessible.installFactory(_accessible)

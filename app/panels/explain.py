@@ -117,7 +117,7 @@ class ExplainPanel(Panel):
         return inside.totalHeightForWidth(width) if inside.hasHeightForWidth() else inside.sizeHint().height()
 
     def focus_inputs(self) -> None:
-        """Give the keyboard to the first input; without one to what can be scrolled."""
+        """Give the keyboard to the first input. Without one to what can be scrolled."""
         shown = [door for door, _ in self._doors if not door.isHidden()]
         target = shown[0] if shown else self.back if not self.back.isHidden() else self
         target.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -182,7 +182,7 @@ class ExplainPanel(Panel):
         self._show_inputs(node, view)
 
     def _show_inputs(self, node: Node, view: View) -> None:
-        """One button an input; Tab walks them, Return follows one."""
+        """One button an input. Tab walks them, Return follows one."""
         numbers, wanted = view.step.numbers, node.inputs[:MOST_INPUTS]
         assert numbers is not None
         while len(self._doors) < len(wanted):
@@ -206,7 +206,7 @@ class ExplainPanel(Panel):
         self.inputs_title.setVisible(bool(wanted))
 
     def _add_door(self) -> None:
-        """Room for one more input; it stays for whatever is explained next."""
+        """Room for one more input. It stays for whatever is explained next."""
         n, door, value = len(self._doors), Door(), Label()
         value.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         door.setObjectName("door")

@@ -118,7 +118,7 @@ class HistoryChart(Plot):
         return self._unit
 
     def _name_axis(self) -> None:
-        """Name the axis of updates; a low plot needs the room for its curves, and its read-out says the name."""
+        """Name the axis of updates. A low plot needs the room for its curves, and its read-out says the name."""
         named = self.height() >= NAMED * self.factor and not self.axis_items["bottom"].bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
 
@@ -134,7 +134,7 @@ class HistoryChart(Plot):
     # -- what stands behind the curves --------------------------------------------------------------------------------
 
     def show_trials(self, trials: tuple[Trial, ...], pointed: RunHandle | None) -> None:
-        """Draw the series of these earlier runs behind the curves that are visible; ``pointed`` stands out."""
+        """Draw the series of these earlier runs behind the curves that are visible. ``pointed`` stands out."""
         self.trials = trials
         if trials and not self.ghosts:
             self.ghosts = {name: self.add_item(GhostLines(METRICS[name].colour), z=4) for name in self.names}
@@ -149,7 +149,7 @@ class HistoryChart(Plot):
                 self.rings.set_points(np.array([x for x, _ in places]), np.array([y for _, y in places]))
 
     def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
-        """Draw the range of repeats: (n, S) by the name of the series; nothing for a series that is not given."""
+        """Draw the range of repeats: (n, S) by the name of the series. Nothing for a series that is not given."""
         self._repeats = {name: series[name] for name in self.names if name in SERIES and name in series}
         if self._repeats and not self.bands:
             backed = [name for name in self.names if name in SERIES]
@@ -179,7 +179,7 @@ class HistoryChart(Plot):
         return super().has_data() or bool(self.trials) or bool(self._repeats)
 
     def table(self) -> tuple[list[Column], Rows]:
-        """The series that this run can have, others would be columns of dashes; then those that earlier runs show."""
+        """The series that this run can have, others would be columns of dashes. Then those that earlier runs show."""
         curves = [curve for curve in self.curves if curve.key in self.possible]
         columns = [Column("x", self.place_name, chars=8, decimals=0)]
         columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
@@ -234,7 +234,7 @@ class HistoryChart(Plot):
         self._extent = (min(finite), max(finite)) if finite else None
 
     def _fit_unit(self) -> None:
-        """An axis from 0 to 1, unless a visible series leaves it, as rewards with a bonus do; rewards of any size alone
+        """An axis from 0 to 1, unless a visible series leaves it, as rewards with a bonus do. Rewards of any size alone
         have the axis that shows how they change."""
         if self._any_reward and [curve.key for curve in self.curves if curve.isVisible()] == ["reward_mean"]:
             self.set_scales(y=Scale())

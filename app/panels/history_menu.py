@@ -24,7 +24,7 @@ def offered(chart: Plot, point: QPoint) -> list[Breakpoint]:
 
 
 def menu(choices: list[Breakpoint], parent: QWidget) -> QMenu:
-    """One line for each; what was chosen is the action's data."""
+    """One line for each. What was chosen is the action's data."""
     shown = QMenu(parent)
     for one in choices:
         shown.addAction(tr("Stop when {words}").format(words=one.words)).setData(one)
@@ -32,7 +32,7 @@ def menu(choices: list[Breakpoint], parent: QWidget) -> QMenu:
 
 
 def _nearest(chart: Plot, place: QPointF) -> Curve | None:
-    """The visible curve that is nearest in height; before the first update, the first of them."""
+    """The visible curve that is nearest in height. Before the first update, the first of them."""
     visible = [curve for curve in chart.curves if curve.isVisible()]
     x = chart.snap(place.x())
     heights = {curve: curve.at(x) for curve in visible} if x is not None else {}

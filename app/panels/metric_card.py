@@ -1,4 +1,4 @@
-"""A card with one number of the update: title, value, and the reason for a zero; a door to its explanation."""
+"""A card with one number of the update: title, value, and the reason for a zero. A door to its explanation."""
 
 from __future__ import annotations
 

@@ -39,14 +39,14 @@ def _revealed(name: str, view: View) -> bool:
 
 
 def numbers_of(view: View) -> dict[str, float]:
-    """The numbers of the update shown; of a recorded run those that its source has."""
+    """The numbers of the update shown. Of a recorded run those that its source has."""
     if isinstance(view.run, RecordedRun):
         return dict.fromkeys(METRICS, float("nan")) | view.run.numbers(view.cursor.step)
     return view.step.metrics
 
 
 def _before(name: str, view: View) -> float:
-    """The value of the update before the one shown; NaN where there is none."""
+    """The value of the update before the one shown. NaN where there is none."""
     values = view.run.series[name].values
     place = view.cursor.step - 2  # the value of update n stands at n - 1
     return float(values[place]) if 0 <= place < len(values) else float("nan")
@@ -62,7 +62,7 @@ def _cards(settings: Settings) -> tuple[str, ...]:
 
 
 def _held_out(view: View) -> tuple[str, str]:
-    """The last accuracy on held-out prompts up to the update shown, and that in fewer words; empty where none was
+    """The last accuracy on held-out prompts up to the update shown, and that in fewer words. Empty where none was
     measured."""
     for name, manner in HELD_OUT.items():
         newest = view.run.series[name].values[: view.cursor.step][-LONGEST_AGO:]
@@ -115,7 +115,7 @@ class MetricsPanel(Panel):
         self._choose_title_role()
 
     def _choose_title_role(self) -> None:
-        """Titles that the back row reads, where every card has room for its own; else all of them in small type."""
+        """Titles that the back row reads, where every card has room for its own. Else all of them in small type."""
         cards = [card for card in self.cards if not card.isHidden()]
         legible = all(card.has_room_for("digits", self.width() / len(cards)) for card in cards)
         for card in cards:

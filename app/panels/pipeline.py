@@ -209,7 +209,7 @@ def _name(stage: Stage, view: View) -> str:
 
 
 def _settings(view: View) -> Settings:
-    """What the update shown ran under; where there is none, what the next one will run under."""
+    """What the update shown ran under. Where there is none, what the next one will run under."""
     shown_here = view.step.step is not None or view.run.is_recorded
     return view.step.settings if shown_here else view.next_settings
 
@@ -250,7 +250,7 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
 
 
 def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
-    """Which completion and token the values below the terms belong to, and that in fewer words; none where they belong
+    """Which completion and token the values below the terms belong to, and that in fewer words. None where they belong
     to none."""
     step = view.step.step
     if step is None or place is None:

@@ -115,7 +115,7 @@ class PlacedStrip(QWidget):
 
     @property
     def _piled(self) -> int:
-        """Marks of the highest pile; where advantages differ by less than a pixel, the piles are drawn higher."""
+        """Marks of the highest pile. Where advantages differ by less than a pixel, the piles are drawn higher."""
         return min(max(Counter(self._advantages.tolist()).values(), default=1), PILE)
 
     def _paint_tokens(self, painter: QPainter, area: QRectF) -> None:
@@ -163,7 +163,7 @@ class PlacedStrip(QWidget):
         painter.drawText(cell.adjusted(0, cell.height() - line, 0, 0), _TOP, text)
 
     def _paint_group(self, painter: QPainter, area: QRectF) -> None:
-        """Hollow below zero, filled above; under each place the reward that leads there, and how often."""
+        """Hollow below zero, filled above. Under each place the reward that leads there, and how often."""
         assert self._theme is not None
         theme, line, dot = self._theme, self._line, DOT * self._scale
         painter.setFont(theme.font("digits", self._scale))
@@ -197,7 +197,7 @@ class PlacedStrip(QWidget):
                 painter.drawEllipse(spot, 2 * dot, 2 * dot)
 
     def _label(self, painter: QPainter, places: list[int], top: float) -> None:
-        """Advantage, reward and number of completions at each place; where places are many, at the outer ones."""
+        """Advantage, reward and number of completions at each place. Where places are many, at the outer ones."""
         assert self._theme is not None
         metrics = QFontMetricsF(painter.font())
         count, until = Counter(places), -np.inf

@@ -29,7 +29,7 @@ NO_TABLE = tr("A language model has no table of actions: see its completions.")
 
 
 class PolicyBarsPanel(Panel):
-    """The policy in one context; where several prompts or states exist, one is chosen.
+    """The policy in one context. Where several prompts or states exist, one is chosen.
 
     Signals:
         completions_wanted: there is no table of actions; show what was sampled instead.
@@ -104,7 +104,7 @@ class PolicyBarsPanel(Panel):
         self.plot.forget_scales()
 
     def show_guess(self, guess: Guess | None) -> None:
-        """Draw a prediction of the largest probability, which a lesson asks for; None for none."""
+        """Draw a prediction of the largest probability, which a lesson asks for. None for none."""
         if guess != self._guess:
             self._guess = guess
             self.redraw()
@@ -127,14 +127,14 @@ class PolicyBarsPanel(Panel):
         self.choice.setVisible(len(names) > 1)
 
     def _ends(self, view: View) -> EarlierEnds:
-        """Where earlier runs ended; the same object until there are others."""
+        """Where earlier runs ended. The same object until there are others."""
         stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
         if stamp != self._earlier[0]:
             self._earlier = stamp, earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))
         return self._earlier[1]
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
-        """Rewards under the settings of the update shown; at the head, of the next one."""
+        """Rewards under the settings of the update shown. At the head, of the next one."""
         if view.run.origin.action_rewards is None:
             return None
         settings: Settings = view.next_settings if view.at_head else view.step.settings
@@ -186,7 +186,7 @@ class PolicyBarsPanel(Panel):
 
     @Slot(int, float, int)
     def _on_dragged(self, action: int, height: float, gesture: int) -> None:
-        """The reward of an action was dragged; the task becomes the one whose rewards are the user's own."""
+        """The reward of an action was dragged. The task becomes the one whose rewards are the user's own."""
         settings = self.workspace.editing.settings
         if settings.is_language or settings.is_recorded or settings.bandit.landscape not in LANDSCAPES:
             return

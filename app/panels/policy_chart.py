@@ -60,7 +60,7 @@ SMALLEST = 5e-5
 
 
 def policy_chart(*, headed: bool = True) -> LaneChart:
-    """A chart for :func:`policy_picture`, in which rewards can be dragged; ``headed`` by the picture's sentence."""
+    """A chart for :func:`policy_picture`, in which rewards can be dragged. ``headed`` by the picture's sentence."""
     return LaneChart(tr("Policy over actions"), drag="diamond", headed=headed)
 
 
@@ -101,7 +101,7 @@ def show_policy(
     chart: LaneChart, what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None,
     guess: Guess | None = None,
 ) -> None:  # fmt: skip
-    """Draw ``what`` in ``chart``, on axes that hold ``beside`` too, and ``guess`` as a line; without a chosen action
+    """Draw ``what`` in ``chart``, on axes that hold ``beside`` too, and ``guess`` as a line. Without a chosen action
     the keys start from the likeliest."""
     if action is None:
         chart.chosen = int(what.now.argmax())
@@ -117,7 +117,7 @@ def _bars(what: PolicyPicture, *series: BarSeries, reach: float = 0.0) -> BarPic
 
 
 def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
-    """Rewards of the actions; while a stage is shown those that nobody drew are dim."""
+    """Rewards of the actions. While a stage is shown those that nobody drew are dim."""
     drawn, staged = what.draws, what.draws is not None and Stage.SCORE <= what.stage < Stage.UPDATE
     series: tuple[BarSeries, ...] = (REWARD.with_heights(rewards, values=rewards),)
     if drawn is not None and staged:
@@ -217,7 +217,7 @@ def _meaning(value: float, least: float) -> str:
 
 
 def _signed(value: float, least: float, digits: int) -> str:
-    """A change or an advantage with its sign, below ``least`` with one more digit; empty for none."""
+    """A change or an advantage with its sign, below ``least`` with one more digit. Empty for none."""
     if value != value:
         return ""
     if abs(value) < least:

@@ -122,7 +122,7 @@ def picture(
     *,
     quick: bool = False,
 ) -> PolicyPicture | None:
-    """The picture of ``context``; None where the policy's full distribution is not recorded.
+    """The picture of ``context``. None where the policy's full distribution is not recorded.
 
     Args:
         view: the update, with the stage and the pass that are shown.

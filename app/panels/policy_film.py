@@ -78,7 +78,7 @@ def mean_share(stage: Stage, progress: float) -> float:
 
 
 def stem_heights(picture: PolicyPicture) -> np.ndarray:
-    """Heights of the stems in the stage Normalize, (A,): they grow to the advantages; NaN for an action without one."""
+    """Heights of the stems in the stage Normalize, (A,): they grow to the advantages. NaN for an action without one."""
     draws, share = picture.draws, picture.progress
     assert draws is not None
     distance = centred(picture)
@@ -90,7 +90,7 @@ def stem_heights(picture: PolicyPicture) -> np.ndarray:
 
 
 def centred(picture: PolicyPicture) -> np.ndarray | None:
-    """The reward of each entry that was drawn minus the mean, (A,); None where the advantage has no such part."""
+    """The reward of each entry that was drawn minus the mean, (A,). None where the advantage has no such part."""
     draws = picture.draws
     if not picture.about_mean or picture.rewards is None or draws is None or draws.mean is None:
         return None

@@ -15,7 +15,7 @@ NAMED = 3
 
 
 def stage_sentence(picture: PolicyPicture) -> str:
-    """What the stage shown does with the draws of this context; equal throughout a stage's film."""
+    """What the stage shown does with the draws of this context. Equal throughout a stage's film."""
     draws = picture.draws
     if draws is None:
         return tr("Before the first update: draws are taken from these bars.")
@@ -51,7 +51,7 @@ def _updated(picture: PolicyPicture, draws: Draws) -> str:
 
 
 def in_fewer_words(picture: PolicyPicture) -> str:
-    """:func:`stage_sentence` for a narrow picture; empty where it is short already."""
+    """:func:`stage_sentence` for a narrow picture. Empty where it is short already."""
     if picture.draws is None or picture.stage is not Stage.UPDATE:
         return ""
     made = moves(picture)

@@ -147,7 +147,7 @@ class QueueForm(QWidget):
         return runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
 
     def suggest(self, path: str, values: str) -> None:
-        """Fill in one setting and its values; what the language model does not have is said."""
+        """Fill in one setting and its values. What the language model does not have is said."""
         place = self.settings[0].findData(path)
         if place < 0:
             self.refuse(tr("The language model has no such setting; choose one here."))
@@ -158,7 +158,7 @@ class QueueForm(QWidget):
         self.refuse("")
 
     def refuse(self, sentence: str) -> None:
-        """Say what was wrong with it; an empty sentence says that all is well."""
+        """Say what was wrong with it. An empty sentence says that all is well."""
         self.refusal.setText(sentence)
         self.refusal.setVisible(bool(sentence))
 

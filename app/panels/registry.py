@@ -1,4 +1,4 @@
-"""Every panel of the program, one row each; the order is that of the menu, and of panels of one rank in an area.
+"""Every panel of the program, one row each. The order is that of the menu, and of panels of one rank in an area.
 
 A new panel is a file with its class and, here, a row in ``PANELS``. Menus, docks, layouts, export, lessons and the
 self-test read the rows. A panel that is made with the window is imported above. One that is made when it is first shown

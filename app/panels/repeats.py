@@ -53,7 +53,7 @@ class RepeatResults:
 
     @property
     def series(self) -> Mapping[str, np.ndarray]:
-        """What has come of each of :data:`SERIES`, (n, S); the same arrays until more updates have come."""
+        """What has come of each of :data:`SERIES`, (n, S). The same arrays until more updates have come."""
         return self._series if self.count else {}
 
     @property
@@ -68,7 +68,7 @@ class RepeatResults:
 
     @property
     def past_half(self) -> np.ndarray:
-        """The first update after which each repeat's largest probability is past one half, (S,); infinite for none."""
+        """The first update after which each repeat's largest probability is past one half, (S,). Infinite for none."""
         return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:

@@ -1,4 +1,4 @@
-"""Score your own: type a completion to a prompt of the update shown; it is scored and placed in the live group."""
+"""Score your own: type a completion to a prompt of the update shown. It is scored and placed in the live group."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class ScorePanel(Panel):
         self.redraw()
 
     def _known(self, text: str) -> bool:
-        """Whether the model can read ``text``; if not, the field is marked and the sentence says which sign it is."""
+        """Whether the model can read ``text``. If not, the field is marked and the sentence says which sign it is."""
         if self.workspace.view.run.origin.settings.model.folder:
             self._mark(False)  # a tokenizer reads any text
             return True
@@ -214,7 +214,7 @@ class ScorePanel(Panel):
 
     @Slot(str)
     def _on_typed(self, text: str) -> None:
-        """Say at once what the model cannot read; once it can, say again what was said before."""
+        """Say at once what the model cannot read. Once it can, say again what was said before."""
         before = bool(self.field.property("refused"))
         if self._known(text) and before:
             self.status.setText("")

@@ -36,7 +36,7 @@ def _first(settings: Settings) -> frozenset[str]:
 
 
 class SeriesChoice(QWidget):
-    """A box for each series that the run has; beside them a button for the numbers as tables.
+    """A box for each series that the run has. Beside them a button for the numbers as tables.
 
     Signals:
         changed: other series are to be drawn.
@@ -124,7 +124,7 @@ class SeriesChoice(QWidget):
         self.table.toggled.connect(self.table_toggled)
 
     def _choose(self, run: RunHandle) -> None:
-        """The series that this kind of run has; where the kind is another one than before, those to begin with."""
+        """The series that this kind of run has. Where the kind is another one than before, those to begin with."""
         before, self._run = self._run, run
         self._known, self._looked = set(), 0
         first = _first(run.origin.settings)
@@ -134,7 +134,7 @@ class SeriesChoice(QWidget):
                     box.setChecked(name in first)
 
     def _offer(self, run: RunHandle) -> None:
-        """Offer the series that have a value; before the first update, those that this kind of run can have."""
+        """Offer the series that have a value. Before the first update, those that this kind of run can have."""
         for name in self.boxes.keys() - self._known:
             values = run.series[name].values[self._looked :]
             if np.isfinite(values[-NEWEST:]).any() or np.isfinite(values).any():
@@ -145,7 +145,7 @@ class SeriesChoice(QWidget):
         self.offered = frozenset(self._known if run.head else possible)
 
     def fit(self) -> None:
-        """The boxes that have room; the other series are in a menu beside them, so that no box is cut."""
+        """The boxes that have room. The other series are in a menu beside them, so that no box is cut."""
         offered = [name for name in self.boxes if name in self.offered]
         widths = [self.boxes[name].sizeHint().width() + SPACING for name in offered]
         room = self.width() - self.table.sizeHint().width() - MARGINS

@@ -59,7 +59,7 @@ class DockPlace:
 
 
 def at(area: Area, *layouts: LayoutVariant, rank: int = 0) -> dict[LayoutVariant, DockPlace]:
-    """One place for a panel in several layouts; without ``layouts`` in all of them."""
+    """One place for a panel in several layouts. Without ``layouts`` in all of them."""
     return dict.fromkeys(layouts or tuple(LayoutVariant), DockPlace(area, rank))
 
 

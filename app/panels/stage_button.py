@@ -26,7 +26,7 @@ STAGE_NAMES = {
 
 
 class StageButton(QAbstractButton):
-    """One stage: a number in a ring and a name; reached stages are solid, the one shown is framed."""
+    """One stage: a number in a ring and a name. Reached stages are solid, the one shown is framed."""
 
     def __init__(self, stage: Stage, parent: QWidget | None = None) -> None:
         super().__init__(parent)

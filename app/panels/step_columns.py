@@ -66,13 +66,13 @@ UNTIL: dict[Stage, tuple[str, ...]] = {
 
 
 def columns_shown(step: Step, origin: Origin) -> list[step_table.Column]:
-    """The columns of an update's table from the left; without the prompt's where the run has one prompt only."""
+    """The columns of an update's table from the left. Without the prompt's where the run has one prompt only."""
     columns = [c for c in step_table.columns(step) if not (c.name == "prompt" and len(origin.prompts) == 1)]
     return sorted(columns, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
 
 
 def table_column(column: step_table.Column, step: Step, origin: Origin) -> Column:
-    """A column as the table widget has it, with its width; the same for every update of a run."""
+    """A column as the table widget has it, with its width. The same for every update of a run."""
     kind = KINDS.get(column.name, "number" if column.decimals is not None else "text")
     return Column(
         column.name,
@@ -100,7 +100,7 @@ def _chars(column: step_table.Column, step: Step, origin: Origin) -> float:
 def values_shown(
     column: step_table.Column, values: Sequence[Any], revealed: tuple[str, ...] | None
 ) -> Sequence[object]:
-    """A column's values as they stand in the table; what a later stage reveals is not there yet."""
+    """A column's values as they stand in the table. What a later stage reveals is not there yet."""
     computed = column.decimals is not None or column.name == "clipped"
     if computed and revealed is not None and column.name not in revealed:
         return [None] * len(values)

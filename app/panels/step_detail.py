@@ -32,7 +32,7 @@ NONE_YET = tr("One row a sample appears here with every number of the update. Pr
 
 
 class StepDetailPanel(Panel):
-    """A table that follows the cursor; a cell explains itself on Return, E or a double click."""
+    """A table that follows the cursor. A cell explains itself on Return, E or a double click."""
 
     plans = False
 
@@ -215,7 +215,7 @@ class StepDetailPanel(Panel):
 
 
 def _only(view: View, step: Step) -> int | None:
-    """Of an update with too many tokens for one table, the completion that is chosen, else the first; None for all."""
+    """Of an update with too many tokens for one table, the completion that is chosen, else the first. None for all."""
     if int(step.mask.sum()) <= MOST_ROWS:
         return None
     row = view.selection.row

@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class SumRow(QWidget):
-    """Sums, aligned with the columns of a table; the first visible column says that they are sums.
+    """Sums, aligned with the columns of a table. The first visible column says that they are sums.
 
     Attributes:
         texts: what stands below each column, by the column's key.
@@ -35,7 +35,7 @@ class SumRow(QWidget):
         return QSize(0, round(self._table.cells.metrics.height() + 7 * self._table.factor))
 
     def show_sums(self, sums: Mapping[str, float]) -> None:
-        """Show ``sums`` by the column's key; other columns stay blank."""
+        """Show ``sums`` by the column's key. Other columns stay blank."""
         columns = {column.key: column for column in self._table.table.columns}
         self.texts = {key: shown(value, columns[key].decimals) for key, value in sums.items() if key in columns}
         self.setAccessibleName(tr("Sums"))

@@ -114,7 +114,7 @@ class TimelineTrack(QWidget):
             painter.drawEllipse(QPointF(here, middle), radius + 2.5, radius + 2.5)
 
     def _draw_thinned(self, painter: QPainter, view: View, middle: float, thick: float) -> None:
-        """Gaps in the line where only some updates are kept; the fewer, the wider."""
+        """Gaps in the line where only some updates are kept. The fewer, the wider."""
         for stretch in view.run.thinned:
             gap = 1 - 1 / (1 + 0.5 * math.log2(stretch.every))
             pen = QPen(view.theme.colour("ground"), thick + 1, Qt.PenStyle.CustomDashLine, Qt.PenCapStyle.FlatCap)
@@ -163,7 +163,7 @@ class TimelineTrack(QWidget):
 
 
 class PlaceLabel(Label):
-    """Which update is shown, of how many; the number is bold.
+    """Which update is shown, of how many. The number is bold.
 
     Painted here, since Qt paints a label with markup once more after each frame.
     """

@@ -1,4 +1,4 @@
-"""Training history: the scalars of every update on one time axis; hover to read, click to jump."""
+"""Training history: the scalars of every update on one time axis. Hover to read, click to jump."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EMPTY = tr("Each update adds a point. Press Run (Space) to begin.")
 
 
 class TrainingHistoryPanel(Panel):
-    """Up to three plots with one cursor, earlier runs behind them; which series is the user's choice.
+    """Up to three plots with one cursor, earlier runs behind them, which series is the user's choice.
 
     Attributes:
         charts, twins: the plots that have been made, each when one of its series was first wanted, and their tables.
@@ -109,7 +109,7 @@ class TrainingHistoryPanel(Panel):
 
     @property
     def trials_table(self) -> TableTwin:
-        """Every trial in a row; made when it is first shown."""
+        """Every trial in a row. Made when it is first shown."""
         if self._trials_table is None:
             self._trials_table = TableTwin(COLUMNS, tr("Trials, as a table"))
             self._trials_table.hide()
@@ -246,7 +246,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot()
     def repeat(self) -> None:
-        """Repeat the run that is shown from other seeds; a language model's repeats are queued."""
+        """Repeat the run that is shown from other seeds. A language model's repeats are queued."""
         view = self.workspace.view
         if view.run.is_recorded:
             return
@@ -334,7 +334,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot()
     def _on_repeats(self) -> None:
-        """More updates have come, or no more will; drawn with the next frame."""
+        """More updates have come, or no more will. Drawn with the next frame."""
         if self.repeats.problem:
             self.workspace.problem.emit(self.repeats.problem, "warning")
         self._drawn = None

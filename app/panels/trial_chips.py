@@ -54,7 +54,7 @@ class TrialChip(QAbstractButton):
         self.theme, self.factor = LIGHT, 1.0
 
     def show_trial(self, text: str, tip: str, *, shown: bool) -> None:
-        """Say ``text``, and more in the tooltip; whether the run is drawn."""
+        """Say ``text``, and more in the tooltip. Whether the run is drawn."""
         self.setText(text)
         self.setChecked(shown)
         name = tr("{trial}, drawn") if shown else tr("{trial}, hidden")
@@ -135,7 +135,7 @@ class TrialChip(QAbstractButton):
 
 
 class ChipRow(QWidget):
-    """Widgets side by side from the left; those that have no room are left out, the last ones first."""
+    """Widgets side by side from the left. Those that have no room are left out, the last ones first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -144,7 +144,7 @@ class ChipRow(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def show_widgets(self, widgets: Sequence[QWidget]) -> None:
-        """Place these, in this order; all others of the row are hidden."""
+        """Place these, in this order. All others of the row are hidden."""
         for widget in self._widgets:
             if widget not in widgets and widget.parent() is self:
                 widget.hide()

@@ -88,7 +88,7 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         self._reach = 32.0 * scale
 
     def boundingRect(self) -> QRectF:
-        """pyqtgraph drops labels that leave this box, the ones at both ends among them; so it is wider."""
+        """pyqtgraph drops labels that leave this box, the ones at both ends among them. So it is wider."""
         box: QRectF = super().boundingRect()
         return box.adjusted(-self._reach, -self._reach, self._reach, self._reach)
 

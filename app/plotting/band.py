@@ -29,7 +29,7 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         self._ends = (float("nan"), float("nan"))
 
     def set_limits(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-        """Fill from ``low`` to ``high`` over the rising places ``x``, (n,) each; places that lack one are left out."""
+        """Fill from ``low`` to ``high`` over the rising places ``x``, (n,) each. Places that lack one are left out."""
         x, low, high = (np.asarray(values, float) for values in (x, low, high))
         there = np.isfinite(x) & np.isfinite(low) & np.isfinite(high)
         x, low, high = x[there], low[there], high[there]
@@ -50,7 +50,7 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         self.set_limits(nothing, nothing, nothing)
 
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest value filled; NaN, NaN without any."""
+        """The lowest and the highest value filled. NaN, NaN without any."""
         return self._ends
 
     def set_strength(self, share: float) -> None:

@@ -125,7 +125,7 @@ class BarPicture:
 
     @property
     def x_range(self) -> tuple[float, float]:
-        """Ends of the horizontal axis; place ``i`` has its middle at i + 1."""
+        """Ends of the horizontal axis. Place ``i`` has its middle at i + 1."""
         return (0.4, self.count + 0.6) if self.edges is None else (0.5, self.count + 0.5)
 
     def extent(self) -> tuple[float, float]:
@@ -175,7 +175,7 @@ class BarPicture:
 
 
 def side_by_side(series: tuple[BarSeries, ...]) -> tuple[BarSeries, ...]:
-    """The bars of each place next to each other; levels span all of them."""
+    """The bars of each place next to each other. Levels span all of them."""
     count = max(sum(one.is_bar for one in series), 1)
     width, placed, bars = GROUP / count, [], 0
     for one in series:

@@ -166,7 +166,7 @@ def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: The
 
 
 def diamond_near(picture: BarPicture, axes: Axes, point: QPointF, reach: float) -> int | None:
-    """The place whose diamond lies within ``reach`` pixels of a point; None where there is none."""
+    """The place whose diamond lies within ``reach`` pixels of a point. None where there is none."""
     for series in picture.series:
         if series.style == "diamond":
             for place, height in enumerate(series.heights.tolist()):
@@ -176,7 +176,7 @@ def diamond_near(picture: BarPicture, axes: Axes, point: QPointF, reach: float) 
 
 
 def dots_of(counts: np.ndarray) -> Iterator[tuple[float, float]]:
-    """(place, share of the axis) of every dot: a pile to the right of each bar; high piles are squeezed."""
+    """(place, share of the axis) of every dot: a pile to the right of each bar. High piles are squeezed."""
     step = min(PILE, PILE_HIGH / max(int(counts.max(initial=0)), 1))
     for n, count in enumerate(counts.tolist()):
         for rank in range(int(count)):
@@ -199,7 +199,7 @@ def tally_shift(rank: int, count: int, pitch: float, factor: float) -> float:
 
 
 def tally_dots(count: int, pitch: float, factor: float) -> int:
-    """How many of ``count`` dots are drawn side by side in a place ``pitch`` pixels wide; a number tells the rest."""
+    """How many of ``count`` dots are drawn side by side in a place ``pitch`` pixels wide. A number tells the rest."""
     return min(count, TALLY_DOTS) if pitch >= TALLY_ROOM * factor else min(count, 1)
 
 

@@ -72,7 +72,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     # -- building -----------------------------------------------------------------------------------------------------
 
     def add_curve(self, key: str, label: str, meaning: str, series: Pyramid | None = None, first: float = 1.0) -> Curve:
-        """A line over a series; its label stands at its end."""
+        """A line over a series. Its label stands at its end."""
         curve = Curve(key, label, meaning, Pyramid() if series is None else series, first)
         curve.setZValue(10)
         self.curves.append(curve)
@@ -132,7 +132,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.x_scale, self.y_scale = self.axis_items["bottom"].what, self.axis_items["left"].what
 
     def set_x_names(self, names: Sequence[tuple[float, str]] | None) -> None:
-        """Words instead of numbers on the x axis; None brings the numbers back."""
+        """Words instead of numbers on the x axis. None brings the numbers back."""
         self.axis_items["bottom"].setTicks(None if names is None else [list(names)])
 
     def number_places(self, number_of: Callable[[int], int | None] | None, known: int = 0) -> None:
@@ -162,7 +162,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.frame.setOpacity(0.45 if stale else 1.0)
 
     def places(self) -> tuple[float, float] | None:
-        """The first and last x that have data; None without any."""
+        """The first and last x that have data. None without any."""
         spans = [(c.first, c.first + (len(c.series) - 1) * c.spacing) for c in self.curves if len(c.series)]
         if spans:
             return min(a for a, _ in spans), max(b for _, b in spans)
@@ -174,7 +174,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     # -- a frame ------------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Draw what is new; costs next to nothing where nothing is."""
+        """Draw what is new. Costs next to nothing where nothing is."""
         if self._refreshing:
             return
         self._refreshing = True

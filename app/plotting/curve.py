@@ -73,7 +73,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self._theme, self._factor, self._manner, self._drawn = theme, factor, None, None
 
     def refresh(self, low: float, high: float, pixels: int) -> bool:
-        """Draw the part between x = ``low`` and ``high`` for so many columns; whether anything is different."""
+        """Draw the part between x = ``low`` and ``high`` for so many columns. Whether anything is different."""
         assert self._theme is not None, "a curve is dressed by its plot"
         start = int(np.floor((low - self.first) / self.spacing))
         stop = int(np.ceil((high - self.first) / self.spacing)) + 1
@@ -178,7 +178,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.stale = np.inf
 
     def stroke_from(self, x: float, painter: QPainter) -> None:
-        """Stroke the points from the last one left of ``x`` on; dashes go on as they come from the left."""
+        """Stroke the points from the last one left of ``x`` on. Dashes go on as they come from the left."""
         skipped = max(int(np.searchsorted(self.xs, x)) - 1, 0)
         pen = QPen(self.opts["pen"])
         if pen.style() is not Qt.PenStyle.SolidLine:
@@ -209,12 +209,12 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         return (float(self.xs[finite[-1]]), float(self.ys[finite[-1]])) if finite.size else None
 
     def extent(self) -> tuple[float, float]:
-        """Smallest and largest finite value drawn; NaN, NaN without any."""
+        """Smallest and largest finite value drawn. NaN, NaN without any."""
         finite = self.ys[np.isfinite(self.ys)]
         return (float(finite.min()), float(finite.max())) if finite.size else (float("nan"), float("nan"))
 
     def at(self, x: float) -> float:
-        """The series' own value at place ``x``; NaN outside."""
+        """The series' own value at place ``x``. NaN outside."""
         place = round((x - self.first) / self.spacing)
         return float(self.series.values[place]) if 0 <= place < len(self.series) else float("nan")
 
@@ -241,7 +241,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 def _common(xs: np.ndarray, ys: np.ndarray, other_xs: np.ndarray, other_ys: np.ndarray) -> int:
-    """How many of the first points (n,), (n,) and (m,), (m,) are the same; two that are missing are."""
+    """How many of the first points (n,), (n,) and (m,), (m,) are the same. Two that are missing are."""
     n = min(len(xs), len(other_xs))
     a, b = ys[:n], other_ys[:n]
     same = (xs[:n] == other_xs[:n]) & ((a == b) | (np.isnan(a) & np.isnan(b)))

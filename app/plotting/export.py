@@ -97,7 +97,7 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
 
 
 def image_of(widget: QWidget, paper: Paper, height: int | None = None) -> QImage:
-    """``widget`` as a picture of pixels; the arguments are those of :func:`drawn`."""
+    """``widget`` as a picture of pixels. The arguments are those of :func:`drawn`."""
     below = paper.caption_height(widget.width()) if height is None else height
     size = QSize(widget.width(), widget.height() + below)
     image = QImage(size * paper.density, QImage.Format.Format_RGB32)

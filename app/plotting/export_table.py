@@ -36,7 +36,7 @@ def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
 
 
 def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
-    """A table as CSV in UTF-8: the titles of the columns, then every number in full; empty where there is none."""
+    """A table as CSV in UTF-8: the titles of the columns, then every number in full. Empty where there is none."""
     text = io.StringIO()
     writer = CsvWriter(text, "\n")
     writer.writerow([column.title for column in columns])

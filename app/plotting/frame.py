@@ -12,7 +12,7 @@ AXIS_Z = 0.5
 
 
 class Frame(pg.GraphicsWidget):  # type: ignore[misc]
-    """The left and the bottom axis and the view box that they measure; a fifth of a PlotItem's time to make.
+    """The left and the bottom axis and the view box that they measure. A fifth of a PlotItem's time to make.
 
     Attributes:
         view_box: where items live.

@@ -39,7 +39,7 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
             item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor does not stroke it again
 
     def set_series(self, series: Sequence[Pyramid], pointed: Pyramid | None = None) -> None:
-        """Draw these at the next ``refresh``; ``pointed`` is the one among them that stands out."""
+        """Draw these at the next ``refresh``. ``pointed`` is the one among them that stands out."""
         self._series, self._pointed = tuple(series), pointed
 
     def refresh(self, low: float, high: float, pixels: int) -> None:
@@ -56,7 +56,7 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
         self.marked.setData(*_joined([] if self._pointed is None else [self._pointed], low, high, pixels))
 
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest value drawn; NaN, NaN without any."""
+        """The lowest and the highest value drawn. NaN, NaN without any."""
         return self._ends
 
     def dress(self, theme: Theme, scale: float) -> None:

@@ -10,7 +10,7 @@ from app.theme.tokens import LIGHT, Theme
 
 
 def fitting(text: str, shorter: str, metrics: QFontMetricsF, width: int) -> str:
-    """``text`` where it is at most ``width`` pixels wide, else ``shorter``; cut at its end where that is too wide too.
+    """``text`` where it is at most ``width`` pixels wide, else ``shorter``. Cut at its end where that is too wide too.
 
     Without a shorter text (empty) the text itself is cut.
     """
@@ -19,7 +19,7 @@ def fitting(text: str, shorter: str, metrics: QFontMetricsF, width: int) -> str:
 
 
 class Headline(QWidget):
-    """One line of text, in fewer words where it has no room; the whole of it is its description.
+    """One line of text, in fewer words where it has no room. The whole of it is its description.
 
     Attributes:
         text: what it says.

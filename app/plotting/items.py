@@ -19,7 +19,7 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
         self._filled = CUES.get(meaning, Cue()).filled if filled is None else filled
 
     def set_points(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Give the places (n,), (n,); those with NaN are left out."""
+        """Give the places (n,), (n,). Those with NaN are left out."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         there = np.isfinite(x) & np.isfinite(y)
         self.setData(x=x[there], y=y[there])

@@ -135,7 +135,7 @@ class ReadOut(QGraphicsItem):
         self.update()
 
     def say(self, lines: Sequence[tuple[str, str]], anchor: QPointF, room: QRectF) -> None:
-        """Show (text, meaning) lines beside ``anchor``, on the side where ``room`` has place; no lines hide it."""
+        """Show (text, meaning) lines beside ``anchor``, on the side where ``room`` has place. No lines hide it."""
         self.prepareGeometryChange()
         self._lines = list(lines)
         self.setVisible(bool(lines))

@@ -208,7 +208,7 @@ class LaneChart(PlaceChart):
         paint_ground(painter, self.rect(), self.picture, places, hints, self.theme, self.factor)
 
     def _level_words(self, lane: Lane, places: LanePlaces) -> tuple[str, QRectF]:
-        """What stands on the lane's level, and where; nothing where it has no room or no level."""
+        """What stands on the lane's level, and where. Nothing where it has no room or no level."""
         if lane.level is None:
             return "", QRectF()
         metrics = QFontMetricsF(self.theme.font("digits", self.factor))
@@ -219,7 +219,7 @@ class LaneChart(PlaceChart):
 
     def hint(self, lane: Lane, level_text: str = "") -> tuple[str, str]:
         """What stands below the lane's title, and its colour: where its axis ended before, at the moment at which that
-        has changed; what its level is, where ``level_text`` has found no room on it; or else the lane's own words."""
+        has changed. What its level is, where ``level_text`` has found no room on it; or else the lane's own words."""
         moment, high = self._earlier.get(lane.key, (None, 0.0))
         if moment is not None and moment == self.picture.moment and not lane.asks_level:
             return tr("scale was {high}").format(high=tick_text(high, high)), "muted"
@@ -236,7 +236,7 @@ class LaneChart(PlaceChart):
         return known[1]
 
     def _paint_sentence(self, painter: QPainter) -> None:
-        """The sentence above the lanes; the whole text of one that has no room is in the description."""
+        """The sentence above the lanes. The whole text of one that has no room is in the description."""
         if not (self._headed and self.picture.sentence):
             return
         painter.setPen(self.theme.ink("text"))

@@ -81,7 +81,7 @@ class Spot:
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A dot on its way from ``start`` to ``end``; ``share`` of the way, from 0 to 1, lies behind it."""
+    """A dot on its way from ``start`` to ``end``. ``share`` of the way, from 0 to 1, lies behind it."""
 
     start: Spot
     end: Spot

@@ -159,7 +159,7 @@ def level_box(
 
 
 def paint_level(painter: QPainter, lane: Lane, axes: Axes, text: str, box: QRectF, theme: Theme, factor: float) -> None:
-    """The dashed line of a lane as far as it has been drawn; when it has arrived, ``text`` in ``box``."""
+    """The dashed line of a lane as far as it has been drawn. When it has arrived, ``text`` in ``box``."""
     if lane.level is None or lane.level_share <= 0:
         return
     y, area = axes.at_y(lane.level), axes.area
@@ -227,7 +227,7 @@ def paint_title(
 
 
 def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
-    """``text`` in lines of at most ``width`` pixels, broken between words; a longer word has a line of its own."""
+    """``text`` in lines of at most ``width`` pixels, broken between words. A longer word has a line of its own."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word

@@ -24,7 +24,7 @@ class Entry:
 
 
 class Legend(QWidget):
-    """Entries side by side; those that do not fit are left out from the right, and the tooltip names all."""
+    """Entries side by side. Those that do not fit are left out from the right, and the tooltip names all."""
 
     def __init__(self, entries: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)

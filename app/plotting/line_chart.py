@@ -18,7 +18,7 @@ from app.plotting.table_model import Column, Rows
 
 
 class LineChart(Plot):
-    """A plot of a :class:`LinePicture`; a history that grows by the update is a ``Plot`` over pyramids instead.
+    """A plot of a :class:`LinePicture`. A history that grows by the update is a ``Plot`` over pyramids instead.
 
     Attributes:
         picture: what is drawn.
@@ -61,7 +61,7 @@ class LineChart(Plot):
         self.refresh()
 
     def x_axis(self) -> Scale:
-        """The horizontal axis of the picture; a subclass that writes its tick labels itself overrides it."""
+        """The horizontal axis of the picture. A subclass that writes its tick labels itself overrides it."""
         return self.picture.x
 
     @property

@@ -78,7 +78,7 @@ class Line:
 
     @property
     def end(self) -> tuple[float, float] | None:
-        """The line's last point (x, y) with a finite value; None without any."""
+        """The line's last point (x, y) with a finite value. None without any."""
         known = np.flatnonzero(np.isfinite(self.y) & np.isfinite(self.x))
         return (float(self.x[known[-1]]), float(self.y[known[-1]])) if known.size else None
 
@@ -91,12 +91,12 @@ class Line:
         return place if abs(self.x[place] - x) <= max(reach, 1e-9) and np.isfinite(self.y[place]) else None
 
     def value_at(self, x: float) -> float:
-        """The line's y at ``x``; minus infinity where it has no point there."""
+        """The line's y at ``x``. Minus infinity where it has no point there."""
         place = self.place_at(x)
         return -np.inf if place is None else float(self.y[place])
 
     def read(self, x: float) -> str:
-        """The line's value at ``x`` with the limits of its band, in words; empty where it has none."""
+        """The line's value at ``x`` with the limits of its band, in words. Empty where it has none."""
         place = self.place_at(x)
         if place is None:
             return ""
@@ -110,7 +110,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointSet:
-    """Loose markers; the attributes mean what they mean for a :class:`Line`."""
+    """Loose markers. The attributes mean what they mean for a :class:`Line`."""
 
     name: str
     meaning: str
@@ -124,7 +124,7 @@ class PointSet:
 
 @dataclass(frozen=True)
 class Tag:
-    """A short text right of the point (x, y), below or above it; left out where another one stands."""
+    """A short text right of the point (x, y), below or above it. Left out where another one stands."""
 
     text: str
     x: float
@@ -175,14 +175,14 @@ class LinePicture:
         return {line.name: line for line in self.lines}
 
     def extent(self) -> tuple[float, float]:
-        """Lowest and highest y that is drawn; NaN, NaN without any."""
+        """Lowest and highest y that is drawn. NaN, NaN without any."""
         parts = [part for line in self.lines for part in (line.y, line.low, line.high) if part is not None]
         every = np.concatenate([np.array(self.span), *parts, *(points.y for points in self.points)])
         every = every[np.isfinite(every)]
         return (float(every.min()), float(every.max())) if every.size else (np.nan, np.nan)
 
     def reach(self) -> tuple[float, float] | None:
-        """First and last place of the lines; None without any."""
+        """First and last place of the lines. None without any."""
         if self.places is not None:
             return self.places
         ends = [(float(line.x[0]), float(line.x[-1])) for line in self.lines if len(line.x)]

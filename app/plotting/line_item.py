@@ -92,7 +92,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most ``MOST`` points that look the same; x rises evenly where there are more."""
+    """At most ``MOST`` points that look the same. X rises evenly where there are more."""
     if len(x) <= MOST:
         return x, y
     places, values = Pyramid(y).window(0, len(y), MOST // 2)

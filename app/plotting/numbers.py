@@ -29,7 +29,7 @@ ROUNDING, ROUNDING_32 = 1e-9, 1e-6
 
 @dataclass(frozen=True)
 class Missing:
-    """A number that is not there, and why; ``reason`` is a clause such as "beta is 0, no reference model ran"."""
+    """A number that is not there, and why. ``reason`` is a clause such as "beta is 0, no reference model ran"."""
 
     reason: str = ""
 
@@ -57,7 +57,7 @@ def is_missing(value: object) -> bool:
 
 
 def shown(value: object, decimals: int = 3) -> str:
-    """``value`` as it stands on a card or in a table; a dash where there is none.
+    """``value`` as it stands on a card or in a table. A dash where there is none.
 
     Integers are grouped from 10,000 on. A number that is not zero never reads as zero: below the last decimal it gets
     an exponent, as it does from 1e7 on.
@@ -80,7 +80,7 @@ def shown(value: object, decimals: int = 3) -> str:
 
 
 def total(values: np.ndarray) -> float:
-    """The sum of ``values`` (n,), all finite; 0 where no more than rounding is left of one. Numbers that 32 bits hold
+    """The sum of ``values`` (n,), all finite. 0 where no more than rounding is left of one. Numbers that 32 bits hold
     are taken to come from there."""
     with np.errstate(over="ignore"):
         share = ROUNDING_32 if np.array_equal(values, np.asarray(values, dtype=np.float32)) else ROUNDING
@@ -138,7 +138,7 @@ def hover(value: object, unit: str = "") -> str:
 
 
 def plain(value: object) -> str:
-    """``value`` for the clipboard: full precision, ASCII; empty where there is none."""
+    """``value`` for the clipboard: full precision, ASCII. Empty where there is none."""
     if is_missing(value):
         return ""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
@@ -147,7 +147,7 @@ def plain(value: object) -> str:
 
 
 def share(value: object, decimals: int = 0) -> str:
-    """A fraction as a percentage, such as "25 %"; one between 0 and 1 never reads as either."""
+    """A fraction as a percentage, such as "25 %". One between 0 and 1 never reads as either."""
     if is_missing(value) or not isinstance(value, numbers.Real):
         return ABSENT
     percent = 100 * float(value)

@@ -89,7 +89,7 @@ def round_ticks(low: float, high: float, pixels: float, pitch: float, *, whole: 
 
 
 def named_ticks(names: Sequence[str], metrics: QFontMetricsF, pitch: float) -> list[Tick]:
-    """The names of places 1, 2, ...; where ``pitch`` pixels a place are too few, only every second, third, ..."""
+    """The names of places 1, 2, .... Where ``pitch`` pixels a place are too few, only every second, third, ..."""
     widest = max((metrics.horizontalAdvance(name) for name in names), default=0.0)
     every = max(int(-(-(widest + 4) // max(pitch, 1.0))), 1)
     return [(place + 1.0, name) for place, name in enumerate(names) if place % every == 0]

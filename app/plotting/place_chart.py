@@ -79,11 +79,11 @@ class PlaceChart(QWidget):
 
     @abstractmethod
     def place_at(self, point: QPointF) -> int | None:
-        """The place whose column holds a point of the widget; None outside of all."""
+        """The place whose column holds a point of the widget. None outside of all."""
 
     @abstractmethod
     def diamond_at(self, point: QPointF) -> int | None:
-        """The place whose marker is under a point of the widget; None where there is none."""
+        """The place whose marker is under a point of the widget. None where there is none."""
 
     @abstractmethod
     def drag_axes(self) -> Axes:
@@ -116,7 +116,7 @@ class PlaceChart(QWidget):
             self.update()
 
     def set_drag(self, drag: str) -> None:
-        """What can be dragged from now on; see ``drag``.
+        """What can be dragged from now on. See ``drag``.
 
         Raises:
             ValueError: that is none of "", "bar" and "diamond".
@@ -142,7 +142,7 @@ class PlaceChart(QWidget):
             self.activated.emit(self.chosen)
 
     def choose(self, place: int) -> None:
-        """Go to a place as the user does; one that does not exist is no place to go to."""
+        """Go to a place as the user does. One that does not exist is no place to go to."""
         if 0 <= place < self.count:
             self.chosen = place
             self.picked.emit(place)
@@ -190,7 +190,7 @@ class PlaceChart(QWidget):
             event.ignore()
 
     def walk(self, way: int) -> None:
-        """Go to the next place to the right (1) or to the left (-1); the first time to the first one from there."""
+        """Go to the next place to the right (1) or to the left (-1). The first time to the first one from there."""
         further = [n for n in self.reachable() if self.marked is None or (n - self.chosen) * way > 0]
         if further:
             self.choose(further[0 if way > 0 else -1])

@@ -79,7 +79,7 @@ class Plot(Canvas):
         return self.cursor_band.place
 
     def set_cursor(self, x: float | None) -> None:
-        """Put the cursor at ``x``; emits nothing."""
+        """Put the cursor at ``x``. Emits nothing."""
         self.cursor_band.place = x
 
     def explain_current(self) -> None:
@@ -135,7 +135,7 @@ class Plot(Canvas):
         self.zoomed.emit()
 
     def has_data(self) -> bool:
-        """Whether there is anything to draw; otherwise ``empty`` stands in its place."""
+        """Whether there is anything to draw. Otherwise ``empty`` stands in its place."""
         return any(len(curve.series) for curve in self.curves)
 
     # -- drawing ------------------------------------------------------------------------------------------------------
@@ -190,14 +190,14 @@ class Plot(Canvas):
     # -- input --------------------------------------------------------------------------------------------------------
 
     def snap(self, x: float) -> float | None:
-        """The nearest place that has data; None without any."""
+        """The nearest place that has data. None without any."""
         span = self.places()
         if span is None:
             return None
         return min(max(round(x) if self.x_scale.whole else x, span[0]), span[1])
 
     def _x_at(self, point: QPointF) -> float | None:
-        """The place under a point of the viewport; None outside the area of the data."""
+        """The place under a point of the viewport. None outside the area of the data."""
         scene = self.mapToScene(point.toPoint())
         if not self.view_box.sceneBoundingRect().contains(scene):
             return None
@@ -269,7 +269,7 @@ class Plot(Canvas):
         self.hovered.emit(math.nan)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom where that is meant, with Ctrl left to the window; else the wheel scrolls what the plot is in."""
+        """Zoom where that is meant, with Ctrl left to the window. Else the wheel scrolls what the plot is in."""
         if self.zoomable and not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.zoom(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM, self._x_at(event.position()))
             event.accept()

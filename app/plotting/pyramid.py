@@ -33,7 +33,7 @@ class Pyramid:
 
     @property
     def last(self) -> float:
-        """The newest value; NaN if there is none."""
+        """The newest value. NaN if there is none."""
         return float(self._raw.view[-1]) if self._raw.size else float("nan")
 
     @property
@@ -47,7 +47,7 @@ class Pyramid:
         self.extend(np.array([value]))
 
     def extend(self, values: np.ndarray) -> None:
-        """Add values (k,) at the end; those of an empty series may not be changed afterwards."""
+        """Add values (k,) at the end. Those of an empty series may not be changed afterwards."""
         values = np.asarray(values, dtype=np.float64)
         if not values.size:
             return
@@ -127,7 +127,7 @@ class Pyramid:
 
 
 class _Growing:
-    """A float64 array that doubles its room; pages beyond its size are never touched."""
+    """A float64 array that doubles its room. Pages beyond its size are never touched."""
 
     def __init__(self) -> None:
         self._room = np.empty(0)
@@ -153,7 +153,7 @@ class _Growing:
 
 
 def _bucketed(reduce: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
-    """``reduce`` over runs of ``width``, a power of two; the last may be short."""
+    """``reduce`` over runs of ``width``, a power of two. The last may be short."""
     if width == 1:
         return values.copy()
     whole = len(values) // width * width
@@ -164,7 +164,7 @@ def _bucketed(reduce: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
 
 
 def _zigzag(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Both extremes of every bucket, (2k,); the lower first where the line is rising."""
+    """Both extremes of every bucket, (2k,). The lower first where the line is rising."""
     with np.errstate(invalid="ignore"):
         middle = low + high
     rising = np.append(True, middle[1:] >= middle[:-1])

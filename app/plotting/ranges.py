@@ -17,7 +17,7 @@ def round_step(least: float) -> float:
 
 
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
-    """Round numbers in [low, high], about ``most`` of them at most and at least two; whole numbers if asked."""
+    """Round numbers in [low, high], about ``most`` of them at most and at least two. Whole numbers if asked."""
     if not (high > low and math.isfinite(high - low)):
         return []
     least = (high - low) / max(most - 1, 1)
@@ -66,7 +66,7 @@ def rung(most: float) -> float:
 def lane_range(
     low: float, high: float, current: tuple[float, float] | None, *, symmetric: bool = False, cap: float | None = None
 ) -> tuple[float, float]:
-    """A range around 0 and the data [low, high] whose ends are steps of 1, 2 or 5; it stays as it is while it fits.
+    """A range around 0 and the data [low, high] whose ends are steps of 1, 2 or 5. It stays as it is while it fits.
 
     What reaches furthest from 0 fills at least two thirds of its side. The range widens as soon as the data leave it
     and narrows when they fill less than 40 % of it.

@@ -15,7 +15,7 @@ STRENGTH = 0.6
 
 
 class RepeatBand(Ribbon):
-    """An area from the lowest to the highest repeat, and in it the median; drawn again when more updates have come."""
+    """An area from the lowest to the highest repeat, and in it the median. Drawn again when more updates have come."""
 
     def __init__(self, meaning: str) -> None:
         super().__init__(meaning)
@@ -26,7 +26,7 @@ class RepeatBand(Ribbon):
             item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
 
     def show_runs(self, values: np.ndarray | None) -> None:
-        """Draw ``values`` (n, S) of updates 1 to n; the same array again costs nothing. None draws nothing."""
+        """Draw ``values`` (n, S) of updates 1 to n. The same array again costs nothing. None draws nothing."""
         if values is self._shown:
             return
         self._shown = values

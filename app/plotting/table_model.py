@@ -72,7 +72,7 @@ class Column:
 
 
 class TableModel(QAbstractTableModel):
-    """Columns and rows; row numbers in its methods are those of the data, whatever the order on screen."""
+    """Columns and rows. Row numbers in its methods are those of the data, whatever the order on screen."""
 
     def __init__(self, columns: Sequence[Column] = (), parent: Any = None) -> None:
         super().__init__(parent)
@@ -87,7 +87,7 @@ class TableModel(QAbstractTableModel):
     # -- data ---------------------------------------------------------------------------------------------------------
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Other columns; the rows go."""
+        """Other columns. The rows go."""
         if tuple(columns) != self.columns:
             self.beginResetModel()
             self.columns, self._rows, self._count, self._order, self._sorted = tuple(columns), (), 0, None, None
@@ -135,7 +135,7 @@ class TableModel(QAbstractTableModel):
         return row if self._order is None else self._order.index(row)
 
     def text(self, place: int, column: int, *, narrow: bool = False) -> str:
-        """What stands in a cell; in a ``narrow`` one numbers with an exponent are brief."""
+        """What stands in a cell. In a ``narrow`` one numbers with an exponent are brief."""
         value, what, written = self.value(place, column), self.columns[column], brief if narrow else shown
         if what.kind in WORDS:
             beside = f"  {value.beside}" if isinstance(value, Marked) and value.beside else ""
@@ -197,7 +197,7 @@ class TableModel(QAbstractTableModel):
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Order the rows by a column, missing values last; a column below 0 brings back the order of the data."""
+        """Order the rows by a column, missing values last. A column below 0 brings back the order of the data."""
         self._sorted = (column, order) if 0 <= column < len(self.columns) else None
         self.layoutAboutToBeChanged.emit()
         before = self.persistentIndexList()
@@ -237,7 +237,7 @@ class TableModel(QAbstractTableModel):
 
 
 def _sort_key(value: object) -> tuple[int, float, str] | None:
-    """Numbers before words; None where there is nothing to sort by."""
+    """Numbers before words. None where there is nothing to sort by."""
     if is_missing(value):
         return None
     if isinstance(value, (int, float)) or hasattr(value, "__float__"):

@@ -34,7 +34,7 @@ class TablePainter:
     def paint_column(
         self, painter: QPainter, column: int, left: float, width: float, high: float, rows: Sequence[tuple[int, float]]
     ) -> None:
-        """What stands in a column, in rows ``high`` pixels high; ``rows``: (place on screen, top) of those painted."""
+        """What stands in a column, in rows ``high`` pixels high. ``rows``: (place on screen, top) of those painted."""
         # The model is asked directly: through Qt the way costs more than the answer.
         model, pad = self._model, 8 * self._factor
         kind, room = model.columns[column].kind, width - 2 * pad
@@ -79,7 +79,7 @@ class TablePainter:
         return area.adjusted(0, 0, -gap, 0) if mirrored else area.adjusted(gap, 0, 0, 0)
 
     def paint_lines(self, painter: QPainter, area: QRectF, *, chosen: bool) -> None:
-        """A hairline below a row; a chosen one stands between two stronger ones."""
+        """A hairline below a row. A chosen one stands between two stronger ones."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(self._theme.colour("selection" if chosen else "border"), 1))
         painter.drawLine(area.bottomLeft(), area.bottomRight())

@@ -81,14 +81,14 @@ class TableTwin(QTableView):
             self._dress()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Other columns; the rows go."""
+        """Other columns. The rows go."""
         if tuple(columns) != self.table.columns:
             self.table.set_columns(columns)
             self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             self._dress()
 
     def set_rows(self, rows: Rows) -> None:
-        """Other rows; order and selection stay. Where the current row goes with others, Qt moves to the next one, which
+        """Other rows. Order and selection stay. Where the current row goes with others, Qt moves to the next one, which
         the user has not chosen: nothing is emitted."""
         self._filling = True
         try:
@@ -108,7 +108,7 @@ class TableTwin(QTableView):
         self.setMaximumHeight(min(high, LARGEST))
 
     def select_row(self, row: int | None) -> None:
-        """Mark a row of the data; emits nothing."""
+        """Mark a row of the data. Emits nothing."""
         place = None if row is None else self.table.place_of(row)
         chosen = self.selectionModel()
         if place is None:
@@ -175,7 +175,7 @@ class TableTwin(QTableView):
 
     def fit_columns(self, order: Sequence[int], room: int) -> list[int]:
         """Show as many columns as ``room`` pixels hold, those first in ``order`` first, so that nothing is scrolled
-        sideways; the places of the hidden ones. Where some are hidden, the others share the room that is left; the
+        sideways. The places of the hidden ones. Where some are hidden, the others share the room that is left; the
         first one alone is as narrow as the room."""
         fitting, left = set[int](), room
         for n in order:
@@ -266,7 +266,7 @@ class TableTwin(QTableView):
 
 
 class _Cell(QStyledItemDelegate):
-    """One cell, in a table that has delegates of its own for others; all others paint themselves in one loop."""
+    """One cell, in a table that has delegates of its own for others. All others paint themselves in one loop."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

@@ -106,7 +106,7 @@ class TwinStack(QWidget):
         self._dress()
 
     def show_headline(self, text: str, shorter: str = "") -> None:
-        """Say ``text``, or ``shorter`` where it has no room, in the header left of the legend; in a narrow stack above
+        """Say ``text``, or ``shorter`` where it has no room, in the header left of the legend. In a narrow stack above
         it."""
         if self.headline is None:
             self.headline = Headline()

@@ -32,7 +32,7 @@ class Awake:
         self._helper: QProcess | None = None
 
     def keep(self) -> bool:
-        """Leave the screen on from now on; False where this system offers no way to ask."""
+        """Leave the screen on from now on. False where this system offers no way to ask."""
         if not self.kept:
             self.kept = self._ask()
         return self.kept
@@ -64,7 +64,7 @@ class Awake:
 
 
 def _inhibited() -> bool:
-    """Ask the screen saver's service to hold off; False without a session bus or without such a service."""
+    """Ask the screen saver's service to hold off. False without a session bus or without such a service."""
     try:
         from PySide6.QtDBus import QDBusConnection, QDBusMessage
     except ImportError:  # a build of Qt without D-Bus

@@ -44,7 +44,7 @@ class Blank(QWidget):
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def lift(self) -> bool:
-        """Show the picture again; False where nothing covers it."""
+        """Show the picture again. False where nothing covers it."""
         if self.isHidden():
             return False
         self._window.removeEventFilter(self)

@@ -43,7 +43,7 @@ def seen_content(window: QWidget) -> list[QRect]:
 
 
 class StepCounter(QWidget):
-    """Lies over the window where it covers no control and as little as can be of plots and words; can be dragged.
+    """Lies over the window where it covers no control and as little as can be of plots and words. Can be dragged.
 
     Args:
         window: that it lies over.

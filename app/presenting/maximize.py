@@ -20,19 +20,19 @@ BARS = (900, 110)
 
 
 def scale_alone(size: QSize, panel: str, scale: float) -> float:
-    """The scale for a panel that fills a window of ``size`` alone; at least ``scale``, which all panels have."""
+    """The scale for a panel that fills a window of ``size`` alone. At least ``scale``, which all panels have."""
     wide, high = next(spec.size for spec in PANELS if spec.id == panel)
     most = min(size.width() / max(wide, BARS[0]), size.height() / (high + BARS[1]), scale * MOST)
     return max((step for step in SCALES if step <= most), default=scale) if most > scale else scale
 
 
 def focus_of(window: QMainWindow) -> QWidget | None:
-    """The widget that has the focus in ``window``, or will have it there; often there is none."""
+    """The widget that has the focus in ``window``, or will have it there. Often there is none."""
     return window.focusWidget()
 
 
 def focus_again(window: QMainWindow, widget: QWidget | None) -> None:
-    """The focus where it was, on ``widget`` or nowhere; hiding docks has passed it on."""
+    """The focus where it was, on ``widget`` or nowhere. Hiding docks has passed it on."""
     now = focus_of(window)
     if widget is not None and Shiboken.isValid(widget):
         widget.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -54,7 +54,7 @@ class Maximizer:
         self.panel: str | None = None
 
     def maximize(self, id: str, *, enlarge: bool = True) -> None:
-        """Give the window to the panel ``id``, which has a dock; ``enlarge`` its type as far as it has room."""
+        """Give the window to the panel ``id``, which has a dock. ``enlarge`` its type as far as it has room."""
         self.restore()
         self._scale = self._look.scale
         focus = focus_of(self._window)
@@ -73,7 +73,7 @@ class Maximizer:
             self._look.set(scale=scale_alone(self._window.size(), id, self._scale))
 
     def restore(self) -> bool:
-        """Every dock as it was; False where none was maximized."""
+        """Every dock as it was. False where none was maximized."""
         if self._before is None:
             return False
         focus = focus_of(self._window)

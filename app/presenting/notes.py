@@ -49,7 +49,7 @@ class NotesFile(QObject):
 
 
 def _read(path: Path) -> str:
-    """The notes of the last time; none where they cannot be read."""
+    """The notes of the last time. None where they cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(LARGEST).decode("utf-8", errors="replace")

@@ -16,7 +16,7 @@ RADIUS = 30
 
 
 class PointerRing(QWidget):
-    """Follows the pointer over its window, thicker while a button is down; lets every click through."""
+    """Follows the pointer over its window, thicker while a button is down. Lets every click through."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)

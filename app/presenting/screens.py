@@ -22,7 +22,7 @@ LEGIBLE = 0.02
 
 
 def screens() -> list[QScreen]:
-    """The screens that show something of their own; of those that mirror each other, the first."""
+    """The screens that show something of their own. Of those that mirror each other, the first."""
     distinct: list[QScreen] = []
     for screen in QGuiApplication.screens():
         if all(screen.geometry() != known.geometry() for known in distinct):
@@ -42,7 +42,7 @@ def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
 
 
 def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
-    """The first of the screens ``there`` that is not the ``shown`` one, which the class sees; None without another."""
+    """The first of the screens ``there`` that is not the ``shown`` one, which the class sees. None without another."""
     return next((screen for screen in there if screen is not shown), None)
 
 

@@ -171,7 +171,7 @@ class SpeakerWindow(QWidget):
         self.setStyleSheet(f"{first} {stylesheet(theme, scale)} {last}")
 
     def show_screens(self, there: Sequence[QScreen], shown: QScreen | None) -> None:
-        """Offer the screens there are; with one there is nothing to choose."""
+        """Offer the screens there are. With one there is nothing to choose."""
         several = len(there) > 1
         with QSignalBlocker(self.choice):
             self.choice.clear()

@@ -9,7 +9,7 @@ from grpo_core.text import tr
 
 
 def shown_now(view: View) -> tuple[str, str]:
-    """The update, and the stage of it (with its pass); without an update only what there is."""
+    """The update, and the stage of it (with its pass). Without an update only what there is."""
     if view.step.step is None:
         return f"{view.cursor.step:,}", tr("No update yet") if not view.head else tr("Before update 1")
     stage, passes = view.cursor.stage, view.step.passes

@@ -57,7 +57,7 @@ class Driven:
         turn(100)
 
     def run(self, updates: int, seconds: float) -> RunHandle:
-        """So many updates of the active run, through the worker; returns the run."""
+        """So many updates of the active run, through the worker. Returns the run."""
         run = self.program.workspace.run
         if run is None:
             raise CheckFailed("the window holds no run")

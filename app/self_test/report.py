@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class CheckFailed(Exception):  # noqa: N818 - what a check says, not what went wrong inside it
-    """A check found something wrong; its text goes on after “because”."""
+    """A check found something wrong. Its text goes on after “because”."""
 
 
 class CheckReport:
@@ -25,7 +25,7 @@ class CheckReport:
         self.passed = 0
 
     def check(self, claim: str, look: Callable[[], str]) -> bool:
-        """Print “ok  claim: what ``look`` found”, or “FAILED  claim, because …” if it raises; whether it holds."""
+        """Print “ok  claim: what ``look`` found”, or “FAILED  claim, because …” if it raises. Whether it holds."""
         try:
             result = look()
         except CheckFailed as failure:
@@ -43,7 +43,7 @@ class CheckReport:
 
 
 def tell(line: str) -> None:
-    """Print ``line`` at once, in a terminal of any encoding; without a terminal it goes nowhere."""
+    """Print ``line`` at once, in a terminal of any encoding. Without a terminal it goes nowhere."""
     if sys.stdout is None:  # a windowed executable on Windows
         return
     encoding = sys.stdout.encoding or "ascii"

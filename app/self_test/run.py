@@ -25,7 +25,7 @@ LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.")
 
 
 def self_test(out: Path | None = None, *, golden: Path | None = None, window: bool = True) -> int:
-    """Run every check; 0 if all hold, else 1.
+    """Run every check. 0 if all hold, else 1.
 
     Args:
         out: a folder that keeps the picture of the window; None to keep nothing.
@@ -75,7 +75,7 @@ def _loaded() -> str:
 
 
 def _load(name: str) -> int:
-    """Import a module and those below it; returns how many."""
+    """Import a module and those below it. Returns how many."""
     module = importlib.import_module(name)
     below = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}.")
     wanted = (one.name for one in below if not one.name.endswith("__main__") and not one.name.startswith(LEFT_OUT))

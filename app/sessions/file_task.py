@@ -27,7 +27,7 @@ DEAF_MS = 5000
 
 
 class TaskPoll:
-    """What a task is given: called, it says whether the task is to be given up; ``tell`` says how far it is.
+    """What a task is given: called, it says whether the task is to be given up. ``tell`` says how far it is.
 
     Attributes:
         fraction: of the task that is done, from 0 to 1; None where that is not known.
@@ -75,7 +75,7 @@ class FileTask(QObject):
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask it to stop; ``failed`` follows unless it is done already."""
+        """Ask it to stop. ``failed`` follows unless it is done already."""
         self.poll.cancel()
 
     def leave(self) -> None:
@@ -85,7 +85,7 @@ class FileTask(QObject):
         self.setParent(None)
 
     def wait(self, seconds: float = DEAF_MS / 1000) -> bool:
-        """Wait for the end of the thread, but no longer than that; whether it has ended."""
+        """Wait for the end of the thread, but no longer than that. Whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -108,7 +108,7 @@ class FileTask(QObject):
 
 
 class FileTasks(QObject):
-    """Runs one task at a time; where it takes long, the message bar says so and offers to cancel it.
+    """Runs one task at a time. Where it takes long, the message bar says so and offers to cancel it.
 
     Args:
         message: id of the message about a task that is at work.
@@ -140,7 +140,7 @@ class FileTasks(QObject):
         return self._task is not None
 
     def start(self, title: str, work: Work, finish: Callable[[Any], object]) -> bool:
-        """Begin ``work``, called ``title``; ``finish`` takes its result.
+        """Begin ``work``, called ``title``. ``finish`` takes its result.
 
         While another task is at work nothing begins: the message bar says so, and this returns False.
         """
@@ -174,14 +174,14 @@ class FileTasks(QObject):
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=self._message))
 
     def cancel(self) -> None:
-        """Give up what is being written or read; nothing of it is left."""
+        """Give up what is being written or read. Nothing of it is left."""
         if self._task is not None:
             self._task.cancel()
             if not self._deaf.isActive():
                 self._deaf.start(DEAF_MS)
 
     def close(self) -> None:
-        """Give up at once what is half done; it leaves nothing, and nothing follows."""
+        """Give up at once what is half done. It leaves nothing, and nothing follows."""
         if self._task is not None:
             task = self._detached()
             if not self._abandon:
@@ -201,7 +201,7 @@ class FileTasks(QObject):
         self.ended.emit()
 
     def _detached(self) -> FileTask:
-        """The task, of which nothing more is heard; it stays until its thread has ended, however late that is."""
+        """The task, of which nothing more is heard. It stays until its thread has ended, however late that is."""
         task = self._task
         assert task is not None
         task.done.disconnect(self._on_done)

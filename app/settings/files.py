@@ -30,7 +30,7 @@ def reason(error: OSError) -> str:
 
 
 def exists(path: str | Path) -> bool:
-    """Whether there is a file or folder; False for a name that none can have."""
+    """Whether there is a file or folder. False for a name that none can have."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):

@@ -42,7 +42,7 @@ class Layouts:
         return tuple(sorted(names - {LAST}))
 
     def save(self, window: QMainWindow, name: str = LAST) -> str | None:
-        """Keep the layout of ``window``; a sentence when that was not possible.
+        """Keep the layout of ``window``. A sentence when that was not possible.
 
         Floating docks are put back first: where they floated need not exist the next time.
         """
@@ -54,7 +54,7 @@ class Layouts:
         return write_or_say(self._path(name), _packed(_state(window)), tr("The layout “{name}”").format(name=name))
 
     def restore(self, window: QMainWindow, name: str = LAST) -> str | None:
-        """Arrange ``window`` as it was kept; a sentence when the layout could not be used.
+        """Arrange ``window`` as it was kept. A sentence when the layout could not be used.
 
         Without such a layout nothing happens, and nothing is said about the one last used.
         """
@@ -75,7 +75,7 @@ class Layouts:
         return None
 
     def delete(self, name: str) -> str | None:
-        """Forget a layout; a sentence when that was not possible."""
+        """Forget a layout. A sentence when that was not possible."""
         try:
             self._path(name).unlink(missing_ok=True)
         except OSError as error:
@@ -87,7 +87,7 @@ class Layouts:
 
 
 class LayoutError(Exception):
-    """A kept layout that must not be handed to Qt; the text says why, without a full stop."""
+    """A kept layout that must not be handed to Qt. The text says why, without a full stop."""
 
 
 def clamped(wanted: QRect, screens: Sequence[QRect]) -> QRect:

@@ -142,7 +142,7 @@ class Preferences:
         return self.replace(recent=(str(path), *others)[:RECENT])
 
     def zoomed(self, steps: int) -> Preferences:
-        """A copy that is larger by ``steps`` tenths, within the limits; 0 steps is 100 %."""
+        """A copy that is larger by ``steps`` tenths, within the limits. 0 steps is 100 %."""
         scale = 1.0 if steps == 0 else round(self.scale + steps * SCALE_STEP, 2)
         return self.replace(scale=min(MAX_SCALE, max(MIN_SCALE, scale)))
 
@@ -167,7 +167,7 @@ def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
 
 
 def save_preferences(preferences: Preferences, path: Path) -> str | None:
-    """Write what of ``preferences`` is not as usual; a sentence when that was not possible. Never raises."""
+    """Write what of ``preferences`` is not as usual. A sentence when that was not possible. Never raises."""
     usual = dataclasses.asdict(Preferences())
     chosen = {name: value for name, value in dataclasses.asdict(preferences).items() if value != usual[name]}
     text = json.dumps(chosen, indent=1)

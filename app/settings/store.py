@@ -35,7 +35,7 @@ class PreferenceStore(QObject):
         self._later.timeout.connect(self.save)
 
     def put(self, preferences: Preferences) -> None:
-        """From now on these hold; they are written a little later."""
+        """From now on these hold. They are written a little later."""
         self.current = preferences
         self._later.start()
 

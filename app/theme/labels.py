@@ -36,7 +36,7 @@ class EmptyLabel(Label):
 
 
 class RichLabel(QLabel):
-    """A label for HTML that this program writes; whatever comes from elsewhere is escaped before it gets here."""
+    """A label for HTML that this program writes. Whatever comes from elsewhere is escaped before it gets here."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
@@ -56,5 +56,5 @@ def wrapped_tip(text: str) -> str:
 
 
 def rich_tip(text: str) -> str:
-    """HTML that this program writes, for a tooltip; whatever comes from elsewhere in it is escaped already."""
+    """HTML that this program writes, for a tooltip. Whatever comes from elsewhere in it is escaped already."""
     return text

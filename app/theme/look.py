@@ -1,4 +1,4 @@
-"""The look of the whole program: theme, scale, fonts; follows the system where asked to."""
+"""The look of the whole program: theme, scale, fonts. Follows the system where asked to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FUSION = "fusion_is_set"
 
 
 def families() -> tuple[str, str]:
-    """The shipped fonts (sans, mono); empty names, which mean the system's, where they are missing."""
+    """The shipped fonts (sans, mono). Empty names, which mean the system's, where they are missing."""
     try:
         from app.resources import load_fonts
     except ImportError:
@@ -33,7 +33,7 @@ def families() -> tuple[str, str]:
 
 
 def choose(app: QApplication, choice: str) -> Theme:
-    """The theme that ``choice`` means now; for "system" its wish for contrast decides, then its scheme, else light.
+    """The theme that ``choice`` means now. For "system" its wish for contrast decides, then its scheme, else light.
 
     Raises:
         ValueError: ``choice`` is none of ``CHOICES``.
@@ -48,7 +48,7 @@ def choose(app: QApplication, choice: str) -> Theme:
 
 
 def _high_contrast(app: QApplication) -> bool:
-    """Whether the system asks for it; PySide6 6.11 can lose hold of the object that knows."""
+    """Whether the system asks for it. PySide6 6.11 can lose hold of the object that knows."""
     hints = app.styleHints()
     try:
         return hints.accessibility().contrastPreference() is Qt.ContrastPreference.HighContrast
@@ -118,7 +118,7 @@ def clamp(scale: float) -> float:
 
 
 class Look(QObject):
-    """What the user has chosen, applied; the stylesheet waits for :meth:`dress`.
+    """What the user has chosen, applied. The stylesheet waits for :meth:`dress`.
 
     Attributes:
         choice: one of ``CHOICES``.
@@ -159,7 +159,7 @@ class Look(QObject):
         self._apply()
 
     def zoom(self, steps: int) -> None:
-        """Larger (+1) or smaller (-1) by one step of ``SCALES``; 0 goes back to 100 %."""
+        """Larger (+1) or smaller (-1) by one step of ``SCALES``. 0 goes back to 100 %."""
         nearest = min(range(len(SCALES)), key=lambda i: abs(SCALES[i] - self.scale))
         self.set(scale=SCALES[min(max(nearest + steps, 0), len(SCALES) - 1)] if steps else 1.0)
 

@@ -129,7 +129,7 @@ class Theme:
         return QColor(_readable(self, meaning))
 
     def on(self, fill: QColor) -> QColor:
-        """The text colour that reads best on ``fill``; a translucent fill lies on the ground."""
+        """The text colour that reads best on ``fill``. A translucent fill lies on the ground."""
         under = blend(fill, self.colour("ground"), fill.alphaF())
         return max((self.colour("text"), self.colour("ground")), key=lambda ink: contrast(ink, under))
 
@@ -158,7 +158,7 @@ class Theme:
         return pen
 
     def brush(self, meaning: str) -> QBrush:
-        """A fill; hollow meanings have none, "clipped" is a hatch."""
+        """A fill. Hollow meanings have none, "clipped" is a hatch."""
         if meaning == "clipped":
             return self.hatch("push_down")
         filled = CUES.get(meaning, Cue()).filled
@@ -181,7 +181,7 @@ class Theme:
 
 @lru_cache(maxsize=256)
 def _font(family: str, role: str, pixels: int) -> QFont:
-    """The font of a role; copying it costs a tenth of making it, and a picture asks for some twenty a frame."""
+    """The font of a role. Copying it costs a tenth of making it, and a picture asks for some twenty a frame."""
     if family:
         font = QFont(family)
     else:
@@ -237,7 +237,7 @@ def _readable(theme: Theme, meaning: str) -> QColor:
 
 
 def blend(over: QColor, under: QColor, share: float) -> QColor:
-    """``share`` of ``over`` on ``under``, mixed in sRGB; opaque."""
+    """``share`` of ``over`` on ``under``, mixed in sRGB. Opaque."""
     mixed = (o * share + u * (1 - share) for o, u in zip(_rgb(over), _rgb(under), strict=True))
     return QColor.fromRgbF(*(min(max(c, 0.0), 1.0) for c in mixed))
 

@@ -123,7 +123,7 @@ class Controller(QObject):
         thin: bool = False,
         run_id: str | None = None,
     ) -> str:
-        """Make a run the current one, at its head and paused; the one before is closed. Returns the run's id.
+        """Make a run the current one, at its head and paused. The one before is closed. Returns the run's id.
 
         Args:
             settings: of the next update.
@@ -161,7 +161,7 @@ class Controller(QObject):
 
     @Slot()
     def warm_up(self) -> None:
-        """Start what computes, so that the first run need not wait for it; not in a window that has been closed."""
+        """Start what computes, so that the first run need not wait for it. Not in a window that has been closed."""
         if not self._over:
             self._start()
 
@@ -178,11 +178,11 @@ class Controller(QObject):
 
     @property
     def progress(self) -> Progress | None:
-        """How far the current run's update in progress is; None where it is quick, over, or not being computed."""
+        """How far the current run's update in progress is. None where it is quick, over, or not being computed."""
         return self._progress if self._progress is not None and self._progress.step > self.head else None
 
     def take(self) -> Fresh | None:
-        """The current run's updates since the last call, for the frame timer; None if nothing is new."""
+        """The current run's updates since the last call, for the frame timer. None if nothing is new."""
         return self.buffer.take() if self.buffer is not None else None
 
     @Slot()
@@ -200,7 +200,7 @@ class Controller(QObject):
             self.worker.post(commands.Look(run_id=self.buffer.run_id, group=self.group))
 
     def commit(self, timeout: float = 0.5) -> bool:
-        """Wait until every finished update is on disk, for at most ``timeout`` seconds; whether it is."""
+        """Wait until every finished update is on disk, for at most ``timeout`` seconds. Whether it is."""
         still = self.state not in (State.RUNNING, State.STOPPING)
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
@@ -209,7 +209,7 @@ class Controller(QObject):
         return done and self.buffer.committed == self.buffer.head
 
     def settle(self, timeout: float = 5.0) -> bool:
-        """Wait until the worker has obeyed every command so far, for at most ``timeout`` seconds; whether it has.
+        """Wait until the worker has obeyed every command so far, for at most ``timeout`` seconds. Whether it has.
 
         The update in progress is given up for it.
         """
@@ -218,7 +218,7 @@ class Controller(QObject):
     # -- how it moves ----------------------------------------------------------------------------------------------
 
     def run(self, length: int | None = RUN_LENGTH) -> None:
-        """Make ``length`` further updates and pause; None for no limit. A run of one update is a step."""
+        """Make ``length`` further updates and pause. None for no limit. A run of one update is a step."""
         if length == 1:
             self.step()
         elif self.run_id:
@@ -236,12 +236,12 @@ class Controller(QObject):
             self._post(commands.Pause(order=self._next_order(), run_id=self.run_id), stopping)
 
     def ask(self, question: AnyQuestion) -> None:
-        """Ask the current run's model something; ``answered`` follows, between two updates."""
+        """Ask the current run's model something. ``answered`` follows, between two updates."""
         self.worker.go_on()
         self.worker.post(commands.Ask(run_id=self.run_id, question=question))
 
     def set_speed(self, speed: float | None) -> None:
-        """Updates per second; None for as many as possible.
+        """Updates per second. None for as many as possible.
 
         Raises:
             SettingsError: not a number above 0.
@@ -269,7 +269,7 @@ class Controller(QObject):
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def shutdown(self, timeout: float = 0.0) -> bool:
-        """Close the run and end the worker; whether that happened within ``timeout`` seconds.
+        """Close the run and end the worker. Whether that happened within ``timeout`` seconds.
 
         If not, ``finished`` comes later, and ``still_busy`` after five seconds without it.
         """

@@ -39,7 +39,7 @@ class Deadlines:
         self._warned = False
 
     def rest(self) -> float | None:
-        """Seconds until the process is late; None where nothing is expected of it."""
+        """Seconds until the process is late. None where nothing is expected of it."""
         due = [] if self._due is None else [self._due]
         if self._quiet_since is not None:
             due.append(self._quiet_since + (QUIET if self._warned else PATIENCE))
@@ -63,13 +63,13 @@ class Deadlines:
         self._quiet_since = None
 
     def started(self, urgent: bool) -> None:
-        """Note that the process is ready; ``urgent``, also below: an urgent command waits for it."""
+        """Note that the process is ready. ``urgent``, also below: an urgent command waits for it."""
         self.ready = True
         self.expect(urgent)
 
     def load(self, name: str, *, model: bool, urgent: bool) -> None:
         """Note that the process begins to load ``name``: torch, or a ``model`` from a folder, which a stranger may have
-        made so that it never ends; whoever is urgent does not wait for that."""
+        made so that it never ends. Whoever is urgent does not wait for that."""
         self.loading, self._model, self._loading_since = name, model, time.monotonic()
         self._give(STARTED if self._ends else LOADING if not model else PATIENCE if urgent else LOADING_MODEL)
 
@@ -85,7 +85,7 @@ class Deadlines:
             self._give(PATIENCE)
 
     def missed(self) -> float | None:
-        """The seconds that the process had and let pass, so that it is to be ended; None while it may go on."""
+        """The seconds that the process had and let pass, so that it is to be ended. None while it may go on."""
         if self._due is not None and time.monotonic() >= self._due:
             return self._given
         if self._quiet_since is not None and time.monotonic() - self._quiet_since >= QUIET:
@@ -94,7 +94,7 @@ class Deadlines:
 
     def warning(self) -> str:
         """A sentence, once, where a pause waits for what is being loaded, or the process has been quiet for long after
-        one; else empty.
+        one. Else empty.
 
         A pause lets the update in progress finish, but the process says at once that it has heard of it.
         """

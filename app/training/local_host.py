@@ -45,7 +45,7 @@ class LocalHost:
         return self._loop.ended
 
     def rest(self) -> float | None:
-        """Seconds until there is something to do without a command; None for never."""
+        """Seconds until there is something to do without a command. None for never."""
         return self._loop.rest()
 
     def obey(self, commands: Sequence[Command]) -> None:

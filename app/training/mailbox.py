@@ -1,4 +1,4 @@
-"""Commands on their way to the worker; it reads them between two updates, and at once while it waits."""
+"""Commands on their way to the worker. It reads them between two updates, and at once while it waits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.host.commands import Command
 
 
 class Mailbox:
-    """A queue of commands with one reader, and any number of writers; no writer ever waits.
+    """A queue of commands with one reader, and any number of writers. No writer ever waits.
 
     A reader that waits can wait for a connection at the same time: posting rings a bell, which is a connection too.
     """
@@ -22,7 +22,7 @@ class Mailbox:
         self._bell, self._button = Pipe(duplex=False)
 
     def post(self, command: Command) -> None:
-        """Leave a command; whoever waits in :meth:`take` wakes at once."""
+        """Leave a command. Whoever waits in :meth:`take` wakes at once."""
         with self._lock:
             if not self._commands:  # one byte at most is under way, so that this never waits
                 self._button.send_bytes(b"!")

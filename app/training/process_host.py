@@ -68,7 +68,7 @@ class ProcessHost:
 
     @property
     def connection(self) -> Connection | None:
-        """The connection to the process, readable when the process has sent something; None without a process."""
+        """The connection to the process, readable when the process has sent something. None without a process."""
         return None if self._process is None else self._process.connection
 
     @property
@@ -77,7 +77,7 @@ class ProcessHost:
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start the process, before it is needed; nothing where there is one, or none can be had."""
+        """Start the process, before it is needed. Nothing where there is one, or none can be had."""
         if self._process is not None or self.unavailable or self.ended:
             return
         try:
@@ -89,11 +89,11 @@ class ProcessHost:
         self._looked = None
 
     def rest(self) -> float | None:
-        """Seconds until the process is late; None where nothing is expected of it."""
+        """Seconds until the process is late. None where nothing is expected of it."""
         return None if self._process is None else self._deadlines.rest()
 
     def obey(self, commands: Sequence[Command]) -> None:
-        """Pass ``commands`` on to the process; without one, carry them out or begin another."""
+        """Pass ``commands`` on to the process. Without one, carry them out or begin another."""
         for command in commands:
             self._state.note(command)
             if self.unavailable:
@@ -255,7 +255,7 @@ class ProcessHost:
                 self._send(command)
 
     def _without(self, command: Command) -> None:
-        """Carry out a command while there is no process; in another one, where it takes one."""
+        """Carry out a command while there is no process. In another one, where it takes one."""
         remaining = self._stand_in.obey(command)
         if remaining:
             self.start()

@@ -7,7 +7,7 @@ from itertools import count
 
 
 class Receipts:
-    """Tokens that commands carry; each comes back once, when its command has been carried out."""
+    """Tokens that commands carry. Each comes back once, when its command has been carried out."""
 
     def __init__(self) -> None:
         self._tokens = count(1)
@@ -20,7 +20,7 @@ class Receipts:
         return token, event
 
     def arrived(self, token: int) -> None:
-        """The command with this token has been carried out; one that nobody waits for is nobody's business."""
+        """The command with this token has been carried out. One that nobody waits for is nobody's business."""
         event = self._waiting.pop(token, None)
         if event is not None:
             event.set()

@@ -16,7 +16,7 @@ from grpo_core.runs.run_file import RunReader
 
 
 def recovered(begin: Begin, writers: Writers) -> tuple[Begin, GrpoError | None]:
-    """The command that begins a run again after its process has ended, and why some of its updates are in no file yet;
+    """The command that begins a run again after its process has ended, and why some of its updates are in no file yet.
     None where all of them are.
 
     What the process wrote and could not report any more is taken into the run's buffer; what it reported and could

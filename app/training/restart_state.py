@@ -76,13 +76,13 @@ class RestartState:
             self.questions.remove(question)
 
     def closed(self, run_id: str, order: int) -> None:
-        """The process has closed a run's file, after the command ``order``; the run may have begun again since then."""
+        """The process has closed a run's file, after the command ``order``. The run may have begun again since then."""
         if run_id in self.begins and self.begins[run_id].order <= order:
             del self.begins[run_id]
 
     @property
     def current_begin(self) -> Begin | None:
-        """How the run that trains would begin now; None without one."""
+        """How the run that trains would begin now. None without one."""
         return self.begins.get(self.current)
 
     @property

@@ -41,12 +41,12 @@ class StandIn:
         self._state, self._outlet, self._writers = state, outlet, writers
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """Hand on an answer, or the sentence why there is none; nobody waits for it any more."""
+        """Hand on an answer, or the sentence why there is none. Nobody waits for it any more."""
         self._state.answered(question)
         self._outlet.answer(question, answer)
 
     def done(self, token: int) -> None:
-        """Hand on that a command has been carried out; nobody waits for it any more."""
+        """Hand on that a command has been carried out. Nobody waits for it any more."""
         self._state.tokens.discard(token)
         self._outlet.done(token)
 
@@ -87,7 +87,7 @@ class StandIn:
         return [c for c in unheard[begun[-1] :] if not isinstance(c, (Ask, Commit, Settle))] if begun else []
 
     def obey(self, command: Command) -> Sequence[Command]:
-        """Carry out ``command``; returns what another process has to carry out for it, in this order."""
+        """Carry out ``command``. Returns what another process has to carry out for it, in this order."""
         current = self._state.current_begin
         match command:
             case Begin(run_id=run_id):
@@ -119,7 +119,7 @@ class StandIn:
         return []
 
     def _begun_again(self, begin: Begin) -> list[Command]:
-        """What begins a run in another process; what the window asked the old one to show, it has not seen."""
+        """What begins a run in another process. What the window asked the old one to show, it has not seen."""
         return [self._state.speed, self._state.breakpoints, begin, Look(run_id=begin.run_id)]
 
     def _fail(self, sentence: str) -> None:

@@ -82,7 +82,7 @@ class Worker(QThread):
         self._mailbox.post(command)
 
     def carried_out(self, command: Callable[[int], Command], timeout: float) -> bool:
-        """Wait until a command has been carried out, for at most ``timeout`` seconds; whether it has.
+        """Wait until a command has been carried out, for at most ``timeout`` seconds. Whether it has.
 
         Args:
             command: makes the command that carries the token that it is given, and reports it as done.
@@ -106,7 +106,7 @@ class Worker(QThread):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """What language models can be computed on, in words; empty until one was loaded."""
+        """What language models can be computed on, in words. Empty until one was loaded."""
         return () if self.process is None else self.process.devices
 
     @property

@@ -140,7 +140,7 @@ class Dock(QDockWidget):
 
     @property
     def row_height(self) -> int:
-        """The height that its panel asks for; 0 for as much as there is, as for every panel among tabs."""
+        """The height that its panel asks for. 0 for as much as there is, as for every panel among tabs."""
         return 0 if self.panel is None or self._is_tabbed else self.panel.row_height
 
     @property
@@ -149,7 +149,7 @@ class Dock(QDockWidget):
         return isinstance(window, QMainWindow) and not self.isFloating() and bool(window.tabifiedDockWidgets(self))
 
     def set_count(self, count: int) -> None:
-        """Add to the panel's name, on its tab too, how many there are of what it lists; 0 leaves the name alone."""
+        """Add to the panel's name, on its tab too, how many there are of what it lists. 0 leaves the name alone."""
         title = tr("{title} ({count})").format(title=self._name, count=count) if count else self._name
         if title != self.windowTitle():
             self.setWindowTitle(title)
@@ -197,7 +197,7 @@ class Dock(QDockWidget):
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
-        """Among tabs the tab already says the name, so the title bar takes no room; a low dock never has one."""
+        """Among tabs the tab already says the name, so the title bar takes no room. A low dock never has one."""
         if self.low:
             return
         window, shown = self.parent(), self.titleBarWidget()
@@ -211,7 +211,7 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
     def _no_title(self) -> NoTitle:
-        """What stands in the place of the title bar; made when the dock is first among tabs."""
+        """What stands in the place of the title bar. Made when the dock is first among tabs."""
         if self._blank is None:
             self._blank = NoTitle(self)
             self._blank.hide()

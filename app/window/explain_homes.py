@@ -119,7 +119,7 @@ class ExplainHomes(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Close the sheet; the panel goes back to its dock, and the keyboard to where it was."""
+        """Close the sheet. The panel goes back to its dock, and the keyboard to where it was."""
         if not self.is_open:
             return
         focus = QApplication.focusWidget()

@@ -1,4 +1,4 @@
-"""A sheet over the window, with a beak at the number that it explains; it never covers the number itself."""
+"""A sheet over the window, with a beak at the number that it explains. It never covers the number itself."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class LessonLayout:
         self._spare_bars()
 
     def _place(self, lesson: Dock, beside: Sequence[Dock], waiting: Sequence[Dock]) -> None:
-        """The lesson on the left, panels one below the other on the right; those that wait have a place there too."""
+        """The lesson on the left, panels one below the other on the right. Those that wait have a place there too."""
         window, across, down = self._window, Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         docks = [lesson, *beside, *waiting]
         for dock in docks:
@@ -92,15 +92,15 @@ class LessonLayout:
         delete_lost_separators(window)
 
     def fits(self, scale: float) -> bool:
-        """Whether the arrangement is the one for ``scale``; without a lesson there is none."""
+        """Whether the arrangement is the one for ``scale``. Without a lesson there is none."""
         return self.panels is None or self._crowded == self._is_crowded(scale)
 
     def _is_crowded(self, scale: float) -> bool:
-        """Whether panels lie behind the lesson; before a class never where they are its only picture."""
+        """Whether panels lie behind the lesson. Before a class never where they are its only picture."""
         return scale >= CROWDED and (self._has_picture or not self.alone)
 
     def _titles(self) -> None:
-        """Among tabs the title bars go; alone they come back."""
+        """Among tabs the title bars go. Alone they come back."""
         for dock in self._docks.values():
             dock.refresh_title()
 

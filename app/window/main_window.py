@@ -165,7 +165,7 @@ class MainWindow(QMainWindow):
             self.note_opened(EXPLAIN.id)
 
     def add_toolbars(self, transport: QToolBar) -> None:
-        """The transport on top; below it, as wide as the window, the timeline."""
+        """The transport on top. Below it, as wide as the window, the timeline."""
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, transport)
         self.addToolBarBreak(Qt.ToolBarArea.TopToolBarArea)
         rows = QWidget()
@@ -185,7 +185,7 @@ class MainWindow(QMainWindow):
 
     @property
     def holders(self) -> dict[str, QWidget]:
-        """What is shown or hidden for each panel, by its id: its dock; the timeline has none."""
+        """What is shown or hidden for each panel, by its id: its dock. The timeline has none."""
         return {TIMELINE.id: self.panels.of(TIMELINE), **self.docks}
 
     def show_layout(self, name: str) -> None:

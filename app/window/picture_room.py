@@ -73,7 +73,7 @@ class PictureRoom(QObject):
         self._window.resizeDocks([*low, above, below], heights, Qt.Orientation.Vertical)
 
     def _tab_height(self, dock: Dock) -> int:
-        """Pixels that the tabs over a dock take; 0 for one that stands alone."""
+        """Pixels that the tabs over a dock take. 0 for one that stands alone."""
         if not self._window.tabifiedDockWidgets(dock):
             return 0
         bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)

@@ -51,7 +51,7 @@ class _Line(QStyledItemDelegate):
 
 
 class RunList(CalmBox):
-    """A combo box of runs; descriptions are made when it is opened, because they change with every update."""
+    """A combo box of runs. Descriptions are made when it is opened, because they change with every update."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,7 +61,7 @@ class RunList(CalmBox):
         self.setItemDelegate(_Line(self))
 
     def show_runs(self, runs: Sequence[RunHandle], current: RunHandle | None) -> None:
-        """List ``runs``, with ``current`` chosen; emits nothing."""
+        """List ``runs``, with ``current`` chosen. Emits nothing."""
         self._runs = tuple(runs)
         titles = [run.title for run in runs]
         with QSignalBlocker(self):

@@ -12,7 +12,7 @@ from app.window.separators import delete_lost_separators
 
 
 def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> None:
-    """Every dock as ``state`` of this very window has it; among tabs the title bars go again."""
+    """Every dock as ``state`` of this very window has it. Among tabs the title bars go again."""
     window.restoreState(state)
     for dock in docks.values():
         dock.refresh_title()
@@ -48,7 +48,7 @@ class SavedDocks:
         self._instead = arrange
 
     def give_back(self, who: str) -> bool:
-        """``who`` is done: every dock as it was; False, and nothing moves, where somebody else has the window."""
+        """``who`` is done: every dock as it was. False, and nothing moves, where somebody else has the window."""
         self._with.discard(who)
         if self._with or self._state is None:
             return False

@@ -28,7 +28,7 @@ LARGEST = 9999
 
 
 class Status(Label):
-    """A few words; during a wait, a sentence with dots that come slowly; during a long update, how far it is.
+    """A few words. During a wait, a sentence with dots that come slowly; during a long update, how far it is.
 
     Attributes:
         moving: whether the dots come one by one; with reduced motion they all stand there.

@@ -1,4 +1,4 @@
-"""The toolbar: step back, step, run, run N, speed, branch; and which run this is."""
+"""The toolbar: step back, step, run, run N, speed, branch, and which run this is."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Transport(QToolBar):
         return button
 
     def _label(self, text: str) -> Label:
-        """A word beside a box; it goes first where there is little room, and the box's tooltip says it then."""
+        """A word beside a box. It goes first where there is little room, and the box's tooltip says it then."""
         label = Label(text)
         label.setObjectName("muted")
         self._spare.append(self.addWidget(label))
@@ -149,12 +149,12 @@ class Transport(QToolBar):
 
     @staticmethod
     def _leave_out(action: QAction, short: bool, width: int) -> int:
-        """Show what is spare, or leave it out; pixels that this saves of its ``width``."""
+        """Show what is spare, or leave it out. Pixels that this saves of its ``width``."""
         action.setVisible(not short)
         return width * short
 
     def _shorten(self, button: QToolButton, short: bool) -> int:
-        """Show a button's icon alone, or its text too; pixels that this saves."""
+        """Show a button's icon alone, or its text too. Pixels that this saves."""
         styles = Qt.ToolButtonStyle
         if short and button not in self._short:
             full = button.sizeHint().width()
@@ -221,7 +221,7 @@ class Transport(QToolBar):
 
     @Slot()
     def _on_seed(self) -> None:
-        """Begin a run from the seed typed; what is no seed is replaced by the one in force."""
+        """Begin a run from the seed typed. What is no seed is replaced by the one in force."""
         text = self.seed.text().strip()
         self.seed.clearFocus()
         if text.isdecimal() and int(text) != self._workspace.editing.wanted.seed:
@@ -264,7 +264,7 @@ class Transport(QToolBar):
             self.seed.setFixedWidth(self.seed.fontMetrics().horizontalAdvance("00000") + round(18 * scale))
 
     def _keep_margins(self) -> None:
-        """Less room above and below the buttons than at the ends; Qt's own margins are equal, whatever the sheet says.
+        """Less room above and below the buttons than at the ends. Qt's own margins are equal, whatever the sheet says.
 
         Qt's layout of a toolbar puts the first button as far from the left as its upper margin says and as far from the
         top as its left one, and asks for room by each as it is called: so the sums are right, and the two are swapped.
@@ -347,7 +347,7 @@ class Transport(QToolBar):
 
 
 def _width_of(widget: QWidget) -> int:
-    """Pixels that a widget of the toolbar takes; 0 for the one that takes what is left."""
+    """Pixels that a widget of the toolbar takes. 0 for the one that takes what is left."""
     fixed = widget.minimumWidth() == widget.maximumWidth()
     return widget.width() if fixed else max(widget.sizeHint().width(), 0)
 

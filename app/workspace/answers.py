@@ -23,7 +23,7 @@ GLYPHS = {True: "◆", False: "◇", None: "·"}
 
 
 def right(step: Step, origin: Origin) -> np.ndarray | None:
-    """Which completions were paid for a right answer, boolean (B,); None where answers are neither right nor wrong."""
+    """Which completions were paid for a right answer, boolean (B,). None where answers are neither right nor wrong."""
     if step.reward_parts is None or not _pays_for_right(origin):
         return None
     return np.asarray(step.reward_parts[:, RIGHT] > 0.5)
@@ -35,7 +35,7 @@ def _pays_for_right(origin: Origin) -> bool:
 
 
 def words(step: Step, row: int, origin: Origin) -> str:
-    """What completion ``row`` is, such as “went left to right”; empty where that cannot be told."""
+    """What completion ``row`` is, such as “went left to right”. Empty where that cannot be told."""
     if step.prompt_tokens is None or not _pays_for_right(origin):
         return ""
     tokens = step.tokens[row][step.mask[row]]
@@ -46,7 +46,7 @@ def words(step: Step, row: int, origin: Origin) -> str:
 
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
-    """What a completion is that somebody has typed, such as “went left to right”; empty where that is not known."""
+    """What a completion is that somebody has typed, such as “went left to right”. Empty where that is not known."""
     if not _pays_for_right(origin):
         return ""
     if origin.settings.model.folder:

@@ -12,7 +12,7 @@ from app.workspace.run_handle import RunHandle
 
 
 class Approach(QObject):
-    """Leads the cursor of one window; what is shown stays until the goal can be shown at once.
+    """Leads the cursor of one window. What is shown stays until the goal can be shown at once.
 
     Attributes:
         run: the run that it leads through.
@@ -41,7 +41,7 @@ class Approach(QObject):
         return self._runner.busy
 
     def lead(self, run: RunHandle, cursor: Cursor) -> bool:
-        """Whether the cursor has to wait before it goes to ``cursor``; ``arrived`` follows then."""
+        """Whether the cursor has to wait before it goes to ``cursor``. ``arrived`` follows then."""
         work = run.preparation(cursor)
         if work is None:
             self.drop()
@@ -53,7 +53,7 @@ class Approach(QObject):
         return True
 
     def drop(self) -> None:
-        """Go nowhere; what is being read is kept when it comes."""
+        """Go nowhere. What is being read is kept when it comes."""
         if self.goal is not None:
             self.goal = None
             self.changed.emit()

@@ -33,7 +33,7 @@ class Breakpoints(QObject):
             self.changed.emit()
 
     def add(self, one: Breakpoint) -> None:
-        """One more; one that is there already is switched on."""
+        """One more. One that is there already is switched on."""
         there = [replace(other, on=True) if other.text == one.text else other for other in self.all]
         self.set_all((*there,) if replace(one, on=True) in there else (*there, one))
 
@@ -61,7 +61,7 @@ class FirstTime:
         self._seen, self._holds = 0, False
 
     def look(self) -> int | None:
-        """Look at the values that are new since the last call; returns ``first``."""
+        """Look at the values that are new since the last call. Returns ``first``."""
         if self.first is None and len(self._series) > self._seen:
             places, self._holds = self._one.became(self._series.values[self._seen :], self._holds)
             if len(places):

@@ -47,7 +47,7 @@ class Cursor:
         return passes - 1 if self.passed < 0 else min(self.passed, passes - 1)
 
     def next_stage(self, passes: int) -> Cursor | None:
-        """One stage further; None at the end of the update."""
+        """One stage further. None at the end of the update."""
         if self.stage < Stage.UPDATE:
             stage = Stage(self.stage + 1)
             return Cursor(step=self.step, stage=stage, passed=0 if stage is Stage.UPDATE else -1)
@@ -55,7 +55,7 @@ class Cursor:
         return replace(self.still, passed=here + 1) if here + 1 < passes else None
 
     def previous_stage(self, passes: int) -> Cursor | None:
-        """One stage back; None at the beginning of the update."""
+        """One stage back. None at the beginning of the update."""
         here = self.pass_of(passes)
         if self.stage is Stage.UPDATE and here > 0:
             return replace(self.still, passed=here - 1)

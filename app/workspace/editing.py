@@ -21,7 +21,7 @@ STRUCTURAL_GESTURES = itertools.count(-2, -1)
 
 @dataclass
 class RunsOfEdit:
-    """The runs that an edit with structural changes leads between; None where there is none yet.
+    """The runs that an edit with structural changes leads between. None where there is none yet.
 
     Attributes:
         before: the run that was shown before the edit, and that undo returns to.
@@ -71,7 +71,7 @@ class Editing(QObject):
         return self._runs.after if self._forwards else self._runs.before
 
     def edit(self, changes: dict[str, Any], text: str, gesture: int | None = None) -> None:
-        """Change settings by dotted path, as one step of undo; edits of one ``gesture`` (a drag) merge into one.
+        """Change settings by dotted path, as one step of undo. Edits of one ``gesture`` (a drag) merge into one.
 
         Raises:
             SettingsError: what was wrong and what is allowed; nothing has changed.
@@ -142,7 +142,7 @@ class Editing(QObject):
         self.put(self.settings)
 
     def adopt(self, runs: RunsOfEdit, *, forwards: bool) -> None:
-        """An edit has been merged into an earlier one, whose runs are ``runs``; not ``forwards`` if it undoes it."""
+        """An edit has been merged into an earlier one, whose runs are ``runs``. Not ``forwards`` if it undoes it."""
         self._runs, self._forwards = runs, forwards
 
 

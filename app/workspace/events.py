@@ -12,7 +12,7 @@ EVENTS = (CLIP, DEAD, BEST, CHANGED)
 
 
 def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, str] | None:
-    """The nearest update after (or before) ``step`` at which something begins, and what; None if there is none."""
+    """The nearest update after (or before) ``step`` at which something begins, and what. None if there is none."""
     nearest = [
         (onsets.after(step) if forwards else onsets.before(step), what)
         for onsets, what in zip(run.onsets, (CLIP, DEAD, BEST), strict=True)

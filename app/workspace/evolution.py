@@ -65,7 +65,7 @@ class Turn:
 
 def answers_before_training(run: RunHandle) -> list[Change | None]:
     """What the weights that ``run`` starts from answer to its fixed prompts, as update 0: as its model has computed it,
-    until then as it is kept with the weights; None where it is not kept."""
+    until then as it is kept with the weights. None where it is not kept."""
     origin = run.origin
     if run.first_answers is not None:
         rows = zip(origin.watched, run.first_answers, strict=True)
@@ -148,13 +148,13 @@ class Evolution:
             marks.extend(bytes(count))
 
     def at(self, place: int, step: int) -> Change | None:
-        """The answer to prompt ``place`` at update ``step``; None where it has not been read."""
+        """The answer to prompt ``place`` at update ``step``. None where it has not been read."""
         if not 1 <= step <= self.read or not self.marks[place][step - 1]:
             return None
         return next((change for change in reversed(self.changes[place]) if change.step <= step), None)
 
     def turn(self, place: int, step: int) -> Turn | None:
-        """Since when the answer at update ``step`` has been worth what it is worth; None where it has not been read."""
+        """Since when the answer at update ``step`` has been worth what it is worth. None where it has not been read."""
         if self.at(place, step) is None:
             return None
         past = [change for change in self.changes[place] if change.step <= step]

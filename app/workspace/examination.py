@@ -73,11 +73,11 @@ class Examination(QObject):
         return self._runner.busy
 
     def of(self, run: str) -> Result | None:
-        """What is known of the run with this id; None where it was never examined."""
+        """What is known of the run with this id. None where it was never examined."""
         return self._results.get(run)
 
     def start(self, run: str, path: Path, head: int) -> None:
-        """Examine the run with the id ``run`` and ``head`` updates, whose files are at ``path``; another examination is
+        """Examine the run with the id ``run`` and ``head`` updates, whose files are at ``path``. Another examination is
         given up.
 
         What is known of it stays until there is something new.
@@ -96,7 +96,7 @@ class Examination(QObject):
             self.changed.emit()
 
     def cancel(self) -> None:
-        """Give it up; what was found out stays."""
+        """Give it up. What was found out stays."""
         self._runner.cancel()
 
     def close(self) -> None:

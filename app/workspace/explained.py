@@ -10,7 +10,7 @@ from grpo_core.explain.quantity import KINDS
 
 
 def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
-    """The same kind of number of the selected completion and action; what has neither stays as it is."""
+    """The same kind of number of the selected completion and action. What has neither stays as it is."""
     if quantity.row is not None and selection.row is not None:
         token = None if quantity.token is None else selection.token
         quantity = replace(quantity, row=selection.row, token=token)
@@ -20,7 +20,7 @@ def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
 
 
 def in_pass(quantity: Quantity, before: int, after: int) -> Quantity:
-    """The same number in pass ``after`` (from 0), if it was one of pass ``before``; other passes were asked for."""
+    """The same number in pass ``after`` (from 0), if it was one of pass ``before``. Other passes were asked for."""
     kind = KINDS.get(quantity.name)
     if kind is None or "pass" not in kind.axes or quantity.passed != before:
         return quantity

@@ -55,7 +55,7 @@ class Film:
         return len(self.parts) > 1 and self.seconds < SHORT
 
     def at(self, seconds: float) -> Cursor:
-        """Where the cursor stands after so many seconds; the end stays as it is."""
+        """Where the cursor stands after so many seconds. The end stays as it is."""
         for part in self.parts:
             if seconds < part.seconds:
                 return _cursor(self.step, part, max(seconds / part.seconds, 0.0))
@@ -63,7 +63,7 @@ class Film:
         return _cursor(self.step, self.parts[-1], 1.0)
 
     def seconds_at(self, cursor: Cursor) -> float:
-        """Seconds into the film at which it stands where ``cursor`` does; its end for an update that is shown whole."""
+        """Seconds into the film at which it stands where ``cursor`` does. Its end for an update that is shown whole."""
         before = 0.0
         for part in self.parts:
             if (part.stage, part.passed) == (cursor.stage, cursor.passed):

@@ -17,7 +17,7 @@ TICK_MS = 33
 
 
 class FilmClock(QObject):
-    """Plays a film by moving the cursor; paused, moved by hand, or left where anything else moves the cursor.
+    """Plays a film by moving the cursor. Paused, moved by hand, or left where anything else moves the cursor.
 
     Attributes:
         clock: seconds that go on; a test gives its own and calls :meth:`tick`.
@@ -49,7 +49,7 @@ class FilmClock(QObject):
         self._timer.timeout.connect(self.tick)
 
     def play(self, film: Film, *, whole: bool = False) -> None:
-        """Play ``film`` from its beginning; ``whole`` leaves the update fully revealed at its end."""
+        """Play ``film`` from its beginning. ``whole`` leaves the update fully revealed at its end."""
         self.pause()
         self.film, self._played, self._whole = film, 0.0, whole
         self._show()
@@ -71,7 +71,7 @@ class FilmClock(QObject):
             self.changed.emit()
 
     def end(self) -> None:
-        """No film any more; the cursor stays where it is."""
+        """No film any more. The cursor stays where it is."""
         self.pause()
         self.film = None
 
@@ -86,7 +86,7 @@ class FilmClock(QObject):
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
 
     def scrub(self, film: Film, seconds: float) -> None:
-        """Stand still in ``film``, so many seconds after where the cursor is in it; before its end nothing plays on."""
+        """Stand still in ``film``, so many seconds after where the cursor is in it. Before its end nothing plays on."""
         self.pause()
         self.film, self._whole = film, True
         self._played = min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds)
@@ -97,7 +97,7 @@ class FilmClock(QObject):
 
     @Slot()
     def tick(self) -> None:
-        """Show where the film stands by the clock; whoever has moved the cursor meanwhile has ended it."""
+        """Show where the film stands by the clock. Whoever has moved the cursor meanwhile has ended it."""
         if self.film is None or not self.playing:
             return
         if self._workspace.cursor != self._shown:

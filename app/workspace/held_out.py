@@ -38,7 +38,7 @@ class HeldOut:
 
     @property
     def measured_at(self) -> int:
-        """The update before which it was measured last; 0 where it has not been."""
+        """The update before which it was measured last. 0 where it has not been."""
         return int(self.steps[-1]) if len(self.steps) else 0
 
     @property

@@ -10,7 +10,7 @@ from grpo_core.update_time import UpdateTime
 
 
 def model_summary(settings: Settings, update_time: UpdateTime | None = None) -> str:
-    """The line of a run under ``settings``; where the folder is gone, that its answers come with the first update.
+    """The line of a run under ``settings``. Where the folder is gone, that its answers come with the first update.
 
     ``update_time`` is how long an update takes here, where that has been measured.
     """

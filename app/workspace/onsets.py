@@ -12,7 +12,7 @@ from app.plotting.pyramid import Pyramid
 
 
 class Onsets:
-    """The updates at which a series begins to be something; as it grows, only what is new is looked at.
+    """The updates at which a series begins to be something. As it grows, only what is new is looked at.
 
     ``begins`` takes values (n + 1,), of which the first is the one before (NaN before the first update), and says of
     the last n whether something begins there, boolean (n,).
@@ -57,6 +57,6 @@ def leaves_zero(values: np.ndarray) -> np.ndarray:
 
 
 def changes(values: np.ndarray) -> np.ndarray:
-    """Where a series becomes another value; there is nothing to change from before the first."""
+    """Where a series becomes another value. There is nothing to change from before the first."""
     now, then = values[1:], values[:-1]
     return np.asarray((now != then) & ~np.isnan(now) & ~np.isnan(then))

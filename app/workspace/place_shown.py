@@ -10,7 +10,7 @@ from grpo_core.record import Step
 
 
 def fork_of(step: Step, group: int) -> int | None:
-    """The first token, from 0, at which the completions of ``group`` are not all the same; None where they are."""
+    """The first token, from 0, at which the completions of ``group`` are not all the same. None where they are."""
     rows = step.group == group
     tokens = np.where(step.there[rows], step.tokens[rows], -1)
     parts = (tokens != tokens[:1]).any(axis=0)
@@ -18,7 +18,7 @@ def fork_of(step: Step, group: int) -> int | None:
 
 
 def place_shown(view: View) -> tuple[int, int] | None:
-    """(completion, token), both counted from 0, whose numbers are shown; None where there is no update.
+    """(completion, token), both counted from 0, whose numbers are shown. None where there is no update.
 
     It is the token that is selected. While none is, it is the first completion of the first group with a signal, at the
     token where the completions of that group part.

@@ -118,7 +118,7 @@ class Player(QObject):
             self.changed.emit()
 
     def rest(self) -> None:
-        """Stop replaying; what is being computed goes on."""
+        """Stop replaying. What is being computed goes on."""
         self._stop_replay()
         self.film.end()
 
@@ -153,7 +153,7 @@ class Player(QObject):
 
     @Slot()
     def stage(self) -> None:
-        """One stage further into the update; past its end, into the next one."""
+        """One stage further into the update. Past its end, into the next one."""
         self.starting.emit()
         self._stop_replay()
         self._run_after_film = False
@@ -168,7 +168,7 @@ class Player(QObject):
 
     @Slot()
     def stage_back(self) -> None:
-        """One stage back; before the beginning, to the end of the update before."""
+        """One stage back. Before the beginning, to the end of the update before."""
         self._stop_replay()
         self.film.end()
         here = self._workspace.cursor.previous_stage(self._passes)
@@ -224,7 +224,7 @@ class Player(QObject):
         self.changed.emit()
 
     def set_length(self, length: int | None) -> None:
-        """Updates after which this kind of run stops by itself; None for no limit."""
+        """Updates after which this kind of run stops by itself. None for no limit."""
         kind = _is_language(self._workspace.run)
         self.tempi[kind] = replace(self.tempi[kind], length=length)
         self.changed.emit()
@@ -270,7 +270,7 @@ class Player(QObject):
 
     @property
     def progress(self) -> Progress | None:
-        """How far the update that is being computed is; None where it is quick or there is none."""
+        """How far the update that is being computed is. None where it is quick or there is none."""
         return self._controller.progress
 
     @property
@@ -327,7 +327,7 @@ class Player(QObject):
             self._compute(self.length)
 
     def _stop_replay(self) -> None:
-        """No more replaying; another run may be training meanwhile."""
+        """No more replaying. Another run may be training meanwhile."""
         self._run_on = False
         self._replay.stop()
         if self.mode is Mode.REPLAYING:

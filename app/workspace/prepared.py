@@ -65,7 +65,7 @@ class Prepared:
 
 
 def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Prepared:
-    """Read the update at ``cursor`` and evaluate the pass shown there; ``known`` is what was prepared of it before.
+    """Read the update at ``cursor`` and evaluate the pass shown there. ``known`` is what was prepared of it before.
 
     Raises:
         RunFileError: its file cannot be read.

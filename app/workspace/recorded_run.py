@@ -130,7 +130,7 @@ class RecordedRun(RunHandle):
         return step if number is None else number
 
     def trainer_step(self, position: int) -> int | None:
-        """The trainer's number of the update at ``position`` (from 1); None where there is no such update."""
+        """The trainer's number of the update at ``position`` (from 1). None where there is no such update."""
         labels = self.source.labels
         return labels[position - 1] if 1 <= position <= len(labels) else None
 
@@ -193,7 +193,7 @@ class RecordedRun(RunHandle):
         return self._prepared.get(number)
 
     def table(self, number: int) -> Completions | None:
-        """The completions of update ``number`` as a table; None where none are recorded.
+        """The completions of update ``number`` as a table. None where none are recorded.
 
         Raises:
             RunFileError: its file cannot be read.
@@ -214,7 +214,7 @@ class RecordedRun(RunHandle):
         return self._tables[number]
 
     def numbers(self, number: int) -> dict[str, float]:
-        """Every number of update ``number`` by name, from the series or computed now; empty where it is unreadable."""
+        """Every number of update ``number`` by name, from the series or computed now. Empty where it is unreadable."""
         if self.is_computed(number):
             return {name: float(series.values[number - 1]) for name, series in self.series.items()}
         if not 1 <= number <= self.head:
@@ -247,7 +247,7 @@ class RecordedRun(RunHandle):
         """No file stays open between two calls."""
 
     def _name_tokens(self, step: Step) -> None:
-        """Without a tokenizer, tokens are called by their numbers; more of them as larger numbers appear."""
+        """Without a tokenizer, tokens are called by their numbers. More of them as larger numbers appear."""
         most = int(step.tokens.max(initial=-1)) + 1
         if not self._named and most > len(self.origin.vocabulary):
             self.origin = dataclasses.replace(self.origin, vocabulary=token_text.numbered(most))

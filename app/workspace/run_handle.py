@@ -175,7 +175,7 @@ class RunHandle:
         self.version += 1
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
-        """The nearest update from ``number`` on, or up to it, that can be shown in full; ``number`` if none can."""
+        """The nearest update from ``number`` on, or up to it, that can be shown in full. ``number`` if none can."""
         if stretch_at(self.thinned, number) is None or self.elsewhere(number) is not None:
             return number
         if self.parent is not None and number <= (self.branched_at or 0):
@@ -201,7 +201,7 @@ class RunHandle:
         return latest
 
     def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
-        """What is to be done in a thread before the place of ``cursor`` can be shown; None where nothing is.
+        """What is to be done in a thread before the place of ``cursor`` can be shown. None where nothing is.
 
         Its result goes to :meth:`adopt`. Updates that are trained here are small, or in memory.
         """
@@ -211,7 +211,7 @@ class RunHandle:
         """Keep what :meth:`preparation` has made."""
 
     def prepared(self, number: int) -> Prepared | None:
-        """What was prepared of update ``number``; None where nothing was."""
+        """What was prepared of update ``number``. None where nothing was."""
         return None
 
     def keep(self, step: Step) -> None:
@@ -224,7 +224,7 @@ class RunHandle:
             self.in_memory.popitem(last=False)
 
     def step(self, number: int) -> Step | None:
-        """The record of update ``number``; None at update 0.
+        """The record of update ``number``. None at update 0.
 
         Raises:
             RunFileError: the file cannot be read there.
@@ -305,7 +305,7 @@ class RunHandle:
                     self.note_settings(step, settings)
 
     def let_go(self) -> None:
-        """Let go of the file; it is opened again when a step is asked for."""
+        """Let go of the file. It is opened again when a step is asked for."""
         if self._lineage is not None:
             self._lineage.close()
             self._lineage.reader.close()
@@ -319,7 +319,7 @@ def _nowhere(number: int) -> Step | None:
 
 
 def _hindrance(path: Path, newer: bool, held: bool) -> str:
-    """Why a run file can be looked at only, in a sentence; empty where it can be continued."""
+    """Why a run file can be looked at only, in a sentence. Empty where it can be continued."""
     if is_example(path):
         return RECORDED
     if newer:

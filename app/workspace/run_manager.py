@@ -1,4 +1,4 @@
-"""The runs of a window: new, open, branch, save as, close; and the updates that arrive from the worker."""
+"""The runs of a window: new, open, branch, save as, close, and the updates that arrive from the worker."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RunManager(QObject):
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def new_run(self, settings: Settings, title: str = "") -> RunHandle:
-        """A run at update 0, numbered where it has no other title; it has no file before its first update."""
+        """A run at update 0, numbered where it has no other title. It has no file before its first update."""
         run = self._made(settings, title or tr("Run {next}").format(next=self._next()))
         self._begin(run)
         return run
@@ -100,7 +100,7 @@ class RunManager(QObject):
         return RunHandle(title=title, origin=learners.origin(settings), path=path)
 
     def open(self, path: Path) -> RunHandle:
-        """A run from a file, at its last update; training goes on meanwhile. Waits until the file is read.
+        """A run from a file, at its last update. Training goes on meanwhile. Waits until the file is read.
 
         Raises:
             RunFileError: with a sentence that says what was wrong.
@@ -112,7 +112,7 @@ class RunManager(QObject):
         return self.adopt(RunHandle.open(path))
 
     def trained_from(self, path: Path) -> RunHandle | None:
-        """The run at ``path`` that this window trains or is about to; None where the file is to be asked."""
+        """The run at ``path`` that this window trains or is about to. None where the file is to be asked."""
         for run in self._workspace.runs:
             ours = run is self._workspace.training and self._controller.state is not State.FAILED
             if run.path == path and (ours or not run.head):
@@ -120,7 +120,7 @@ class RunManager(QObject):
         return None
 
     def adopt(self, run: RunHandle) -> RunHandle:
-        """Show a run that was read from its file; or the one that is open already, unless the file has moved on."""
+        """Show a run that was read from its file, or the one that is open already, unless the file has moved on."""
         already = next((other for other in self._workspace.runs if other.resolved == run.resolved), None)
         if already is not None and not self._moved_on(already, run.head):
             run.let_go()
@@ -134,7 +134,7 @@ class RunManager(QObject):
         return run
 
     def add(self, run: RunHandle) -> None:
-        """Show a run that was opened elsewhere, at its last update; the untouched new run makes room for it."""
+        """Show a run that was opened elsewhere, at its last update. The untouched new run makes room for it."""
         before = self._workspace.run
         self._show(run)
         if before is not None and before is not self._workspace.training and not before.head and not before.saved:
@@ -214,7 +214,7 @@ class RunManager(QObject):
         self.runs_changed.emit()
 
     def close_run(self, run: RunHandle) -> None:
-        """Take a run off the list; its file stays. A window without a run gets a new one.
+        """Take a run off the list. Its file stays. A window without a run gets a new one.
 
         A run that is off the list stays off it: a lesson, which ends when another run is shown, takes its own away.
         """
@@ -239,7 +239,7 @@ class RunManager(QObject):
             self.new_run(Settings())
 
     def show(self, run: RunHandle) -> None:
-        """Make another open run the active one; what trains goes on."""
+        """Make another open run the active one. What trains goes on."""
         self._show(run)
 
     def _show(self, run: RunHandle, *, keep_edits: bool = False) -> None:

@@ -92,7 +92,7 @@ def _read(reader: RunReader, names: Sequence[str], progress: _Progress) -> dict[
 
 
 class _Beside(threading.Thread):
-    """Reads series by a connection of its own; a disk that does not answer keeps no program from ending."""
+    """Reads series by a connection of its own. A disk that does not answer keeps no program from ending."""
 
     def __init__(self, path: Path, last: int, names: Sequence[str], progress: _Progress) -> None:
         super().__init__(name="series", daemon=True)
@@ -101,7 +101,7 @@ class _Beside(threading.Thread):
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Read them; updates that were written since the first connection looked are left out."""
+        """Read them. Updates that were written since the first connection looked are left out."""
         try:
             with RunReader.open(self._path) as reader:
                 read = _read(reader, self._names, self._progress)

@@ -25,7 +25,7 @@ MOST_TOKENS = 4_000_000
 
 
 class StepView:
-    """Everything that follows from (run, step, pass, objective); nothing is computed before it is asked for.
+    """Everything that follows from (run, step, pass, objective). Nothing is computed before it is asked for.
 
     Attributes:
         origin: the run before its first update.
@@ -82,7 +82,7 @@ class StepView:
 
     @property
     def logp_after(self) -> np.ndarray | None:
-        """Log-probabilities (B, T) as far as the update is revealed; None where nobody scored the completions then."""
+        """Log-probabilities (B, T) as far as the update is revealed. None where nobody scored the completions then."""
         known = self.step is not None and self.updated < len(self.step.logp)
         return np.asarray(self.step.logp[self.updated]) if known and self.step is not None else None
 
@@ -119,13 +119,13 @@ class StepView:
         return at_start(self.origin) if self.numbers is None else self.numbers.cards
 
     def reason(self, key: str) -> Reason | None:
-        """Why the number ``key`` (a metric, or "group:<p>") is what it is; None where it needs no reason."""
+        """Why the number ``key`` (a metric, or "group:<p>") is what it is. None where it needs no reason."""
         if key not in self._reasons:
             self._reasons[key] = None if self.numbers is None else reason_for(self.numbers, self.passed, key)
         return self._reasons[key]
 
     def at(self, stage: Stage, passed: int) -> StepView:
-        """The view of this update at another stage or pass; what was computed of it is shared."""
+        """The view of this update at another stage or pass. What was computed of it is shared."""
         if stage is self.stage and passed == self.passed:
             return self
         other = StepView(self.origin, self.step, stage, passed)
@@ -145,7 +145,7 @@ class StepView:
         return None if self.numbers is None else self.numbers.silent
 
     def policy(self, passed: int) -> np.ndarray | None:
-        """Probabilities (C, V) after ``passed`` passes; at update 0 the starting policy."""
+        """Probabilities (C, V) after ``passed`` passes. At update 0 the starting policy."""
         logp = self.origin.dist_logp if self.step is None else self.step.distribution(passed)
         return None if logp is None else np.exp(logp)
 

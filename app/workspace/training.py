@@ -47,7 +47,7 @@ class Training(QObject):
         controller.closed.connect(self._on_closed)
 
     def set_thinning(self, on: bool) -> None:
-        """Thin out or not; the run that is at hand minds it the next time it is run."""
+        """Thin out or not. The run that is at hand minds it the next time it is run."""
         self.thin, training = on, self._workspace.training
         if training is not None and self._controller.state in (State.PAUSED, State.FAILED):
             self.take()

@@ -84,7 +84,7 @@ class Trials:
         self._present: tuple[Trial, ...] = ()
 
     def of(self, run: RunHandle, runs: Sequence[RunHandle], *, growing: bool) -> tuple[Trial, ...]:
-        """The trials beside ``run``, the oldest first; the same tuple until one of them is another.
+        """The trials beside ``run``, the oldest first. The same tuple until one of them is another.
 
         Args:
             run: that is shown.
@@ -106,7 +106,7 @@ class Trials:
         return self._present
 
     def past_half(self, run: RunHandle) -> int | None:
-        """The first update of ``run`` after which its largest probability is past one half; None for none so far."""
+        """The first update of ``run`` after which its largest probability is past one half. None for none so far."""
         if run.origin.settings.is_language:
             return None
         if run not in self._halves:
@@ -137,7 +137,7 @@ class Trials:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether a file still exists; one that nobody may look at does not."""
+    """Whether a file still exists. One that nobody may look at does not."""
     try:
         return path.exists()
     except OSError:
@@ -159,7 +159,7 @@ def rises_past_half(values: np.ndarray) -> np.ndarray:
 
 
 def likeliest(run: RunHandle, step: int | None) -> str:
-    """Name of the likeliest action of ``run`` after update ``step``; empty for no update, or several contexts."""
+    """Name of the likeliest action of ``run`` after update ``step``. Empty for no update, or several contexts."""
     if step is None or len(run.origin.context_names) > 1:
         return ""
     action = run.series["best_action"].values[step - 1]
@@ -179,7 +179,7 @@ def _policy(run: RunHandle) -> np.ndarray | None:
 
 
 def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
-    """What a run under ``settings`` has that one under ``here`` has not, in a few words each; the seed apart.
+    """What a run under ``settings`` has that one under ``here`` has not, in a few words each. The seed apart.
 
     A preset's switches are named by the preset where more than one of them differs.
     """

@@ -55,7 +55,7 @@ class View:
     progress: Progress | None = None
 
     def stamp(self, *, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
-        """Equal stamps look the same; comparing them is all that an unchanged frame costs. The place comes first.
+        """Equal stamps look the same. Comparing them is all that an unchanged frame costs. The place comes first.
 
         Args:
             planned: whether the settings of the next update are shown.

@@ -155,7 +155,7 @@ class Workspace(QObject):
     # -- what panels do --------------------------------------------------------------------------------------------
 
     def move_to(self, step: int) -> None:
-        """Show update ``step``, fully revealed; at the head the cursor follows from then on.
+        """Show update ``step``, fully revealed. At the head the cursor follows from then on.
 
         Where that was thinned out: the next one on the way there that is kept.
         """
@@ -212,7 +212,7 @@ class Workspace(QObject):
             self._reveal(cursor)
 
     def _reveal(self, cursor: Cursor) -> None:
-        """Move the cursor; the number that is explained follows to the cursor's pass."""
+        """Move the cursor. The number that is explained follows to the cursor's pass."""
         before = self.view.step
         self.cursor = cursor
         if self.quantity is not None and before.step is not None:
@@ -240,7 +240,7 @@ class Workspace(QObject):
         self.explained.emit()
 
     def show_explanation(self, quantity: Quantity) -> None:
-        """Explain a number wherever Explain is shown; the completion that it belongs to is selected."""
+        """Explain a number wherever Explain is shown. The completion that it belongs to is selected."""
         self.quantity = quantity
         row, token = quantity.row, quantity.token or 0
         if row is not None and (row, token) != (self.selection.row, self.selection.token):
@@ -248,13 +248,13 @@ class Workspace(QObject):
         self.request_frame()
 
     def _action_at(self, row: int, token: int) -> int | None:
-        """The token of the update that is shown; None where it has none there."""
+        """The token of the update that is shown. None where it has none there."""
         step = self.view.step.step
         known = step is not None and row < step.tokens.shape[0] and token < step.tokens.shape[1]
         return int(step.tokens[row, token]) if step is not None and known else None
 
     def ask(self, question: AnyQuestion) -> None:
-        """Ask the active run's model; ``answered`` or ``refused`` follows."""
+        """Ask the active run's model. ``answered`` or ``refused`` follows."""
         self.asked.emit(question)
 
     def set_look(self, theme: Theme, scale: float) -> None:
@@ -313,7 +313,7 @@ class Workspace(QObject):
         return self._timer.due
 
     def share_process(self, shared: bool) -> None:
-        """Whether a run is computed in this very process; frames then leave it half of the time."""
+        """Whether a run is computed in this very process. Frames then leave it half of the time."""
         self._timer.shared = shared
 
     def set_running(self, running: bool) -> None:
@@ -324,7 +324,7 @@ class Workspace(QObject):
 
     @Slot()
     def _on_tick(self) -> None:
-        """Draw what has changed; a tick that finds nothing new draws nothing."""
+        """Draw what has changed. A tick that finds nothing new draws nothing."""
         self.pull.emit()
         if self.run is not None and self._changed:
             self._changed, self._view = False, None
@@ -334,7 +334,7 @@ class Workspace(QObject):
             self.frame.emit()
 
     def close(self) -> None:
-        """No more frames; every file is let go, and the processes of experiments end."""
+        """No more frames. Every file is let go, and the processes of experiments end."""
         self._timer.stop()
         if self.approach is not None:
             self.approach.close()

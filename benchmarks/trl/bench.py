@@ -1,4 +1,4 @@
-"""The real trainer in every configuration, recorded, audited and diagnosed, and drawn batches; a table at the end.
+"""The real trainer in every configuration, recorded, audited and diagnosed, and drawn batches. A table at the end.
 
     make bench-trl                                             # in an environment of its own, .venv-trl
     python benchmarks/trl/bench.py [--only NAME ...] [--keep FOLDER]

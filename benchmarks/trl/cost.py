@@ -81,7 +81,7 @@ class Timed(trl.Recorder):
 
 
 def one_step(trainer: Trainer, recorder: Timed) -> float:
-    """A generation and its optimizer step; the milliseconds that the recorder held the thread."""
+    """A generation and its optimizer step. The milliseconds that the recorder held the thread."""
     recorder.own_seconds = 0.0
     batch = trainer._generate_and_score_completions([{}] * ROWS)
     size = ROWS // MICRO_BATCHES
@@ -94,7 +94,7 @@ def one_step(trainer: Trainer, recorder: Timed) -> float:
 
 
 def main() -> None:
-    """Print what each step cost; exit code 1 where the median is above the limit."""
+    """Print what each step cost. Exit code 1 where the median is above the limit."""
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 8
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer()

@@ -94,7 +94,7 @@ def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: St
 def _trl_losses(
     settings: Settings, policy: folder_policy.FolderPolicy, step: Step, given: np.ndarray, folder: Path
 ) -> tuple[list[float], np.ndarray]:
-    """The loss of each pass by ``GRPOTrainer.compute_loss``, with steps of plain gradient descent between; and the
+    """The loss of each pass by ``GRPOTrainer.compute_loss``, with steps of plain gradient descent between, and the
     log-probabilities (B, T) before the first."""
     assert step.prompt_tokens is not None
     trainer = importlib.import_module("speed").trl_trainer(
@@ -138,7 +138,7 @@ SCRIPTS: dict[str, dict[str, Any]] = {
 
 
 def runs(name: str, folder: Path) -> tuple[bool, str]:
-    """Whether the script of a tiny model trains, records, and agrees with the audit; and what was found."""
+    """Whether the script of a tiny model trains, records, and agrees with the audit, and what was found."""
     changes = {"learner.mu": 1, "optimizer.learning_rate": 1e-3, **SCRIPTS[name]}
     settings = small(saved(folder / "model", changes.pop("kind", "llama"))).replace(changes)
     (folder / "train.py").write_text(script(settings), encoding="utf-8")

@@ -76,7 +76,7 @@ def trainer(
     rewards: Sequence[Callable[..., list[float]]] = (),
     dropout: float = 0.0,
 ) -> Any:
-    """A GRPOTrainer; ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.
+    """A GRPOTrainer. ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.
 
     ``rewards`` are other reward functions than digits and shortness; ``dropout`` is that of the model's attention.
     """

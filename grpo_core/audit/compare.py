@@ -33,19 +33,19 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """|ours − theirs|; infinite where exactly one of them is no finite number, or they are other infinities."""
+        """|ours − theirs|. Infinite where exactly one of them is no finite number, or they are other infinities."""
         if self.ours == self.theirs or (np.isnan(self.ours) and np.isnan(self.theirs)):
             return 0.0
         return abs(self.ours - self.theirs) if np.isfinite(self.ours) and np.isfinite(self.theirs) else float("inf")
 
     @property
     def agrees(self) -> bool:
-        """Whether rounding explains the difference; it explains none where its own size is not finite."""
+        """Whether rounding explains the difference. It explains none where its own size is not finite."""
         return self.difference == 0.0 or bool(self.difference <= self.allowed < float("inf"))
 
     @property
     def relative(self) -> float:
-        """The difference, relative to the larger value; infinite where it is."""
+        """The difference, relative to the larger value. Infinite where it is."""
         if self.difference == 0.0 or np.isinf(self.difference):
             return self.difference
         return self.difference / max(abs(self.ours), abs(self.theirs), 1e-12)

@@ -33,7 +33,7 @@ def runs_first_view(x: np.ndarray) -> np.ndarray:
 
 
 def keep_freed_memory() -> None:
-    """Have the memory of freed arrays kept for the next ones, where the allocator is glibc's; others are not affected.
+    """Have the memory of freed arrays kept for the next ones, where the allocator is glibc's. Others are not affected.
 
     By default it is handed back to the system after every update, and the system clears each page before it hands it
     out again, which takes longer than the arithmetic. glibc keeps what is smaller than the largest block that was ever
@@ -52,7 +52,7 @@ def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]
 
 @lru_cache(maxsize=8)
 def _numbers(runs: int) -> np.ndarray:
-    """The number of each run, (R, 1, 1); read-only."""
+    """The number of each run, (R, 1, 1). Read-only."""
     run = np.arange(runs)[:, None, None]
     run.flags.writeable = False
     return run
@@ -79,7 +79,7 @@ def scatter(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> n
 
 @lru_cache(maxsize=64)
 def prompt_of(rows: int, prompts: int) -> np.ndarray:
-    """The prompt of each completion, (B,); read-only, for it is the same in every update of a run."""
+    """The prompt of each completion, (B,). Read-only, for it is the same in every update of a run."""
     prompt = np.arange(rows) // (rows // prompts)
     prompt.flags.writeable = False
     return prompt

@@ -30,7 +30,7 @@ STATE = frozenset({"logits", "adam_m", "adam_v", "adam_steps", "critic"})
 
 
 def origin(settings: Settings) -> Origin:
-    """The bandit before its first update; the starting policy is the reference."""
+    """The bandit before its first update. The starting policy is the reference."""
     work = task(settings.bandit)
     dist_logp = policy.log_probs(_first(start(work, 1).logits), settings.learner.temperature)
     return Origin(
@@ -46,7 +46,7 @@ def origin(settings: Settings) -> Origin:
 
 
 class BanditLearner:
-    """One run of the bandit; each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
+    """One run of the bandit. Each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
 
     Raises:
         SettingsError: ``resume`` ran under other structural settings.
@@ -193,7 +193,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
 
 @lru_cache(maxsize=64)
 def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
-    """The prompt of each row and its number, both (B,) int32; read-only, for nearly all updates of a run share them."""
+    """The prompt of each row and its number, both (B,) int32. Read-only, for nearly all updates of a run share them."""
     group, row = prompt_of(rows, prompts).astype(np.int32), np.arange(rows, dtype=np.int32)
     row.flags.writeable = group.flags.writeable = False
     return group, row
@@ -246,7 +246,7 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
 
 
 def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
-    """Loss of every pass (N,), the passes standing where runs stand; ``advantage`` (1, B) or (1, B, T)."""
+    """Loss of every pass (N,), the passes standing where runs stand. ``advantage`` (1, B) or (1, B, T)."""
     objective = step.settings.objective
     whole: dict[str, np.ndarray] = {}
     if needs_distributions(objective) and step.dist_logp is not None:

@@ -12,7 +12,7 @@ from grpo_core.config import Optimizer
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moments:
-    """What Adam remembers; plain steps leave it as it is.
+    """What Adam remembers. Plain steps leave it as it is.
 
     Attributes:
         first: running mean of the gradient, shape of the parameters.
@@ -74,7 +74,7 @@ ROUNDING = 1e-12
 
 
 def rescaled(before: np.ndarray, after: np.ndarray, length: float) -> np.ndarray:
-    """``after`` moved along the line from ``before`` until each run (R, ...) has moved by ``length``; or not at all."""
+    """``after`` moved along the line from ``before`` until each run (R, ...) has moved by ``length``, or not at all."""
     change = after - before
     size = np.sqrt((change**2).sum(axis=tuple(range(1, change.ndim)), keepdims=True))
     scale = np.divide(length, size, out=np.zeros_like(size), where=size > ROUNDING)

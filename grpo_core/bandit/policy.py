@@ -22,7 +22,7 @@ from grpo_core.bandit.tasks import Task
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Completions:
-    """B completions of each of R runs; 0 stands in padding.
+    """B completions of each of R runs. 0 stands in padding.
 
     Attributes:
         tokens: (R, B, T) integer.
@@ -49,12 +49,12 @@ def log_probs(logits: np.ndarray, temperature: float | np.ndarray) -> np.ndarray
 
 
 def tempered(x: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
-    """``x`` (R, C, A) over the temperature, a number or (R, 1, 1); ``x`` itself at the temperature 1."""
+    """``x`` (R, C, A) over the temperature, a number or (R, 1, 1). ``x`` itself at the temperature 1."""
     return x if isinstance(temperature, float) and temperature == 1 else np.asarray(x / temperature)
 
 
 def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[], None]) -> Completions:
-    """Completions drawn by inverting the cumulative distribution; row p G + g answers prompt p.
+    """Completions drawn by inverting the cumulative distribution. Row p G + g answers prompt p.
 
     Args:
         prob: π (R, C, A).
@@ -89,7 +89,7 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
 
 
 def _of_one_token(below: np.ndarray, u: np.ndarray, states: int) -> Completions:
-    """Completions of one token each; their mask and their contexts are read-only.
+    """Completions of one token each. Their mask and their contexts are read-only.
 
     Args:
         below: (A − 1, P, 1, R), probability of all actions up to each at a prompt's start.
@@ -116,7 +116,7 @@ def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def _cumulative(prob: np.ndarray) -> np.ndarray:
-    """Probability of all actions up to each but the last, (A − 1, C R); rounding's remainder is the last action's."""
+    """Probability of all actions up to each but the last, (A − 1, C R). Rounding's remainder is the last action's."""
     prob = runs_last_view(prob)  # (C, A, R)
     contexts, actions, runs = prob.shape
     total = np.empty((actions - 1, contexts, runs))

@@ -46,7 +46,7 @@ class State:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Update:
-    """What one update of R runs did; lists hold one entry a pass, taken before it.
+    """What one update of R runs did. Lists hold one entry a pass, taken before it.
 
     Attributes:
         state: the runs after the update.
@@ -84,7 +84,7 @@ def start(work: Task, runs: int) -> State:
 
 
 def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
-    """Update after update of one run a seed, without end; R is that of :class:`Streams`."""
+    """Update after update of one run a seed, without end. R is that of :class:`Streams`."""
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
     reference = policy.log_probs(state.logits, settings.learner.temperature)

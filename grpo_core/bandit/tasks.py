@@ -88,7 +88,7 @@ def _triangle(a: np.ndarray, peak: float, half_width: float, height: float) -> n
 
 
 def _landscape(config: BanditTask) -> Task:
-    """One decision; the reward belongs to the action."""
+    """One decision. The reward belongs to the action."""
     table = _levels(config)[:, None] + landscape_rewards(config)  # (P, A)
     return Task(
         next_state=np.full((1, config.actions), END),
@@ -176,7 +176,7 @@ def _prompts(config: BanditTask) -> tuple[str, ...]:
 
 
 def _contexts(config: BanditTask, states: tuple[str, ...]) -> tuple[str, ...]:
-    """Name of every prompt in every state; the prompt is left out where there is only one."""
+    """Name of every prompt in every state. The prompt is left out where there is only one."""
     if config.prompts == 1:
         return states
     return tuple(f"{prompt}, {state}" for prompt in _prompts(config) for state in states)

@@ -115,7 +115,7 @@ class Undrawn(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Ranged(Claim[Drawn]):
-    """The advantages run from ``low`` to ``high``; ``total``: their sum, where it is said."""
+    """The advantages run from ``low`` to ``high``. ``total``: their sum, where it is said."""
 
     low: float
     high: float
@@ -153,7 +153,7 @@ class AllAlike(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Silent(Claim[Drawn]):
-    """Every advantage is 0; ``equal``: because all rewards that are compared are equal, of two draws or more."""
+    """Every advantage is 0. ``equal``: because all rewards that are compared are equal, of two draws or more."""
 
     equal: bool
 
@@ -176,7 +176,7 @@ def apart(*values: float) -> tuple[str, ...]:
 
 
 def _equal(data: Drawn) -> bool:
-    """Whether the draws' rewards, and all that each is compared with, are known and equal; by groups alone."""
+    """Whether the draws' rewards, and all that each is compared with, are known and equal. By groups alone."""
     step = data.step
     if not BASELINES[step.settings.objective.baseline].within_group or step.advantage is not None:
         return False

@@ -88,12 +88,12 @@ def told(claims: Sequence[Claim[Any]]) -> str:
 
 
 def sentence(*claims: Claim[Data]) -> str:
-    """Claims as one sentence; empty without any."""
+    """Claims as one sentence. Empty without any."""
     return "; ".join(claim.words() for claim in claims) + "." if claims else ""
 
 
 def agrees(claimed: float, computed: float) -> bool:
-    """Whether two numbers are the same but for rounding; infinities agree with themselves, NaN with nothing."""
+    """Whether two numbers are the same but for rounding. Infinities agree with themselves, NaN with nothing."""
     if math.isinf(claimed) or math.isinf(computed):
         return claimed == computed
     return abs(claimed - computed) <= SAME * max(1.0, abs(claimed), abs(computed))

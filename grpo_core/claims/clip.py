@@ -23,7 +23,7 @@ NEXT_TO_ONE = 1e-12
 @dataclass(frozen=True, kw_only=True)
 class WouldAct(Claim[Step]):
     """In pass ``passed`` (0 = the first) the clip acts on nothing, but would if its range ended below ``high``, or
-    began above ``low``; None where no such end would do. A ``cap`` cuts a weight and has one end only."""
+    began above ``low``. None where no such end would do. A ``cap`` cuts a weight and has one end only."""
 
     passed: int
     high: float | None = None
@@ -36,7 +36,7 @@ class WouldAct(Claim[Step]):
         return self._end(data, "high") and (self.cap or self._end(data, "low"))
 
     def _end(self, data: Step, end: str) -> bool:
-        """Whether a range just beyond the bound at ``end`` acts and one a little farther does not; without a bound,
+        """Whether a range just beyond the bound at ``end`` acts and one a little farther does not. Without a bound,
         that none acts however narrow it is."""
         bound = self.high if end == "high" else self.low
         if bound is None:

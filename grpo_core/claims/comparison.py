@@ -48,7 +48,7 @@ class Trained:
         return counted(self.courses[name][-1], self.floor)
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and means of the last values, the best first; those that tie in their order."""
+        """Names and means of the last values, the best first. Those that tie in their order."""
         return sorted(((name, float(self.last(name).mean())) for name in self.courses), key=lambda one: -one[1])
 
     def against(self, leader: str) -> dict[str, Difference]:
@@ -67,7 +67,7 @@ class Trained:
         return np.asarray(~np.isfinite(self.courses[name][-1]))
 
     def arrivals(self, name: str, line: float) -> np.ndarray:
-        """The first update of each seed with more than ``line``, (S,); infinite where it never comes."""
+        """The first update of each seed with more than ``line``, (S,). Infinite where it never comes."""
         past = counted(self.courses[name], self.floor) > line
         return np.where(past.any(axis=0), past.argmax(axis=0), np.inf)
 
@@ -102,7 +102,7 @@ class Lead(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Level(Claim[Trained]):
-    """The seeds do not tell who of ``names`` is ahead, and of ``behind`` others they tell that they are not; the first
+    """The seeds do not tell who of ``names`` is ahead, and of ``behind`` others they tell that they are not. The first
     has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``.
 
     The least mean of ``names`` is ``least``.
@@ -196,7 +196,7 @@ class Since(Claim[Trained]):
 @dataclass(frozen=True, kw_only=True)
 class Sooner(Claim[Trained]):
     """Of ``names`` the first is past ``line`` after ``updates`` updates (median of the seeds), ``by`` sooner than the
-    second, with the interval ``low`` to ``high``, and sooner than all the others too; never is infinitely late."""
+    second, with the interval ``low`` to ``high``, and sooner than all the others too. Never is infinitely late."""
 
     names: tuple[str, ...]
     line: float
@@ -248,7 +248,7 @@ class Climbs(Claim[Trained]):
 
 
 def led_since(data: Trained, leader: str) -> int | None:
-    """The first update from which on ``leader`` has the highest mean, by more than rounding; None where it does not end
+    """The first update from which on ``leader`` has the highest mean, by more than rounding. None where it does not end
     ahead."""
     others = np.max([data.course(name) for name in data.courses if name != leader], axis=0)
     behind = np.flatnonzero(differences(data.course(leader), others) <= 0)

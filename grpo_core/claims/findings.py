@@ -158,7 +158,7 @@ def _kind(reward: float, low: float, high: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class EntropyFar(Claim[Run]):
-    """The entropy began at ``start`` nats; in ``count`` of the ``of`` updates from ``since`` on it is ``part`` times
+    """The entropy began at ``start`` nats. In ``count`` of the ``of`` updates from ``since`` on it is ``part`` times
     that or farther (and, risen, half a nat more), and farthest at step ``where``: ``end``."""
 
     start: float

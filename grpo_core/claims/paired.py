@@ -43,13 +43,13 @@ class Difference:
 
 
 def counted(values: np.ndarray, floor: float) -> np.ndarray:
-    """``values`` (S,) in which each seed that diverged counts as the worst there is, ``floor``; none is dropped."""
+    """``values`` (S,) in which each seed that diverged counts as the worst there is, ``floor``. None is dropped."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), values, floor)
 
 
 def differences(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
-    """``ahead`` minus ``behind`` within each seed, (S,); 0 where both are infinite alike, or differ by rounding."""
+    """``ahead`` minus ``behind`` within each seed, (S,). 0 where both are infinite alike, or differ by rounding."""
     with np.errstate(invalid="ignore"):
         apart = np.where(ahead == behind, 0.0, np.asarray(ahead, dtype=float) - behind)
         scale = np.where(np.isfinite(ahead), np.maximum(np.abs(ahead), 1.0), 1.0)
@@ -57,7 +57,7 @@ def differences(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
 
 
 def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bool = False) -> dict[str, Difference]:
-    """The leader against each other, in the order of ``others``; higher is ahead.
+    """The leader against each other, in the order of ``others``. Higher is ahead.
 
     Args:
         leader: (S,), one value a seed; never NaN.

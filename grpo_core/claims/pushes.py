@@ -46,7 +46,7 @@ class Pair:
 
     @property
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
-        """d loss / d logits of both, (C, A) each, where a loss depends on whole distributions; else :attr:`tokens`."""
+        """d loss / d logits of both, (C, A) each, where a loss depends on whole distributions. Else :attr:`tokens`."""
         if not (spreads(self.ran) or spreads(self.other)):
             return self.tokens
         return on_logits(self.ran, self.passes[0]), on_logits(self.other, self.passes[1])
@@ -60,7 +60,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class NoPush(Claim[Pair]):
-    """No sampled token is pushed in either; ``at_all``: nor any other, else something acts on whole distributions."""
+    """No sampled token is pushed in either. ``at_all``: nor any other, else something acts on whole distributions."""
 
     at_all: bool
 
@@ -76,7 +76,7 @@ class NoPush(Claim[Pair]):
 
 @dataclass(frozen=True, kw_only=True)
 class SamePush(Claim[Pair]):
-    """The push on every sampled token is the same; ``whole``: so is what acts through whole distributions; ``loss``:
+    """The push on every sampled token is the same. ``whole``: so is what acts through whole distributions; ``loss``:
     and then the loss too, of which nothing is said otherwise."""
 
     whole: bool

@@ -34,13 +34,13 @@ class Repeated:
 
     @property
     def passed(self) -> np.ndarray:
-        """The first update, from 1, after which the largest probability is past one half, (S,); infinite for none."""
+        """The first update, from 1, after which the largest probability is past one half, (S,). Infinite for none."""
         above = self.max_prob > HALF
         return np.where(above.any(axis=0), above.argmax(axis=0) + 1.0, np.inf)
 
     @property
     def last(self) -> np.ndarray:
-        """The last mean reward of each, (S,); one that diverged counts as the least that an action pays."""
+        """The last mean reward of each, (S,). One that diverged counts as the least that an action pays."""
         return counted(self.reward[-1], -np.inf if self.rewards is None else float(self.rewards.min()))
 
 
@@ -114,7 +114,7 @@ class OnWrong(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class LastReward(Claim[Repeated]):
-    """The mean reward of the last batch of each repeat: median, mean and range; ``diverged`` of ``of`` diverged."""
+    """The mean reward of the last batch of each repeat: median, mean and range. ``diverged`` of ``of`` diverged."""
 
     updates: int
     median: float
@@ -144,7 +144,7 @@ class LastReward(Claim[Repeated]):
 
 
 def wrong(data: Repeated) -> int | None:
-    """How many repeats end with another likeliest action than the best, in any prompt; None where none is the best."""
+    """How many repeats end with another likeliest action than the best, in any prompt. None where none is the best."""
     if data.rewards is None:
         return None
     best = data.rewards >= data.rewards.max(axis=-1, keepdims=True)

@@ -58,7 +58,7 @@ class Highest(Lead):
 
 @dataclass(frozen=True, kw_only=True)
 class Lowest(Claim[Trained]):
-    """The first of ``names`` has the lowest mean, ``least``, and the seeds do not tell it from the others of them;
+    """The first of ``names`` has the lowest mean, ``least``, and the seeds do not tell it from the others of them.
     ``diverged`` of its ``of`` seeds did, and count as the least there is."""
 
     names: tuple[str, ...]
@@ -181,7 +181,7 @@ def falls(courses: np.ndarray) -> np.ndarray:
 
 
 def median(values: np.ndarray) -> float:
-    """The median of ``values``, (S,); infinite where half of them are."""
+    """The median of ``values``, (S,). Infinite where half of them are."""
     return float(np.median(values))
 
 
@@ -201,7 +201,7 @@ def moved(data: Swept) -> tuple[float, float, Difference]:
 
 
 def smoothest(data: Swept) -> tuple[str, str, float, float, Difference] | None:
-    """The places of the row whose rewards fall least and most, by how much, and the difference; None where level."""
+    """The places of the row whose rewards fall least and most, by how much, and the difference. None where level."""
     lost = {name: data.falls(name) for name in data.kl}
     mean = {name: float(values.mean()) for name, values in lost.items()}
     best, worst = min(mean, key=lambda name: mean[name]), max(mean, key=lambda name: mean[name])

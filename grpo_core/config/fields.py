@@ -89,7 +89,7 @@ _ALLOWED = {
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
-    """A dataclass field that carries its own :class:`About`; ``choices`` may be a dict from each word to its title."""
+    """A dataclass field that carries its own :class:`About`. ``choices`` may be a dict from each word to its title."""
     if isinstance(about.get("choices"), dict):
         about |= {"choices": tuple(about["choices"]), "choice_titles": tuple(about["choices"].values())}
     text = isinstance(default, str) and "choices" not in about

@@ -143,7 +143,7 @@ class LanguageTask:
 
     @property
     def part_weights(self) -> tuple[float, ...]:
-        """What one unit of each part of the reward pays: right answer, well-formed working, “=” signs; of an answer in
+        """What one unit of each part of the reward pays: right answer, well-formed working, “=” signs. Of an answer in
         words: right answer, form, brevity."""
         if self.in_words:
             return self.answer_weight, self.form_weight, self.brevity_weight
@@ -307,7 +307,7 @@ class Model:
 
     @property
     def longest_text(self) -> int | None:
-        """Tokens that prompt and completion may have together; None where the model's own files say it."""
+        """Tokens that prompt and completion may have together. None where the model's own files say it."""
         return None if self.folder else self.context
 
 

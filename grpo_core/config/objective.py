@@ -243,12 +243,12 @@ class Objective:
 
     @property
     def credits_steps(self) -> bool:
-        """Whether the steps of a completion are rewarded, each for itself; otherwise the completion as a whole."""
+        """Whether the steps of a completion are rewarded, each for itself. Otherwise the completion as a whole."""
         return _CREDITS_STEPS[self.credit]
 
     @property
     def kl_in_reward(self) -> bool:
-        """Whether the KL penalty is taken from the rewards; otherwise it is a term of the loss."""
+        """Whether the KL penalty is taken from the rewards. Otherwise it is a term of the loss."""
         return _KL_IN_REWARD[self.kl_in]
 
     @property

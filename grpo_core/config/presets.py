@@ -38,7 +38,7 @@ class Preset:
     not_covered: str = ""
 
     def applied_to(self, settings: Settings) -> Settings:
-        """``settings`` with this preset's switches; a constant length becomes the task's longest completion."""
+        """``settings`` with this preset's switches. A constant length becomes the task's longest completion."""
         return settings.replace(
             {
                 "objective": self._objective_for(settings),
@@ -49,7 +49,7 @@ class Preset:
         )
 
     def differences(self, settings: Settings) -> dict[str, tuple[Any, Any]]:
-        """Dotted path -> (value here, value in ``settings``), for all that differ; the number of passes does not count.
+        """Dotted path -> (value here, value in ``settings``), for all that differ. The number of passes does not count.
 
         That of ``applied_to(settings)``, without making and checking settings: it is asked at each step of a slider.
         """
@@ -79,7 +79,7 @@ def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]
 
 
 def presets_of(settings: Settings) -> tuple[str, ...]:
-    """Names of all presets whose objective, critic and resampling ``settings`` have; empty for a mixture.
+    """Names of all presets whose objective, critic and resampling ``settings`` have. Empty for a mixture.
 
     More than one where they differ only in what this program does not reproduce, as TRL's defaults and BNPO.
     """
@@ -87,7 +87,7 @@ def presets_of(settings: Settings) -> tuple[str, ...]:
 
 
 def preset_of(settings: Settings) -> str | None:
-    """The first of :func:`presets_of`; None for a mixture."""
+    """The first of :func:`presets_of`. None for a mixture."""
     return next(iter(presets_of(settings)), None)
 
 

@@ -18,7 +18,7 @@ from grpo_core.versions import is_newer
 
 
 def settings_from_json(text: str | bytes, version: str = "") -> Settings:
-    """Settings from their JSON; a field that is missing takes its default.
+    """Settings from their JSON. A field that is missing takes its default.
 
     Args:
         text: what :meth:`Settings.stored` or :meth:`Settings.to_json` returned.
@@ -73,12 +73,12 @@ def _build(cls: type, data: Any, path: str) -> Any:
 
 @cache
 def _kinds(cls: type) -> dict[str, Any]:
-    """Type of each field; a run holds thousands of settings, and resolving the names takes longer than the rest."""
+    """Type of each field. A run holds thousands of settings, and resolving the names takes longer than the rest."""
     return typing.get_type_hints(cls)
 
 
 def _task(data: Any) -> type:
-    """The kind of a task, by the field that every task of that kind has; without one it is a bandit's."""
+    """The kind of a task, by the field that every task of that kind has. Without one it is a bandit's."""
     return next((kind for kind, name in KINDS.items() if isinstance(data, dict) and name in data), BanditTask)
 
 

@@ -53,12 +53,12 @@ class RecordedTask:
 
     @property
     def longest(self) -> int | None:
-        """T, the longest completion in tokens; None where that is not known."""
+        """T, the longest completion in tokens. None where that is not known."""
         return self.max_tokens
 
     @property
     def trainer_values(self) -> dict[str, Any]:
-        """The trainer's own settings by their names there; empty where the source kept none."""
+        """The trainer's own settings by their names there. Empty where the source kept none."""
         try:
             values = json.loads(self.trainer_settings or "{}")
         except (ValueError, RecursionError):

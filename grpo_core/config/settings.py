@@ -108,7 +108,7 @@ class Settings:
 
     @property
     def is_language(self) -> bool:
-        """Whether the policy is a language model; otherwise it is the tabular one of the bandit."""
+        """Whether the policy is a language model. Otherwise it is the tabular one of the bandit."""
         return isinstance(self.task, LanguageTask)
 
     def get(self, path: str) -> Any:
@@ -119,7 +119,7 @@ class Settings:
         return value
 
     def replace(self, changes: dict[str, Any]) -> Settings:
-        """A copy in which each dotted path holds its new value; all are changed together, then checked.
+        """A copy in which each dotted path holds its new value. All are changed together, then checked.
 
         Raises:
             SettingsError: naming the dotted path.
@@ -143,7 +143,7 @@ class Settings:
         return dataclasses.replace(self, **top)
 
     def differences(self, other: Settings) -> dict[str, tuple[Any, Any]]:
-        """Dotted path -> (value here, value there), for all that differ; of tasks of two kinds, just “task”."""
+        """Dotted path -> (value here, value there), for all that differ. Of tasks of two kinds, just “task”."""
         mine, theirs = flat(self), flat(other)
         different = {path: (value, theirs.get(path)) for path, value in mine.items() if value != theirs.get(path)}
         if type(self.task) is type(other.task):
@@ -180,7 +180,7 @@ class Settings:
         }
 
     def to_json(self) -> str:
-        """One line of JSON with every field; :func:`grpo_core.config.settings_from_json` reads it back."""
+        """One line of JSON with every field. :func:`grpo_core.config.settings_from_json` reads it back."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
     def stored(self) -> str:
@@ -210,14 +210,14 @@ class Settings:
 
 
 def is_live(path: str) -> bool:
-    """Whether a change at a dotted path acts at the next update; a structural one needs a new run."""
+    """Whether a change at a dotted path acts at the next update. A structural one needs a new run."""
     if path == "task":
         return False
     return described_at(path).live
 
 
 def described_at(path: str, task: type | None = None) -> About:
-    """The description of the setting at a dotted path; ``task``: of which kind of task, where several have it.
+    """The description of the setting at a dotted path. ``task``: of which kind of task, where several have it.
 
     Raises:
         KeyError: there is no such setting.
@@ -280,7 +280,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 @cache
 def _names(owner: type) -> tuple[str, ...]:
-    """The fields of a dataclass; to ask for them anew at each comparison took most of its time."""
+    """The fields of a dataclass. To ask for them anew at each comparison took most of its time."""
     return tuple(field.name for field in dataclasses.fields(owner))
 
 

@@ -27,13 +27,13 @@ class Bill:
         self.all_four = memory.ledger(changed(training, **FOUR))
 
     def work(self) -> dict[str, dict[str, float]]:
-        """Floating-point operations for one prompt: PPO with one completion, and this training; by who does them."""
+        """Floating-point operations for one prompt: PPO with one completion, and this training. By who does them."""
         ppo = memory.compute(changed(self.training, **FOUR, generated=1))
         own = memory.compute(self.training)
         return {"PPO, one completion": ppo, "this training": {who: own.get(who, 0.0) for who in ppo}}
 
     def answers(self) -> dict[str, Callable[[], float]]:
-        """The numbers that predictions are held against, by name; “known” leaves estimates out."""
+        """The numbers that predictions are held against, by name. “known” leaves estimates out."""
         known, four = known_of(self.blocks), known_of(self.all_four)
         policy = [block for block in known if block.model == "policy"]
         states = [block for block in policy if block.part == "optimizer states"]

@@ -1,4 +1,4 @@
-"""Policies set by hand: one probability is dragged and the others share the rest; and every action's ratio then."""
+"""Policies set by hand: one probability is dragged and the others share the rest, and every action's ratio then."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def from_weights(weights: Sequence[float]) -> np.ndarray:
 
 
 def with_probability(logp: np.ndarray, action: int, prob: float) -> np.ndarray:
-    """log π (A,) with ``action`` at probability ``prob``; the others keep their proportions and share the rest.
+    """log π (A,) with ``action`` at probability ``prob``. The others keep their proportions and share the rest.
 
     ``prob`` is held within [:data:`LEAST`, 1 − :data:`LEAST`].
     """
@@ -50,7 +50,7 @@ def with_probability(logp: np.ndarray, action: int, prob: float) -> np.ndarray:
 
 
 def ratio_terms(objective: Objective, logp: np.ndarray, old_logp: np.ndarray, advantage: float) -> Terms:
-    """The loss's own terms of every action, as if each had been sampled once with the same advantage; (A, 1) each.
+    """The loss's own terms of every action, as if each had been sampled once with the same advantage. (A, 1) each.
 
     ``logp``, ``old_logp``: (A,). The KL is left out.
     """

@@ -34,12 +34,12 @@ class ChainProgress:
     paid: np.ndarray
 
     def needed(self, share: float = ENOUGH) -> np.ndarray:
-        """Updates until each seed decides rightly with probability ``share``, (S,); infinite where it never does."""
+        """Updates until each seed decides rightly with probability ``share``, (S,). Infinite where it never does."""
         there = self.right >= share
         return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 
     def median_needed(self) -> float:
-        """Median over the seeds of :meth:`needed`; infinite where half of the seeds never learn the chain."""
+        """Median over the seeds of :meth:`needed`. Infinite where half of the seeds never learn the chain."""
         return float(np.median(self.needed()))
 
 

@@ -108,12 +108,12 @@ def checkup(
 
 
 def right_at_end(runs: Ensemble, right: int) -> np.ndarray:
-    """Probability of the right action under every seed's last policy, (S,); NaN where a run broke down."""
+    """Probability of the right action under every seed's last policy, (S,). NaN where a run broke down."""
     return np.asarray(runs.policy[:, 0, right])
 
 
 def cause(runs: Mapping[str, Ensemble], right: int) -> int:
-    """The place, from 1, of the remedy that helps most, on average over the seeds; 0 where none helps.
+    """The place, from 1, of the remedy that helps most, on average over the seeds. 0 where none helps.
 
     What broke down (NaN) counts as never right.
     """

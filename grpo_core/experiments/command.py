@@ -85,7 +85,7 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """The commands ``sweep`` and ``race``; ``add`` makes a parser from a name, a help text and what it runs."""
+    """The commands ``sweep`` and ``race``. ``add`` makes a parser from a name, a help text and what it runs."""
     one = add("sweep", "run the bandit over the values of a setting, many seeds at once", run_sweep)
     one.add_argument(
         "--over", action="append", metavar="SETTING=V,V,…", help="what differs; may be repeated (default a grid of β)"

@@ -89,7 +89,7 @@ def course(runs: Ensemble, measure: str) -> Course:
 
 
 def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
-    """A measure of one seed over the updates; None where a seed by itself has no such measure."""
+    """A measure of one seed over the updates. None where a seed by itself has no such measure."""
     if measure in OVER_SEEDS:
         return None
     return Course(first=0.0, spacing=1.0, middle=runs.measures[measure][:, place])

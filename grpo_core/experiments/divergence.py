@@ -97,7 +97,7 @@ EXACT = 1e-6
 
 
 class Divergence:
-    """Divergences and estimators for two policies; each number is computed when it is first asked for.
+    """Divergences and estimators for two policies. Each number is computed when it is first asked for.
 
     Attributes:
         logp, ref_logp: log π and log π_ref, (A,), in nats.

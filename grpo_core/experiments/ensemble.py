@@ -90,7 +90,7 @@ class Ensemble:
 
     @property
     def stuck_seeds(self) -> np.ndarray:
-        """Which seeds end with another action than the best as their likeliest, in any context, (S,); none that
+        """Which seeds end with another action than the best as their likeliest, in any context, (S,). None that
         diverged."""
         rewards = _rewarded(self.settings).action_rewards
         assert rewards is not None
@@ -180,7 +180,7 @@ def _rewarded(settings: Settings) -> Task:
 
 
 def _columns(points: Sequence[Settings], seeds: int) -> Settings:
-    """The points as one, what differs being arrays (R, 1, 1); run k S + s is seed s at point k."""
+    """The points as one, what differs being arrays (R, 1, 1). Run k S + s is seed s at point k."""
     changes: dict[str, Any] = {}
     for path in SIDE_BY_SIDE:
         values = [point.get(path) for point in points]
@@ -215,7 +215,7 @@ def _side_by_side(
 
 
 def band(values: np.ndarray, share: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Median over the last axis, and the limits between which the middle ``share`` of the runs lies; NaN for one that
+    """Median over the last axis, and the limits between which the middle ``share`` of the runs lies. NaN for one that
     falls between two infinities."""
     with np.errstate(invalid="ignore"):
         low, middle, high = np.quantile(values, [(1 - share) / 2, 0.5, (1 + share) / 2], axis=-1)

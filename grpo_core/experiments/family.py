@@ -47,7 +47,7 @@ def depth(one: Member) -> int:
 
 
 def forebear(one: Member) -> Member | None:
-    """The nearest ancestor that can be run; None for the first."""
+    """The nearest ancestor that can be run. None for the first."""
     while one.parent:
         one = member(one.parent)
         if one.preset:
@@ -87,7 +87,7 @@ class Switch:
 
 
 def switches(one: Member, settings: Settings) -> list[Switch]:
-    """What differs from the nearest ancestor that can be run; nothing for the first, and where nothing is run."""
+    """What differs from the nearest ancestor that can be run. Nothing for the first, and where nothing is run."""
     before = forebear(one)
     if before is None or not one.preset:
         return []
@@ -116,11 +116,11 @@ class Compared:
 
     @property
     def change(self) -> np.ndarray:
-        """Change of the last :data:`MEASURE` against the ancestor, (S,); NaN for the first."""
+        """Change of the last :data:`MEASURE` against the ancestor, (S,). NaN for the first."""
         return _change(self.before, self.own)
 
     def share(self, path: str) -> np.ndarray:
-        """What a switch adds to that change when it is turned after those before it, (S,); NaN if unknown."""
+        """What a switch adds to that change when it is turned after those before it, (S,). NaN if unknown."""
         return _change(*self._around(path))
 
     def same(self, path: str = "") -> bool:

@@ -1,4 +1,4 @@
-"""The members of the family and who came from whom; explained in a sentence each."""
+"""The members of the family and who came from whom. Explained in a sentence each."""
 
 from __future__ import annotations
 

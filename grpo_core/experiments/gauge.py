@@ -45,7 +45,7 @@ class Gauge:
         self._last = self.reference
 
     def read(self, logp: np.ndarray, before: np.ndarray | None = None, after: np.ndarray | None = None) -> None:
-        """Measure the next log π (R, C, A), and the update that follows it, from and to these logits; None ends it."""
+        """Measure the next log π (R, C, A), and the update that follows it, from and to these logits. None ends it."""
         self._last = logp
         self._logp[self._waiting] = runs_last_view(logp)
         if before is None or after is None:

@@ -21,7 +21,7 @@ RATED_AT = 8
 
 
 def planned(settings: Settings, kind: str, size: int) -> tuple[Settings, int]:
-    """The settings of runs with groups of ``size``, and how many updates they make; ``kind``: one of :data:`KINDS`."""
+    """The settings of runs with groups of ``size``, and how many updates they make. ``kind``: one of :data:`KINDS`."""
     own = settings.replace({"learner.group_size": size})
     if kind == "scaled":
         rate = settings.optimizer.learning_rate * size / RATED_AT
@@ -33,7 +33,7 @@ def tried(
     settings: Settings, kind: str, *, seeds: Sequence[int] = SEEDS, sizes: Sequence[int] = SIZES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[int, Ensemble]]:  # fmt: skip
-    """Train the runs of each group size; yields (size, runs), one size after the other.
+    """Train the runs of each group size. Yields (size, runs), one size after the other.
 
     Args:
         settings: of the runs, but for the group size and the seed.
@@ -66,7 +66,7 @@ def silent(runs: Ensemble) -> float:
 
 
 def gain(runs: dict[int, Ensemble]) -> float:
-    """Mean last reward of the largest size minus that of the smallest; NaN as long as one of the two is missing."""
+    """Mean last reward of the largest size minus that of the smallest. NaN as long as one of the two is missing."""
     if SIZES[0] not in runs or SIZES[-1] not in runs:
         return float("nan")
     return float(last_rewards(runs[SIZES[-1]]).mean() - last_rewards(runs[SIZES[0]]).mean())

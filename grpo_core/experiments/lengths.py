@@ -74,7 +74,7 @@ def tried(
 
 
 def _read(settings: Settings, logits: np.ndarray, seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Length of right and wrong answers, and the chance of a right one, (S,) each; prompts are averaged."""
+    """Length of right and wrong answers, and the chance of a right one, (S,) each. Prompts are averaged."""
     prob = np.exp(policy.log_probs(logits, settings.learner.temperature))[:seeds, :, 0]  # (S, C), the first action
     state = prob.reshape(seeds, -1, 3)
     lengths = expected_length(state, settings.bandit.max_length).mean(axis=1)

@@ -55,7 +55,7 @@ def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
 
 
 def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
-    """Who leads or who is level, and how many of their seeds failed; empty for fewer than two."""
+    """Who leads or who is level, and how many of their seeds failed. Empty for fewer than two."""
     if len(data.courses) < 2:
         return ()
     ranked = data.ranked()
@@ -100,7 +100,7 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
-    """The raw arrays of a sweep, by the names of its places; of its ``rows`` the one with the best is spoken of."""
+    """The raw arrays of a sweep, by the names of its places. Of its ``rows`` the one with the best is spoken of."""
     data = trained(runs)
     best = data.ranked()[0][0]
     (row,) = (row for row in rows if best in row)

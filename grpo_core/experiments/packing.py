@@ -75,7 +75,7 @@ Tree = Any
 
 
 def packed(value: object) -> tuple[Tree, list[bytes]]:
-    """``value`` as a tree, and the bytes of its arrays; :func:`unpacked` makes an equal one.
+    """``value`` as a tree, and the bytes of its arrays. :func:`unpacked` makes an equal one.
 
     Raises:
         TypeError: something in it is of none of the types that cross.
@@ -85,7 +85,7 @@ def packed(value: object) -> tuple[Tree, list[bytes]]:
 
 
 def unpacked(tree: Tree, blobs: Sequence[bytes]) -> Any:
-    """The inverse of :func:`packed`; arrays are read-only.
+    """The inverse of :func:`packed`. Arrays are read-only.
 
     Raises:
         ValueError: the tree holds something unknown.

@@ -143,7 +143,7 @@ class _Pace:
         return max(self._updates, 0) * (time.monotonic() - self._began) / max(self._done, 1)
 
     def lap(self) -> float:
-        """One update is done; seconds until the last."""
+        """One update is done. Seconds until the last."""
         self._updates, self._done = self._updates - 1, self._done + 1
         return self.left
 

@@ -1,4 +1,4 @@
-"""A sweep of the language model on the command line: a queue of real runs in a folder; called again, it goes on."""
+"""A sweep of the language model on the command line: a queue of real runs in a folder. Called again, it goes on."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
-    """Train with a progress bar over all updates; whether everything is done."""
+    """Train with a progress bar over all updates. Whether everything is done."""
     from tqdm import tqdm
 
     cancelled = given_up(poll)

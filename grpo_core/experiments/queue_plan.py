@@ -99,7 +99,7 @@ def axis(settings: Settings, text: str) -> tuple[str, list[Any]]:
 
 
 def begin(folder: Path, queue: Queue) -> Queue:
-    """Write ``queue`` into ``folder``; where it is there already, what is wanted now may be more updates.
+    """Write ``queue`` into ``folder``. Where it is there already, what is wanted now may be more updates.
 
     Returns:
         The queue as it stands in the folder.
@@ -121,7 +121,7 @@ def begin(folder: Path, queue: Queue) -> Queue:
 
 
 def end(folder: Path) -> None:
-    """Nobody wants the rest of the queue any more; what was done stays, and :func:`begin` takes it up again."""
+    """Nobody wants the rest of the queue any more. What was done stays, and :func:`begin` takes it up again."""
     _write(folder, replace(read(folder), ended=True))
 
 

@@ -76,7 +76,7 @@ def run_status(folder: Path, run: Planned) -> RunStatus:
 
 
 def unfinished(folder: Path) -> bool:
-    """Whether the queue in ``folder`` waits for somebody to go on with it; False where it cannot be read."""
+    """Whether the queue in ``folder`` waits for somebody to go on with it. False where it cannot be read."""
     try:
         queue = read(folder)
         if queue.ended or in_use(folder / MANIFEST):
@@ -87,7 +87,7 @@ def unfinished(folder: Path) -> bool:
 
 
 def results(folder: Path) -> list[Result]:
-    """The series of the runs of the queue in ``folder``, in its order; runs that have not begun are left out.
+    """The series of the runs of the queue in ``folder``, in its order. Runs that have not begun are left out.
 
     Raises:
         RunFileError: there is no queue, or a run is damaged.

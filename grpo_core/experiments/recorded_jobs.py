@@ -32,7 +32,7 @@ def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict
 
 
 def batches(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
-    """The numbers of the updates ``start`` + 1 to ``end``, in batches; nothing for an update that cannot be read.
+    """The numbers of the updates ``start`` + 1 to ``end``, in batches. Nothing for an update that cannot be read.
 
     A last update that cannot be read may be half written: it is left for later.
     """
@@ -84,7 +84,7 @@ def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
 
 
 def verdict(source: Source, poll: Poll) -> Verdict:
-    """The audit of a recorded run; of one without log-probabilities, why there is none."""
+    """The audit of a recorded run. Of one without log-probabilities, why there is none."""
     recorded = traced(source)
     if recorded is None:
         return Verdict(agrees=None, text=why_not(source))

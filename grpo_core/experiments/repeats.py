@@ -40,7 +40,7 @@ class Repeats:
 def repeated(
     settings: Settings, seeds: Sequence[int], count: int, *, poll: Callable[[], None] = never
 ) -> Iterator[Repeats]:
-    """``count`` updates of a bandit under ``settings`` from each of ``seeds``; each repeats bit for bit as a run.
+    """``count`` updates of a bandit under ``settings`` from each of ``seeds``. Each repeats bit for bit as a run.
 
     Args:
         settings: of every run; their seed is of no account.

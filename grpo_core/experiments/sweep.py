@@ -79,7 +79,7 @@ def has_optimum(settings: Settings) -> bool:
 
 
 def compared_together(settings: Settings) -> int:
-    """Of how many rewards the baseline's mean is: those of a group, or of a batch; 1 where it is no mean."""
+    """Of how many rewards the baseline's mean is: those of a group, or of a batch. 1 where it is no mean."""
     size = settings.learner.group_size
     match BASELINES[settings.objective.baseline].mean:
         case "group":
@@ -91,7 +91,7 @@ def compared_together(settings: Settings) -> int:
 
 
 def resting_beta(settings: Settings) -> float:
-    """The β of the tilt at which training comes to rest, above 0; infinite where only the KL pulls.
+    """The β of the tilt at which training comes to rest, above 0. Infinite where only the KL pulls.
 
     A baseline that is a mean of n rewards, the sample's own among them, leaves (n − 1) / n of the reward's expected
     gradient; so beside a KL in the loss it is β n / (n − 1). A KL in the reward loses the same part.

@@ -1,4 +1,4 @@
-"""Temperature, measured on real groups: how many answers differ, how many groups live, what they are paid; and the
+"""Temperature, measured on real groups: how many answers differ, how many groups live, what they are paid, and the
 first ratio where answers are scored at another temperature than they were sampled at."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SEEDS = 8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Groups:
-    """What groups are like, on average over all that were drawn; arrays (n,), one entry a temperature.
+    """What groups are like, on average over all that were drawn. Arrays (n,), one entry a temperature.
 
     Attributes:
         distinct: different answers in a group, 1 to G.
@@ -47,7 +47,7 @@ class Groups:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPass:
-    """The first pass over answers that are scored at other temperatures; arrays (n,), NaN where there was no answer.
+    """The first pass over answers that are scored at other temperatures. Arrays (n,), NaN where there was no answer.
 
     Attributes:
         praised, punished: mean ratio of the tokens with a positive and with a negative advantage.
@@ -60,7 +60,7 @@ class FirstPass:
 
 
 def distinct(tokens: np.ndarray) -> np.ndarray:
-    """How many different completions each group holds, (..., G, T) -> (...); padding is −1."""
+    """How many different completions each group holds, (..., G, T) -> (...). Padding is −1."""
     number = tokens[..., 0]
     if tokens.shape[-1] > 1:  # completions are numbered first; a single token is its own number
         _, number = np.unique(tokens.reshape(-1, tokens.shape[-1]), axis=0, return_inverse=True)
@@ -122,7 +122,7 @@ def first_pass(settings: Settings, scored_at: Sequence[float]) -> FirstPass:
 
 
 def _drawn(settings: Settings, temperatures: Sequence[float]) -> Batch:
-    """The first batch of :data:`SEEDS` runs at each temperature; those of one temperature follow one another."""
+    """The first batch of :data:`SEEDS` runs at each temperature. Those of one temperature follow one another."""
     work = task(settings.bandit)
     seeds = range(settings.seed, settings.seed + SEEDS)
     each = np.repeat(np.asarray(temperatures, dtype=float), SEEDS)[:, None, None]

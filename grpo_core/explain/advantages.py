@@ -215,7 +215,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
 
 
 def _divided(n: Numbers) -> str:
-    """Who divides such a difference by such a standard deviation; what no paper does as a whole is cited in parts."""
+    """Who divides such a difference by such a standard deviation. What no paper does as a whole is cited in parts."""
     compared_with, deviation = BASELINES[n.objective.baseline], DEVIATIONS[n.objective.std]
     if compared_with.mean == "group":
         return deviation.source

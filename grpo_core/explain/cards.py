@@ -19,7 +19,7 @@ from grpo_core.typeset import number, series, squared, total
 
 
 def explain_card(n: Numbers, q: Quantity) -> Formula:
-    """A card by its rule; what the model alone could produce is measured."""
+    """A card by its rule. What the model alone could produce is measured."""
     known = q.name == "grad_norm" and n.logit_gradient(0) is not None
     if q.name in n.step.measurements and not known:
         return measured(n, q)

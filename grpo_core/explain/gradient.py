@@ -35,7 +35,7 @@ def gradient(n: Numbers, q: Quantity) -> Formula:
 
 
 def shared_by(n: Numbers) -> Level | None:
-    """How the tokens of a completion share what the surrogate's gradient flows through; None: each has its own."""
+    """How the tokens of a completion share what the surrogate's gradient flows through. None: each has its own."""
     path = SURROGATES[n.objective.surrogate].path
     level = {
         Path.RATIO: LEVELS[n.objective.level],
@@ -89,7 +89,7 @@ def push(n: Numbers, q: Quantity) -> Formula:
 
 
 def _stopped(n: Numbers, q: Quantity, token: TokenReading) -> str:
-    """Why nothing flows back to this very token; empty where something does."""
+    """Why nothing flows back to this very token. Empty where something does."""
     algorithm, limit = SURROGATES[n.objective.surrogate], n.objective.log_ratio_limit
     if algorithm.path is Path.LOG_PROB:
         return ""

@@ -14,7 +14,7 @@ from grpo_core.text import tr
 
 
 class Numbers(EvaluatedStep):
-    """An evaluated update whose numbers can be asked for by :class:`Quantity`; NaN where the record lacks them."""
+    """An evaluated update whose numbers can be asked for by :class:`Quantity`. NaN where the record lacks them."""
 
     def __init__(self, step: Step, objective: Objective | None = None) -> None:
         super().__init__(step, objective)
@@ -85,7 +85,7 @@ class Numbers(EvaluatedStep):
         return [int(i) for i in np.flatnonzero(self.step.group == group)]
 
     def idle(self, q: Quantity) -> str:
-        """Why there is nothing at this place: padding, or a completion that the pass did not use; else empty."""
+        """Why there is nothing at this place: padding, or a completion that the pass did not use. Else empty."""
         axes = KINDS[q.name].axes if not is_card(q) else ()
         if "token" in axes and not self.step.mask[q.row or 0, q.token or 0]:
             return tr("padding: there is no token here")

@@ -55,7 +55,7 @@ def alternative(n: Numbers, q: Quantity) -> Formula:
 
 
 def _measured(settings: Settings, last: bool) -> str:
-    """Why a new probability cannot follow from this update's numbers alone; empty where it does."""
+    """Why a new probability cannot follow from this update's numbers alone. Empty where it does."""
     if settings.is_language:
         return tr("measured: all parameters of the model take part in every probability")
     if settings.optimizer.kind != "sgd":
@@ -70,7 +70,7 @@ def _measured(settings: Settings, last: bool) -> str:
 
 
 def new_probability(n: Numbers, q: Quantity) -> Formula:
-    """Softmax of the logits after a plain gradient step of the bandit; in every other case it is recorded."""
+    """Softmax of the logits after a plain gradient step of the bandit. In every other case it is recorded."""
     optimizer, learner = n.step.settings.optimizer, n.step.settings.learner
     symbol = rf"\pi'({_name(q)})"
     note = _measured(n.step.settings, q.passed == n.step.passes - 1)

@@ -25,7 +25,7 @@ def step_reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _over(compared_with: Baseline, deviation: Deviation) -> str:
-    """Over which steps mean and standard deviation are taken; δ is filled in by the caller."""
+    """Over which steps mean and standard deviation are taken. δ is filled in by the caller."""
     if compared_with.mean == "group" and not deviation.of_batch:
         return tr("Mean and standard deviation are those of all steps of the group; δ = {delta}.")
     if deviation.of_batch:
@@ -81,7 +81,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
 
 
 def advantage(n: Numbers, q: Quantity) -> Formula:
-    """The sum of the scores of the steps that end here or later; another rule where completions are rewarded."""
+    """The sum of the scores of the steps that end here or later. Another rule where completions are rewarded."""
     if not n.by_step or n.step.advantage is not None:
         return advantages.advantage(n, q)
     inputs = [n.token("step_score", q, t) for t in n.visited(q.row) if t >= (q.token or 0)]

@@ -1,4 +1,4 @@
-"""One token of an update as the tables of switches read it; what they read becomes an input of the explanation."""
+"""One token of an update as the tables of switches read it. What they read becomes an input of the explanation."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _ref_log_probability(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def alternative_logp(step: Step, q: Quantity) -> float:
-    """Recorded log π of one of the likeliest tokens of a place; NaN where it is none of them or not recorded then."""
+    """Recorded log π of one of the likeliest tokens of a place. NaN where it is none of them or not recorded then."""
     tables = step.ref_top_logp
     if q.name == "alternative":
         known = {0: 0, step.passes: 1}
@@ -143,7 +143,7 @@ def _entropy(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def _new_probability(n: EvaluatedStep, q: Quantity) -> float:
-    """What was recorded; under another objective, what a plain gradient step would have made."""
+    """What was recorded. Under another objective, what a plain gradient step would have made."""
     if n.recorded:
         known = n.step.distribution(q.passed + 1)
         return NAN if known is None else float(np.exp(known[q.context, q.action]))

@@ -88,7 +88,7 @@ def absent(symbol: str, why: str) -> Formula:
 
 
 def lacking(n: Numbers, q: Quantity) -> str:
-    """What the update would have to hold for this number to exist; empty where it does."""
+    """What the update would have to hold for this number to exist. Empty where it does."""
     step, beta = n.step, plain(n.objective.beta)
     if q.name == "kl" and q.row is not None and n.terms(q.passed).kl is None:
         return tr("no KL was computed: the update holds no reference policy (β is {beta})").format(beta=beta)
@@ -116,7 +116,7 @@ def lacking(n: Numbers, q: Quantity) -> str:
 
 
 def _without_alternative(step: Step, q: Quantity) -> str:
-    """Why a token's probability is not among the recorded likeliest ones of its place; empty where it is."""
+    """Why a token's probability is not among the recorded likeliest ones of its place. Empty where it is."""
     if step.top_tokens is None:
         return tr("the likeliest tokens of each place were not recorded")
     if q.name == "ref_alternative" and step.ref_top_logp is None:

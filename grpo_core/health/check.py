@@ -39,7 +39,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A judgement that something is wrong; ``Finding`` says what the attributes mean.
+    """A judgement that something is wrong. ``Finding`` says what the attributes mean.
 
     ``change`` is empty where the check's own advice fits every run.
     """

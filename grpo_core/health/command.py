@@ -30,7 +30,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Print the diagnosis; 1 where something serious was found, else 0. ``poll`` raises after Ctrl-C.
+    """Print the diagnosis. 1 where something serious was found, else 0. ``poll`` raises after Ctrl-C.
 
     Raises:
         RunFileError: there is no update that can be read.

@@ -74,7 +74,7 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def _equal(measures: Sequence[Measure]) -> float | None:
-    """Mean share of groups whose rewards are all equal; None where no update says it."""
+    """Mean share of groups whose rewards are all equal. None where no update says it."""
     shares = [m.more["equal"] for m in measures if m.more["equal"] is not None]
     return float(np.mean(shares)) if shares else None
 

@@ -150,7 +150,7 @@ def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Ver
 
 
 def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
-    """Correlation of two parts and the ratio of the smaller spread to the larger; 0 where one does not vary."""
+    """Correlation of two parts and the ratio of the smaller spread to the larger. 0 where one does not vary."""
     one, other = np.sqrt(max(covariance[i, i], 0.0)), np.sqrt(max(covariance[j, j], 0.0))
     if min(one, other) <= 1e-12 * max(one, other, 1e-12):
         return 0.0, 0.0

@@ -46,7 +46,7 @@ class Update:
 
     @cached_property
     def terms(self) -> list[Terms]:
-        """The loss of each pass and the numbers on the way to it; empty where it cannot be recomputed."""
+        """The loss of each pass and the numbers on the way to it. Empty where it cannot be recomputed."""
         if self.step is None:
             return []
         try:
@@ -77,13 +77,13 @@ class Update:
         return [report.numbers[name] for report in self.reports if name in report.numbers]
 
     def token(self, row: int, place: int) -> str:
-        """The token at ``place`` of a completion: its text in quotation marks; its number where no text is known."""
+        """The token at ``place`` of a completion: its text in quotation marks. Its number where no text is known."""
         assert self.step is not None
         number = int(self.step.tokens[row, place])
         return f"“{self.vocabulary[number]}”" if 0 <= number < len(self.vocabulary) else f"‹{number}›"
 
     def quote(self, row: int) -> str:
-        """The text of a completion, shortened; empty where none is recorded."""
+        """The text of a completion, shortened. Empty where none is recorded."""
         text = None if self.table is None else self.table.completions[row]
         if text is None:
             return ""

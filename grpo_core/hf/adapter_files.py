@@ -1,4 +1,4 @@
-"""A folder that holds a trained adapter instead of a whole model (LoRA, as peft saves it); without torch.
+"""A folder that holds a trained adapter instead of a whole model (LoRA, as peft saves it). Without torch.
 
 Of its ``adapter_config.json`` only rank, α and the name of its model are followed. peft would follow much more: regular
 expressions, modules to import, ways to change the model's own weights. What would change the numbers is refused.
@@ -95,7 +95,7 @@ class AdapterFiles:
 
 
 def adapter_in(folder: Path) -> AdapterFiles | None:
-    """The adapter in ``folder``; None where there is none.
+    """The adapter in ``folder``. None where there is none.
 
     Raises:
         SettingsError: it cannot be used, or its model does not lie beside it.
@@ -138,7 +138,7 @@ def _config(folder: Path) -> dict[str, Any]:
 
 
 def _alpha(value: Any) -> float | None:
-    """A usable α; None where ``value`` is none."""
+    """A usable α. None where ``value`` is none."""
     return float(value) if type(value) in (int, float) and 0 < value <= LARGEST_ALPHA else None
 
 

@@ -20,7 +20,7 @@ from grpo_core.texts import question_text
 def answered(
     learner: FolderLearner, origin: Origin, question: Question | Replay, step: Step, history: Sequence[Step]
 ) -> Answer | Replayed:
-    """The answer to a question about ``step``; the learner stands where it stood afterwards.
+    """The answer to a question about ``step``. The learner stands where it stood afterwards.
 
     Args:
         learner: of the run.

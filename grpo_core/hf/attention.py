@@ -1,4 +1,4 @@
-"""The layers of a model's attention by their names, which differ from family to family; an adapter is put on these."""
+"""The layers of a model's attention by their names, which differ from family to family. An adapter is put on these."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_TARGETS = tr(
 
 
 def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:
-    """The first family of :data:`TARGETS` of which every ending is there; None where there is none.
+    """The first family of :data:`TARGETS` of which every ending is there. None where there is none.
 
     Args:
         names: of layers, or of their tensors with ``.weight`` at the end.

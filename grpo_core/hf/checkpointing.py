@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def prepare_checkpointing(model: Any) -> None:
-    """Nothing, if the layers of ``model`` can be computed again; they are once :func:`checkpointed` asks for it.
+    """Nothing, if the layers of ``model`` can be computed again. They are once :func:`checkpointed` asks for it.
 
     Raises:
         SettingsError: transformers has no such thing for this model.

@@ -1,4 +1,4 @@
-"""The part of a batch's loss that a chunk of its rows has; the parts of all chunks add up to the loss of the batch."""
+"""The part of a batch's loss that a chunk of its rows has. The parts of all chunks add up to the loss of the batch."""
 
 from __future__ import annotations
 

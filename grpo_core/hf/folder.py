@@ -67,7 +67,7 @@ class ModelFiles:
 
     @property
     def settings(self) -> Settings:
-        """The defaults of a run from these files; the adapter in them goes on being trained."""
+        """The defaults of a run from these files. The adapter in them goes on being trained."""
         settings = folder_settings(str(self.path), self.digest)
         if self.adapter is None:
             return settings
@@ -204,7 +204,7 @@ def _looked_at_gguf(path: Path) -> ModelFiles:
 
 
 def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
-    """A JSON object of the folder; ``absent`` says why it has to be there, None: it need not be."""
+    """A JSON object of the folder. ``absent`` says why it has to be there, None: it need not be."""
     if not (path / name).exists():
         if absent is None:
             return {}

@@ -21,7 +21,7 @@ LARGEST = 1 << 20
 
 
 def generation_settings(path: Path) -> dict[str, Any]:
-    """The generation settings of the model at ``path``, as they are written there; empty where there are none."""
+    """The generation settings of the model at ``path``, as they are written there. Empty where there are none."""
     try:
         read = json.loads(read_limited(path / "generation_config.json", LARGEST) or b"")
     except (OSError, ValueError, RecursionError):
@@ -40,7 +40,7 @@ def ignored(path: Path) -> tuple[str, ...]:
 
 
 def ignored_sentence(path: Path) -> str:
-    """Which generation settings of the model at ``path`` are not followed, and why; empty where there are none."""
+    """Which generation settings of the model at ``path`` are not followed, and why. Empty where there are none."""
     names = ignored(path)
     if not names:
         return ""

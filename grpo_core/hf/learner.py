@@ -19,7 +19,7 @@ from grpo_core.update_time import UpdateTime
 
 
 class FolderLearner(PolicyLearner[FolderPolicy]):
-    """One run of a model from a folder; the arguments are those of its base.
+    """One run of a model from a folder. The arguments are those of its base.
 
     With an adapter it can stand where an earlier update began for as long as a question takes: the model is there, and
     of its adapter a copy is kept at the start, before the last update, and before the one asked about. With every
@@ -61,7 +61,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     @contextmanager
     def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
-        """The learner as it was before ``step``; it stands where it stood afterwards.
+        """The learner as it was before ``step``. It stands where it stood afterwards.
 
         Args:
             step: a recorded update of this run.

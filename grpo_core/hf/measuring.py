@@ -17,7 +17,7 @@ LIKELIEST = 5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measured:
-    """What a forward pass over a batch gives; distributions are not kept beyond a chunk of rows.
+    """What a forward pass over a batch gives. Distributions are not kept beyond a chunk of rows.
 
     Attributes:
         logp: (B, T) of the sampled tokens; 0 in padding.
@@ -59,7 +59,7 @@ class Measuring:
         self._top: dict[str, Tensor] = {}
 
     def take(self, rows: np.ndarray, dist: Tensor) -> Tensor:
-        """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients; the tables are without."""
+        """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are without."""
         longest = dist.shape[1]
         there = self._mask[rows, :longest]
         logp = dist.gather(2, self._tokens[rows, :longest, None])[..., 0]
@@ -88,7 +88,7 @@ class Measuring:
         self._look_up("ref_top_logp", rows, reference)
 
     def _choose_from(self, rows: np.ndarray, dist: Tensor) -> None:
-        """The likeliest tokens of each place; the sampled token takes the last place where it is not among them."""
+        """The likeliest tokens of each place. The sampled token takes the last place where it is not among them."""
         longest, places = dist.shape[1], min(LIKELIEST, dist.shape[-1])
         if self._chosen is None:
             self._chosen = torch.full((*self._mask.shape, places), -1, dtype=torch.int32, device=self._mask.device)
@@ -107,7 +107,7 @@ class Measuring:
         self._top[name][rows, : dist.shape[1]] = torch.where(ids >= 0, logp, 0.0)
 
     def done(self, diverged: bool) -> Measured:
-        """The tables of the whole batch; ``diverged``: the divergence from the reference was measured too."""
+        """The tables of the whole batch. ``diverged``: the divergence from the reference was measured too."""
         logp, entropy, largest, divergence = self._tables
         return Measured(
             logp=logp, entropy=entropy, max_prob=largest, divergence=divergence if diverged else None,

@@ -103,7 +103,7 @@ def require_room(files: ModelFiles, settings: Settings, free: float | None = Non
 
 
 def available(device: str) -> float | None:
-    """Bytes that are free on a device; None where that is not known."""
+    """Bytes that are free on a device. None where that is not known."""
     if device != "cpu":
         return None
     try:

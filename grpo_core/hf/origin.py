@@ -1,4 +1,4 @@
-"""The run of a model from a folder before its first update; without torch, for the window."""
+"""The run of a model from a folder before its first update. Without torch, for the window."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from grpo_core.text import tr
 
 
 class FolderPolicy(FolderWeights):
-    """A model from a folder and its frozen reference; its weights are stepped, kept and restored by the base.
+    """A model from a folder and its frozen reference. Its weights are stepped, kept and restored by the base.
 
     Attributes:
         model: transformers' or peft's own, without dropout.
@@ -121,14 +121,14 @@ class FolderPolicy(FolderWeights):
         )  # fmt: skip
 
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Batch:
-        """The batch as it is recorded; arrays of a file cannot be written to, which torch warns of."""
+        """The batch as it is recorded. Arrays of a file cannot be written to, which torch warns of."""
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
 
     def score(
         self, batch: Batch, temperature: float, poll: Poll, *, against_reference: bool = False,
         first: Measured | None = None,
     ) -> Measured:  # fmt: skip
-        """The batch under the present policy, without gradients, chunk by chunk; with its divergence from the reference
+        """The batch under the present policy, without gradients, chunk by chunk. With its divergence from the reference
         where that is asked for, and the alternatives that were chosen in ``first``."""
         measure = Measuring(batch, self.device, first=first)
         with torch.no_grad():

@@ -20,7 +20,7 @@ TOKENS = 3
 
 
 def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> UpdateTime:
-    """Measures the parts of an update under ``settings`` and adds them up; the policy stays as it is.
+    """Measures the parts of an update under ``settings`` and adds them up. The policy stays as it is.
 
     ``ask`` is called between the parts; whatever it raises ends the probe.
     """

@@ -135,7 +135,7 @@ def _as_they_are(before: Tensor, entries: int) -> bool:
 
 
 def _at(dist: Tensor, prefix: Tensor, chance: Tensor) -> Tensor:
-    """The token at which the cumulative probability of each row's prefix passes ``chance`` (b,); in float64, as the sum
+    """The token at which the cumulative probability of each row's prefix passes ``chance`` (b,). In float64, as the sum
     over a large vocabulary rounds in float32."""
     cumulative = dist.double().exp().cumsum(dim=-1)[prefix]  # (b, V)
     return torch.searchsorted(cumulative, chance[:, None] * cumulative[:, -1:], right=True)[:, 0].clamp_(

@@ -17,7 +17,7 @@ from grpo_core.lm.packing import distinct_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """What was proved harmless on this very model; where something was not, the plain way is taken.
+    """What was proved harmless on this very model. Where something was not, the plain way is taken.
 
     Attributes:
         padding: prompts may be padded on the left.
@@ -48,7 +48,7 @@ class Batch:
 
 
 def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[np.ndarray]:
-    """The rows of a batch in order, so many at once; without padding, rows of prompts of one length."""
+    """The rows of a batch in order, so many at once. Without padding, rows of prompts of one length."""
     lengths = (batch.prompt_tokens >= 0).sum(axis=-1)[batch.prompt_of]
     start = 0
     while start < len(lengths):
@@ -61,7 +61,7 @@ def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[np.ndarray]:
 
 
 def distributions(model: Any, batch: Batch, rows: np.ndarray, temperature: float, ways: Ways) -> Tensor:
-    """Log-probabilities (n, T, V) in float32 at every token of ``rows``, at the sampling temperature; T is the longest
+    """Log-probabilities (n, T, V) in float32 at every token of ``rows``, at the sampling temperature. T is the longest
     completion of these rows."""
     mask = batch.mask[rows]
     longest = max(int(mask.sum(axis=-1).max()), 1)

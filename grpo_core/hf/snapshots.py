@@ -46,7 +46,7 @@ class Snapshots:
         self, folder: str, weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]
     ) -> dict[str, np.ndarray]:
         """The entry of ``resume`` that names a new file with ``weights``, by name, and the optimizer's ``memory`` of
-        them; empty where it could not be written, which ends no run: it is learned again when it is taken up."""
+        them. Empty where it could not be written, which ends no run: it is learned again when it is taken up."""
         path = Path(folder).expanduser() / f"{uuid.uuid4().hex}.safetensors"
         partial = path.with_suffix(".partial")
         try:
@@ -65,7 +65,7 @@ class Snapshots:
     def read_into(
         self, weights: Mapping[str, Tensor], path: Path, device: torch.device
     ) -> dict[Tensor, dict[str, Tensor]]:
-        """Gives ``weights``, by name, the values that a snapshot holds; returns the optimizer's memory of each.
+        """Gives ``weights``, by name, the values that a snapshot holds. Returns the optimizer's memory of each.
 
         Raises:
             GrpoError: it cannot be read, or belongs to another model.

@@ -58,7 +58,7 @@ class FolderWeights(TrainedWeights):
             require_folder(folder, 3 * 4 * self.trained_parameters)  # weight and two moments of Adam, 4 bytes each
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients; returns their norm before it was limited.
+        """Take one optimizer step along the gradients. Returns their norm before it was limited.
 
         Nothing is changed if that norm is not finite.
         """
@@ -71,7 +71,7 @@ class FolderWeights(TrainedWeights):
         self._optimizer.zero_grad(set_to_none=True)
 
     def kept_for(self, settings: Settings) -> Kept | None:
-        """A copy to go back to; None where every weight is trained in one pass, which is given up before its step."""
+        """A copy to go back to. None where every weight is trained in one pass, which is given up before its step."""
         self._moved = False
         return None if self._whole and settings.learner.mu == 1 else self.kept()
 
@@ -118,7 +118,7 @@ class FolderWeights(TrainedWeights):
             path.unlink(missing_ok=True)
 
     def state(self) -> State:
-        """The adapter and its optimizer's memory; where every weight is trained, the name of a file that holds them, or
+        """The adapter and its optimizer's memory. Where every weight is trained, the name of a file that holds them, or
         nothing where no snapshots are wanted: such a run is replayed."""
         if not self._whole:
             return super().state()

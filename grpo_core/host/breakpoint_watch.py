@@ -44,7 +44,7 @@ class BreakpointWatch:
             self._watch = Watch(self.breakpoints, nothing_before)
 
     def reached(self, live: LiveRun) -> str:
-        """Why ``live`` should stop at the update that it has just finished, if it has; empty for no reason."""
+        """Why ``live`` should stop at the update that it has just finished, if it has. Empty for no reason."""
         if live.head == self._seen or live.scalars is None:
             return ""
         self._seen = live.head

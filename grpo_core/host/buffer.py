@@ -156,7 +156,7 @@ class Buffer:
         return None if kept is None else kept[0]()
 
     def take(self) -> Fresh | None:
-        """Everything since the last call; None if nothing is new (window)."""
+        """Everything since the last call. None if nothing is new (window)."""
         if not self._count:
             return None
         with self._lock:
@@ -172,7 +172,7 @@ class Buffer:
             )
 
     def bundle(self) -> Bundle | None:
-        """Everything since the last call, for the buffer of another process; None if nothing is new (loop)."""
+        """Everything since the last call, for the buffer of another process. None if nothing is new (loop)."""
         now = self.head, self.committed, self.thinned
         if now == self._sent:
             return None
@@ -193,7 +193,7 @@ class Buffer:
             )
 
     def extend(self, bundle: Bundle) -> None:
-        """Take in what another process has finished (window's side); there is always room for it."""
+        """Take in what another process has finished (window's side). There is always room for it."""
         last = bundle.steps[-1][1]() if bundle.steps else None
         with self._lock:
             count = self._count + len(bundle.scalars)

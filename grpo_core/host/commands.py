@@ -28,7 +28,7 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Begin(Command):
-    """Make a run ready at its head; the run before it is closed.
+    """Make a run ready at its head. The run before it is closed.
 
     Attributes:
         run_id: what later commands and reports call it.
@@ -60,21 +60,21 @@ class Begin(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCommand(Command):
-    """A command for one run; it is dropped if that run is not the current one any more."""
+    """A command for one run. It is dropped if that run is not the current one any more."""
 
     run_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run(RunCommand):
-    """Make so many further updates, counted from where the run stands; None for no limit."""
+    """Make so many further updates, counted from where the run stands. None for no limit."""
 
     updates: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneStep(RunCommand):
-    """One update at once, whatever the speed; steps that come quickly add up, and a free run stops after it."""
+    """One update at once, whatever the speed. Steps that come quickly add up, and a free run stops after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ class Close(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class Look(Command):
-    """The window would take what is fresh of a run; it says so once for every bundle, and when it shows another group.
+    """The window would take what is fresh of a run. It says so once for every bundle, and when it shows another group.
 
     Attributes:
         run_id: the run.
@@ -133,7 +133,7 @@ class Look(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class SetSpeed(Command):
-    """Updates per second; None for as many as possible."""
+    """Updates per second. None for as many as possible."""
 
     speed: float | None
 

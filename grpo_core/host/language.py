@@ -1,4 +1,4 @@
-"""A language model that learns and answers in the process that trains it; torch is imported where it computes it."""
+"""A language model that learns and answers in the process that trains it. Torch is imported where it computes it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class LanguageModels:
 
 
 def continuation_note(learner: PolicyLearner[Any]) -> str:
-    """The sentence on a run that another engine takes up, or that is replayed with a difference; else empty."""
+    """The sentence on a run that another engine takes up, or that is replayed with a difference. Else empty."""
     drift, settings, engine = learner.drift, learner.settings, learner.policy.engine
     if learner.recorded_by != engine:
         return tr(

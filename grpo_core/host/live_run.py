@@ -89,7 +89,7 @@ class LiveRun:
 
     @property
     def note(self) -> str:
-        """What the user should know of how the run was taken up; empty for nothing."""
+        """What the user should know of how the run was taken up. Empty for nothing."""
         return str(getattr(self._learner, "note", ""))
 
     def answer(self, question: AnyQuestion) -> AnyAnswer:

@@ -49,7 +49,7 @@ class Inbox(Protocol):
     """Where commands come from."""
 
     def take(self, timeout: float | None) -> Iterable[Command]:
-        """All commands that are there, oldest first; waits up to ``timeout`` seconds for one, None without limit."""
+        """All commands that are there, oldest first. Waits up to ``timeout`` seconds for one, None without limit."""
 
 
 class Loop:
@@ -81,7 +81,7 @@ class Loop:
             self.advance()
 
     def rest(self) -> float | None:
-        """Seconds until there is something to do without a command; None for never. Commits before a wait."""
+        """Seconds until there is something to do without a command. None for never. Commits before a wait."""
         if self._patience() != 0:
             self._try(self._commit)
         return self._patience()
@@ -227,7 +227,7 @@ class Loop:
     # -- reports ---------------------------------------------------------------------------------------------------
 
     def _try(self, action: Callable[[], None]) -> None:
-        """Do it; what goes wrong stops the run, not the loop."""
+        """Do it. What goes wrong stops the run, not the loop."""
         try:
             action()
         except Cancelled:
@@ -251,7 +251,7 @@ class Loop:
 
 
 def failure_of(live: LiveRun, error: Exception) -> Failure:
-    """``error`` as the sentence with which ``live`` stands still; an unexpected one is logged with its traceback."""
+    """``error`` as the sentence with which ``live`` stands still. An unexpected one is logged with its traceback."""
     if isinstance(error, GrpoError):
         return Failure(run_id=live.id, sentence=str(error), step=live.head)
     if isinstance(error, MemoryError):

@@ -45,7 +45,7 @@ COMMANDS: dict[str, type[Command]] = {
 
 @lru_cache(maxsize=64)
 def cached_settings(text: str) -> Settings:
-    """Settings from JSON; the same text is the same object, so that unchanged settings compare at once."""
+    """Settings from JSON. The same text is the same object, so that unchanged settings compare at once."""
     return settings_from_json(text)
 
 
@@ -82,7 +82,7 @@ def from_command(command: Command) -> tuple[Message, list[bytes]]:
 
 
 def to_command(message: Message) -> Command:
-    """The inverse of :func:`from_command`; a run that begins gets a buffer of its own."""
+    """The inverse of :func:`from_command`. A run that begins gets a buffer of its own."""
     kind = COMMANDS[message["do"]]
     stored = dict(message["fields"])
     steps = to_steps(message["steps"], message.get("blobs", []))

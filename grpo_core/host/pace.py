@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Pace:
-    """Says when the next update is due; whoever asks does the waiting, so that a command can end it."""
+    """Says when the next update is due. Whoever asks does the waiting, so that a command can end it."""
 
     def __init__(self, speed: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -16,7 +16,7 @@ class Pace:
         self.set_speed(speed)
 
     def set_speed(self, speed: float | None) -> None:
-        """Updates per second, above 0; None for as many as possible. Acts on the wait in progress."""
+        """Updates per second, above 0. None for as many as possible. Acts on the wait in progress."""
         began = self._due - self._interval
         self._interval = 1 / speed if speed else 0.0
         self._due = began + self._interval
@@ -31,7 +31,7 @@ class Pace:
         self._due = self._clock()
 
     def delay(self) -> float:
-        """Seconds until the next update is due; 0 if it is."""
+        """Seconds until the next update is due. 0 if it is."""
         return max(0.0, self._due - self._clock()) if self._interval else 0.0
 
     def began(self) -> None:

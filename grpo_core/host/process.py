@@ -98,7 +98,7 @@ class Outgoing:
         send(self._connection, message)
 
     def _flush(self) -> bool:
-        """Send what is fresh; whether anything was."""
+        """Send what is fresh. Whether anything was."""
         bundle = None if self._buffer is None else self._buffer.bundle()
         if bundle is None:
             return False
@@ -107,7 +107,7 @@ class Outgoing:
 
 
 class Incoming:
-    """Commands from the connection (:class:`grpo_core.host.loop.Inbox`); each is acknowledged when it is taken."""
+    """Commands from the connection (:class:`grpo_core.host.loop.Inbox`). Each is acknowledged when it is taken."""
 
     def __init__(self, connection: Connection, outgoing: Outgoing) -> None:
         self._connection = connection
@@ -119,7 +119,7 @@ class Incoming:
         self._looked = 0.0
 
     def take(self, timeout: float | None) -> list[Command]:
-        """All commands that are there, oldest first; waits up to ``timeout`` seconds for one.
+        """All commands that are there, oldest first. Waits up to ``timeout`` seconds for one.
 
         Raises:
             EOFError, OSError: nobody is there any more.
@@ -148,7 +148,7 @@ class Incoming:
         return len(commands)
 
     def interrupts(self) -> bool:
-        """Whether the update in progress is to be given up; asked at every token and every pass."""
+        """Whether the update in progress is to be given up. Asked at every token and every pass."""
         now = time.monotonic()
         if now - self._looked >= LOOK:
             self._looked = now

@@ -61,10 +61,10 @@ class Outlet(Protocol):
     """Where a loop's results and reports go. Every method is called from the loop and returns soon."""
 
     def fresh(self, buffer: Buffer) -> None:
-        """An update was finished, or its run begun; it lies in ``buffer``."""
+        """An update was finished, or its run begun. It lies in ``buffer``."""
 
     def report(self, report: Report) -> None:
-        """The state has changed; every update up to here lies in the run's buffer."""
+        """The state has changed. Every update up to here lies in the run's buffer."""
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
         """A question's answer, or the sentence why there is none."""

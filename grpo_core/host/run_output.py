@@ -88,7 +88,7 @@ class RunOutput:
                 self._opened(self._begin.settings)
 
     def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:
-        """Write the answer to a question; not before the run has a file.
+        """Write the answer to a question. Not before the run has a file.
 
         Raises:
             RunFileError: it cannot be written.
@@ -189,7 +189,7 @@ class RunOutput:
 
     @contextmanager
     def _closing_on_error(self) -> Iterator[None]:
-        """After an error the file is closed; it is opened again, and what it holds counted, when the run goes on."""
+        """After an error the file is closed. It is opened again, and what it holds counted, when the run goes on."""
         try:
             yield
         except BaseException:

@@ -52,7 +52,7 @@ class Teaching:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Which number of the live run a prediction is scored against; exactly one of the first three is given.
+    """Which number of the live run a prediction is scored against. Exactly one of the first three is given.
 
     Attributes:
         metric: a key of ``METRICS``.
@@ -71,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One of several texts; the right one is the one whose range, ends included, holds the answer."""
+    """One of several texts. The right one is the one whose range, ends included, holds the answer."""
 
     text: str
     low: float = -math.inf

@@ -41,12 +41,12 @@ class Source:
         self.path, self.text = path, text
 
     def error(self, place: Place, what: str) -> LessonError:
-        """The complaint ``what`` about what stands at ``place``; the key is named if there is one."""
+        """The complaint ``what`` about what stands at ``place``. The key is named if there is one."""
         return LessonError(self.path.name, line_of(self.text, place), f"{spelled(place)}{what}")
 
 
 def spelled(place: Place) -> str:
-    """A place as an author would name it, such as “steps 3, predict, kind: ”; empty for the whole file."""
+    """A place as an author would name it, such as “steps 3, predict, kind: ”. Empty for the whole file."""
     words: list[str] = []
     for part in place:
         if isinstance(part, int) and words:
@@ -78,7 +78,7 @@ def line_of(text: str, place: Place) -> int:
 
 
 def _entered(name: str, is_list: bool, counts: dict[Place, int]) -> Place:
-    """The place of a table's header; ``counts`` says how many entries each list has had so far."""
+    """The place of a table's header. ``counts`` says how many entries each list has had so far."""
     here: Place = ()
     parts = [part.strip().strip("\"'") for part in name.split(".")]
     for depth, part in enumerate(parts):

@@ -49,7 +49,7 @@ def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
 
 
 def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
-    """The lesson in the text of a file; ``path`` is what errors call it.
+    """The lesson in the text of a file. ``path`` is what errors call it.
 
     Raises:
         LessonError: file and line, what is wrong there, and what would be right.

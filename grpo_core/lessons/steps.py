@@ -68,7 +68,7 @@ def spoken(text: str) -> str:
 
 
 class Steps:
-    """Reads the steps; what a step does not say is as in the step before."""
+    """Reads the steps. What a step does not say is as in the step before."""
 
     def __init__(self, t: Table, vocabulary: Vocabulary, offer: Offer, terms: set[str]) -> None:
         self._vocabulary, self._offer, self._terms = vocabulary, offer, terms
@@ -256,7 +256,7 @@ def _choice(t: Table) -> Choice:
 
 
 def _quantity(t: Table) -> Quantity:
-    """A number's address; rows, tokens, passes, places, actions and groups count from 1 in the file."""
+    """A number's address. Rows, tokens, passes, places, actions and groups count from 1 in the file."""
     name = t.word("name", sorted({*QUANTITIES, *METRICS}))
     parts = {part: t.whole(part, low=1) - 1 for part in ("row", "token", "context", "action", "group") if part in t}
     if "pass" in t and "after" in t:

@@ -108,7 +108,7 @@ class Table:
         return Table(self.source, (*self.place, key), self.any(key, default))
 
     def tables(self, key: str, default: Any = MISSING) -> list[Table]:
-        """The tables of the array ``key``; ``default`` where the file has none."""
+        """The tables of the array ``key``. ``default`` where the file has none."""
         values = self.any(key, default)
         if not isinstance(values, (list, tuple)):
             raise self.error(key, f"a list of tables, [[{key}]], is expected, not {_named(values)}")

@@ -21,7 +21,7 @@ from grpo_core.text import tr
 
 
 class Answering:
-    """Answers questions on a copy of the model; the run that trains is not touched.
+    """Answers questions on a copy of the model. The run that trains is not touched.
 
     The copy of the update asked for last is kept, so that further questions about it are answered at once. It is
     computed by the engine that made the update.
@@ -65,7 +65,7 @@ class Answering:
 
 
 def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Replayed:
-    """``step`` as ``learner``, which stands before it, would have learned it under other settings; it stays there.
+    """``step`` as ``learner``, which stands before it, would have learned it under other settings. It stays there.
 
     Raises:
         SettingsError: a structural setting is another one.

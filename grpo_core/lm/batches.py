@@ -56,7 +56,7 @@ def stream(seed: int, step: int, use: int) -> np.random.Generator:
 def draw(
     settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll, drawing: Drawing | None = None
 ) -> Drawn:
-    """The batch of update ``step`` under the present policy; ``drawing`` reads it while it is sampled.
+    """The batch of update ``step`` under the present policy. ``drawing`` reads it while it is sampled.
 
     Raises:
         GrpoError: a completion could not be scored.
@@ -173,7 +173,7 @@ def _smallest(tokens: np.ndarray) -> np.ndarray:
 def _parts(
     settings: Settings, policy: Sampling, prompts: list[Prompt], tokens: np.ndarray, mask: np.ndarray
 ) -> np.ndarray:
-    """Parts of the reward of every completion, (B, K); equal completions of a prompt are judged once."""
+    """Parts of the reward of every completion, (B, K). Equal completions of a prompt are judged once."""
     group = settings.learner.group_size
     judged: dict[tuple[int, bytes], Any] = {}
     parts = []

@@ -33,7 +33,7 @@ def started(size: Model, seed: int, device: torch.device) -> Transformer:
 
 
 def save_model(model: Transformer, path: Path, about: dict[str, str]) -> None:
-    """Writes the weights of ``model`` and what they are; what stood at ``path`` is replaced once they are whole.
+    """Writes the weights of ``model`` and what they are. What stood at ``path`` is replaced once they are whole.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full.
@@ -55,7 +55,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def load(model: Transformer, path: Path) -> dict[str, str]:
-    """Fills ``model`` with the weights at ``path``; returns what the file says of itself.
+    """Fills ``model`` with the weights at ``path``. Returns what the file says of itself.
 
     Raises:
         SettingsError: the file cannot be read, is no checkpoint, or belongs to a model of another size.

@@ -34,7 +34,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 
 
 class _NoSafetensorsError(ValueError):
-    """The file is none; the message says why."""
+    """The file is none. The message says why."""
 
 
 def checkpoint_path(size: Model) -> Path:

@@ -32,7 +32,7 @@ class Drawing:
             self._places[group] = prompt_tokens[place], read, rows
 
     def written(self, group: int) -> Written | None:
-        """The completions of ``group`` as far as they are drawn; None of a group that the update does not have."""
+        """The completions of ``group`` as far as they are drawn. None of a group that the update does not have."""
         if group not in self._places:
             return None
         prompt, read, rows = self._places[group]

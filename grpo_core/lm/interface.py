@@ -21,7 +21,7 @@ from grpo_core.record import Step
 
 
 class Poll(Protocol):
-    """Called before each piece of work; whatever it raises ends the work."""
+    """Called before each piece of work. Whatever it raises ends the work."""
 
     def __call__(self, done: int, total: int, /) -> None:
         """Piece ``done`` of at most ``total`` is next, counted from 1."""
@@ -37,7 +37,7 @@ class Scored(Protocol):
 
     @property
     def logp(self) -> Array:
-        """(B, T) log-probabilities of the sampled tokens; 0 in padding."""
+        """(B, T) log-probabilities of the sampled tokens. 0 in padding."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,7 +122,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Wait until what was asked for has been computed."""
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` says that memory was too short; what can be freed has been freed then."""
+        """Whether ``error`` says that memory was too short. What can be freed has been freed then."""
 
     def check(self, settings: Settings) -> None:
         """Nothing, if this policy can be trained under ``settings``.
@@ -156,7 +156,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         self, settings: Settings, batch: BatchT, reference: ScoresT | None, draft: Drafts, poll: Poll,
         number: int,
     ) -> Passes[ScoresT]:  # fmt: skip
-        """All passes of update ``number``; the policy has moved afterwards.
+        """All passes of update ``number``. The policy has moved afterwards.
 
         ``poll`` is called several times in each pass, with its number and how many passes there are.
 
@@ -186,7 +186,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that later updates depend on, for the run file; empty where it is not kept there."""
+        """Everything that later updates depend on, for the run file. Empty where it is not kept there."""
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
         """Stand where :meth:`state` was taken.

@@ -29,7 +29,7 @@ class Read(Protocol):
 
 
 class Prompts(Sequence[Prompt]):
-    """A sequence of prompts that are stored as plain texts; each :class:`Prompt` is made when it is asked for.
+    """A sequence of prompts that are stored as plain texts. Each :class:`Prompt` is made when it is asked for.
 
     Texts are not tracked by Python's garbage collector, so that millions of them cost it nothing.
     """
@@ -51,12 +51,12 @@ class Prompts(Sequence[Prompt]):
         return Prompt(self._texts[place], self._answers[place])
 
     def find(self, text: str) -> Prompt | None:
-        """The prompt with this text; None where there is none."""
+        """The prompt with this text. None where there is none."""
         return self[self._texts.index(text)] if text in self._texts else None
 
 
 class _Kept:
-    """What reading a file has come to; empty before."""
+    """What reading a file has come to. Empty before."""
 
     prompts: Prompts | None = None
     error: str = ""
@@ -64,7 +64,7 @@ class _Kept:
 
 @lru_cache(maxsize=4)
 def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) -> _Kept:
-    """The place for the prompts of a file in one of its states; a file that has changed has another place."""
+    """The place for the prompts of a file in one of its states. A file that has changed has another place."""
     return _Kept()
 
 
@@ -114,7 +114,7 @@ def at_hand(settings: Settings) -> bool:
 
 
 def read_ahead(settings: Settings, cancelled: Callable[[], bool], read: Read = each_prompt) -> None:
-    """Reads the prompts of a run under ``settings``, so that they are at hand; what is wrong with them is kept too.
+    """Reads the prompts of a run under ``settings``, so that they are at hand. What is wrong with them is kept too.
 
     ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.each_prompt` does.
 

@@ -53,7 +53,7 @@ class Layout:
 
 
 def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, device: torch.device) -> Layout:
-    """The layout of a batch; arguments as for :func:`~grpo_core.lm.packing.packed`."""
+    """The layout of a batch. Arguments as for :func:`~grpo_core.lm.packing.packed`."""
     packing = packed(prompt_tokens, tokens, mask)
     tensors = {
         field.name: torch.from_numpy(getattr(packing, field.name)).to(device)

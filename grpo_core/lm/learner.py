@@ -29,7 +29,7 @@ PolicyT = TypeVar("PolicyT", bound=LanguagePolicy[Any, Any])
 
 
 class PolicyLearner(Generic[PolicyT]):
-    """One run of a language model; each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
+    """One run of a language model. Each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
 
     Args:
         make_policy: makes the model at its start, its reference and its optimizer.
@@ -137,7 +137,7 @@ class PolicyLearner(Generic[PolicyT]):
             return likeliest(self._settings, self.policy, self._source.watched, self._poll)
 
     def again(self, step: Step, settings: Settings) -> Step:
-        """What the next update would be under ``settings`` if it drew the batch of ``step``; nothing is left behind.
+        """What the next update would be under ``settings`` if it drew the batch of ``step``. Nothing is left behind.
 
         Args:
             step: the recorded update after the one where this learner stands.
@@ -256,7 +256,7 @@ class PolicyLearner(Generic[PolicyT]):
 
 
 class LanguageLearner(PolicyLearner[Any]):
-    """One run of the character transformer that comes with the program; the arguments are those of its base.
+    """One run of the character transformer that comes with the program. The arguments are those of its base.
 
     Args:
         make_policy: None for the engine that is chosen for a new run, or that made the last update of ``history``.

@@ -30,7 +30,7 @@ def counted(policy: Policy) -> list[Block]:
 
 
 def allocated(policy: Policy) -> int | None:
-    """Bytes that torch says its allocator has handed out on the policy's device; None where it keeps no count (CPU)."""
+    """Bytes that torch says its allocator has handed out on the policy's device. None where it keeps no count (CPU)."""
     device = next(policy.model.parameters()).device
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)

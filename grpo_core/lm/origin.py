@@ -1,4 +1,4 @@
-"""The language model's run before its first update; without torch, for the window."""
+"""The language model's run before its first update. Without torch, for the window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes over a batch: forward, the shared loss, backward, one step of the optimizer; and again."""
+"""The passes over a batch: forward, the shared loss, backward, one step of the optimizer, and again."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from grpo_core.text import tr
 
 
 class Place(Protocol):
-    """Where the tokens of a batch lie; of :class:`~grpo_core.lm.packing.Packing` what the loss needs."""
+    """Where the tokens of a batch lie. Of :class:`~grpo_core.lm.packing.Packing` what the loss needs."""
 
     @property
     def context(self) -> Array:
-        """(B, T) the context of each token; 0 in padding."""
+        """(B, T) the context of each token. 0 in padding."""
 
     @property
     def mask(self) -> Array:
@@ -91,7 +91,7 @@ class Trained(Protocol[PlaceT_contra]):
         """Compute d loss / d weights, from the scores of the last forward pass."""
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients; returns their norm before it was limited."""
+        """Take one optimizer step along the gradients. Returns their norm before it was limited."""
 
 
 def learned(
@@ -103,7 +103,7 @@ def learned(
     poll: Poll,
     number: int,
 ) -> Passes[Scores]:
-    """All passes of update ``number`` over the batch at ``place``; ``policy`` has moved afterwards.
+    """All passes of update ``number`` over the batch at ``place``. ``policy`` has moved afterwards.
 
     The first pass is on-policy by construction: the old log-probabilities are its own.
 

@@ -24,7 +24,7 @@ _PATIENCE = 4.0
 
 
 class PatternMatcher:
-    """Matches patterns, in whichever thread; its process is started with the first of them."""
+    """Matches patterns, in whichever thread. Its process is started with the first of them."""
 
     def __init__(self) -> None:
         self._process: ChildProcess | None = None
@@ -80,7 +80,7 @@ class PatternMatcher:
         )
 
     def _asked(self, pattern: str, text: str | None) -> bool | str | None:
-        """What the process answers; nothing ("") where it has ended itself, None where it had to be ended."""
+        """What the process answers. Nothing ("") where it has ended itself, None where it had to be ended."""
         if self._process is None:
             self._process = ChildProcess(serve)
             weakref.finalize(self, _end, self._process)
@@ -94,7 +94,7 @@ class PatternMatcher:
 
 
 def _end(process: ChildProcess) -> None:
-    """End it; it may be within a match."""
+    """End it. It may be within a match."""
     process.kill()
     process.close()
 

@@ -1,4 +1,4 @@
-"""What an update changes: the model's weights, a critic's, and the optimizer's memory; kept, restored, stepped."""
+"""What an update changes: the model's weights, a critic's, and the optimizer's memory. Kept, restored, stepped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ State = dict[str, np.ndarray]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kept:
-    """A policy as it was before an update; ``memory`` is the optimizer's, one entry a weight."""
+    """A policy as it was before an update. ``memory`` is the optimizer's, one entry a weight."""
 
     weights: list[Tensor]
     critic: Tensor
@@ -65,14 +65,14 @@ class TrainedWeights:
             torch.cuda.synchronize(self.device)
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` says that memory was too short; what torch holds in reserve has been freed then."""
+        """Whether ``error`` says that memory was too short. What torch holds in reserve has been freed then."""
         short = isinstance(error, torch.OutOfMemoryError)
         if short:
             torch.cuda.empty_cache()
         return short
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients; returns their norm before it was limited.
+        """Take one optimizer step along the gradients. Returns their norm before it was limited.
 
         Nothing is changed if that norm is not finite.
         """

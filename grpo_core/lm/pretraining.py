@@ -58,7 +58,7 @@ class Recipe:
 def pretrained(
     recipe: Recipe, partial: Path, *, cancelled: Callable[[], bool], progress: Callable[[int, float], None]
 ) -> Transformer:
-    """The model that ``recipe`` makes; goes on from ``partial`` if that is there.
+    """The model that ``recipe`` makes. Goes on from ``partial`` if that is there.
 
     Args:
         recipe: what to make.

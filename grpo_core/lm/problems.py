@@ -36,7 +36,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a completion is, in a few words; ``right`` is None where it cannot be told."""
+    """What a completion is, in a few words. ``right`` is None where it cannot be told."""
 
     right: bool | None
     words: str
@@ -57,7 +57,7 @@ def answer(expression: str) -> int:
 
 
 def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """A random prompt of a difficulty; one in eight is held out, and no prompt is both held out and trained on."""
+    """A random prompt of a difficulty. One in eight is held out, and no prompt is both held out and trained on."""
     while True:
         kind = str(numbers.choice(list(MIXTURE), p=list(MIXTURE.values()))) if difficulty == "mixed" else difficulty
         expression = FAMILIES[kind](numbers)

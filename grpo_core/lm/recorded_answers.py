@@ -47,7 +47,7 @@ def _cut(answer: str | None, longest: int) -> str | None:
 
 @lru_cache(maxsize=1)
 def known_answers() -> dict[str, str]:
-    """Answers by prompt; none where the file is absent, or was written for other weights."""
+    """Answers by prompt. None where the file is absent, or was written for other weights."""
     try:
         recorded = json.loads(resource(ANSWERS).read_text(encoding="utf-8"))
         return dict(recorded["answers"]) if recorded["sha256"] == digest() else {}

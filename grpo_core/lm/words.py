@@ -64,7 +64,7 @@ _QUESTIONS = {
 
 
 def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """A random sum in words; one in eight is held out, and no prompt is both held out and trained on.
+    """A random sum in words. One in eight is held out, and no prompt is both held out and trained on.
 
     Raises:
         KeyError: the problem's prompts are not drawn by rule.
@@ -76,7 +76,7 @@ def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False)
 
 
 def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Prompt]:
-    """``count`` sums that are never trained on: none twice, as long as there are so many; otherwise each is drawn on
+    """``count`` sums that are never trained on: none twice, as long as there are so many. Otherwise each is drawn on
     its own and some repeat.
 
     Raises:
@@ -113,7 +113,7 @@ HELD_OUT = sum(_is_held_out(a, b) for a in range(1, LARGEST + 1) for b in range(
 
 
 def other_parts(task: LanguageTask, text: str, tokens: int) -> tuple[float, float]:
-    """Form and brevity of an answer of so many tokens; a part that is not paid for is not looked at.
+    """Form and brevity of an answer of so many tokens. A part that is not paid for is not looked at.
 
     Raises:
         GrpoError: the form is no regular expression, or takes too long.

@@ -41,7 +41,7 @@ def reasons(
 
 
 def reason_for(n: Numbers, passed: int, key: str) -> Reason | None:
-    """What :func:`reasons` would have under ``key``, without the others; None where the number needs no reason."""
+    """What :func:`reasons` would have under ``key``, without the others. None where the number needs no reason."""
     if key.startswith(GROUP):
         return groups.group_reason(n, passed, int(key.removeprefix(GROUP)))
     return CHECKS[key](n, passed) if key in CHECKS else None

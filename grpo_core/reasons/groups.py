@@ -1,4 +1,4 @@
-"""Which groups carry no signal, and why; rewards that differ only between prompts, or hardly at all."""
+"""Which groups carry no signal, and why. Rewards that differ only between prompts, or hardly at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDE = 0.1
 
 
 def group_reason(n: Numbers, passed: int, group: int) -> Reason | None:
-    """The reason for a group that is dead, or whose rewards hardly differ; None for any other."""
+    """The reason for a group that is dead, or whose rewards hardly differ. None for any other."""
     if not 0 <= group < len(n.compared_rewards):
         return None
     rewards = n.compared_rewards[group]

@@ -1,4 +1,4 @@
-"""Why the loss is 0 though the gradient is not, or not 0 though nothing has moved; why the gradient is 0."""
+"""Why the loss is 0 though the gradient is not, or not 0 though nothing has moved. Why the gradient is 0."""
 
 from __future__ import annotations
 

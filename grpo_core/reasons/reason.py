@@ -43,7 +43,7 @@ class Reason:
 
 
 def cell(name: str, step: Step, row: int, token: int, passed: int = 0) -> Quantity:
-    """The address of a token's number; completions of one token need no token."""
+    """The address of a token's number. Completions of one token need no token."""
     return Quantity(name, passed=passed, row=row, token=token if step.mask.shape[1] > 1 else None)
 
 

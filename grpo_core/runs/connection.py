@@ -63,7 +63,7 @@ class RunConnection(sqlite3.Connection):
 
 
 def connected(path: Path, mode: str) -> RunConnection:
-    """A connection to the database at ``path``; each statement stands for itself until BEGIN.
+    """A connection to the database at ``path``. Each statement stands for itself until BEGIN.
 
     Args:
         path: of the file.

@@ -38,7 +38,7 @@ def convert(
     positions: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Write a recorded run into the new run file ``out``; it is there whole or not at all.
+    """Write a recorded run into the new run file ``out``. It is there whole or not at all.
 
     Args:
         source: the recorded run.
@@ -118,7 +118,7 @@ def _step(source: Source, position: int) -> tuple[Step | None, str]:
 
 
 def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]:
-    """What no array holds; the trainer's losses only ``with_losses``, where there are log-probabilities."""
+    """What no array holds. The trainer's losses only ``with_losses``, where there are log-probabilities."""
     try:
         table = converted.plain_table(source.completions(position))
     except NotRecordedError:

@@ -18,7 +18,7 @@ from grpo_core.runs.schema import TABLES
 
 
 def build(path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, int] | None) -> None:
-    """A whole, closed run file without updates of its own; in one transaction, as each waits for the disk."""
+    """A whole, closed run file without updates of its own. In one transaction, as each waits for the disk."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         with transaction(connection):

@@ -180,7 +180,7 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code; 0 where the error is the Python module's own."""
+    """SQLite's primary result code. 0 where the error is the Python module's own."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
@@ -220,7 +220,7 @@ def _no_handle_is_left() -> bool:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """All or nothing of the block; DEFERRED for several reads of one state."""
+    """All or nothing of the block. DEFERRED for several reads of one state."""
     connection.execute(f"BEGIN {kind}")
     try:
         yield

@@ -92,7 +92,7 @@ def export_folder(
 
 
 def export_step(run: Path, target: Path, number: int, *, passed: int | None = None, force: bool = False) -> None:
-    """Write update ``number`` of the run file ``run`` as a NumPy-only script; ``passed``: one pass, counted from 0.
+    """Write update ``number`` of the run file ``run`` as a NumPy-only script. ``passed``: one pass, counted from 0.
 
     Raises:
         RunFileError: the update cannot be read, or ``target`` cannot be written or exists.
@@ -138,13 +138,13 @@ def _refuse_existing(targets: list[Path], force: bool) -> None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[IO[str]]:
-    """A text file that takes the place of ``path`` once it is whole; the system's refusals become sentences."""
+    """A text file that takes the place of ``path`` once it is whole. The system's refusals become sentences."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 
 def _write_series(file: IO[str], reader: RunReader) -> None:
-    """One row an update; a series that the run does not have is empty. The best action is named as in the samples."""
+    """One row an update. A series that the run does not have is empty. The best action is named as in the samples."""
     writer = CsvWriter(file, "\n")
     writer.writerow(("update", *METRICS))
     columns = [reader.series(name) for name in METRICS]
@@ -176,7 +176,7 @@ def _described(reader: RunReader) -> dict[str, Any]:
 
 
 def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list[str], poll: Callable[[], None]) -> int:
-    """Every sampled token of every pass of ``steps``; returns how many updates could be read."""
+    """Every sampled token of every pass of ``steps``. Returns how many updates could be read."""
     writer = CsvWriter(file, "\n")
     parts = lineage.reader.origin.reward_names
     writer.writerow((*PLACES, *NUMBERS, *LOG_PROBABILITIES, *(f"reward_{name}" for name in parts)))
@@ -222,7 +222,7 @@ def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object
 
 
 def _cell(value: Any) -> object:
-    """A number in full; nothing where there is none."""
+    """A number in full. Nothing where there is none."""
     if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
         return ""
     if isinstance(value, (bool, np.bool_)):

@@ -18,7 +18,7 @@ TOLD = 5
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """The command ``export``; ``add`` makes a parser from a name, a help text and what it runs."""
+    """The command ``export``. ``add`` makes a parser from a name, a help text and what it runs."""
     parser = add("export", "write a run as CSV, or an update as a NumPy script", run_export)
     parser.add_argument("run", metavar="FILE", type=Path, help="a run file")
     parser.add_argument(
@@ -71,7 +71,7 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def span(step: Any, steps: Any, least: int = 1) -> range | None:
-    """The updates that ``--step`` or ``--steps`` names, from ``least`` on; None where neither is given.
+    """The updates that ``--step`` or ``--steps`` names, from ``least`` on. None where neither is given.
 
     Raises:
         GrpoError: they cannot be read, or both are given.

@@ -16,7 +16,7 @@ def one_line(text: str) -> str:
 
 
 def differing(settings: Settings) -> str:
-    """The preset, and every setting that is not what the preset and the defaults say; the seed apart."""
+    """The preset, and every setting that is not what the preset and the defaults say. The seed apart."""
     name, changed = nearest_preset(settings)
     base = language_settings() if settings.is_language else Settings()
     switches = ("objective.", "learner.resample_dead", "learner.critic")

@@ -40,7 +40,7 @@ def lock_path(path: Path) -> Path:
 
 
 def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
-    """The writer's lock of ``path``, taken; ``patience`` in seconds outlasts a look from another window.
+    """The writer's lock of ``path``, taken. ``patience`` in seconds outlasts a look from another window.
 
     Raises:
         InUseError: somebody else holds it.
@@ -161,7 +161,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def take_place(new: Path, path: Path) -> None:
-    """The closed file ``new`` takes the place of ``path``; at every moment one of the two is there, whole."""
+    """The closed file ``new`` takes the place of ``path``. At every moment one of the two is there, whole."""
     for beside in files_of(path)[1:]:  # a log of the replaced file would be read into the new one
         beside.unlink()
     new.replace(path)

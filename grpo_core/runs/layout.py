@@ -35,7 +35,7 @@ _LARGEST = 1 << 40
 
 
 def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
-    """``arrays`` as (layout in JSON, record); a value that is None is left out of both.
+    """``arrays`` as (layout in JSON, record). A value that is None is left out of both.
 
     Raises:
         RunFileError: an array holds something other than booleans or numbers.

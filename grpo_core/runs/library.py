@@ -76,7 +76,7 @@ def free_name(path: Path) -> Path:
 
 
 def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list[Entry]:
-    """Every run of ``folder``, the last written first; broken files are there with what is wrong with them.
+    """Every run of ``folder``, the last written first. Broken files are there with what is wrong with them.
 
     Each file is opened, and any of them may come from somebody else: not for the window's thread.
 
@@ -143,14 +143,14 @@ def remove(path: Path) -> None:
 
 
 class Lineage:
-    """A run together with the runs it branched off from, as far as they exist; used by one thread.
+    """A run together with the runs it branched off from, as far as they exist. Used by one thread.
 
     Attributes:
         reader: the run itself.
     """
 
     def __init__(self, reader: RunReader, folder: Path, below: frozenset[str] = frozenset()) -> None:
-        """``below``: ids of the runs that go back to this one; none of them can be its ancestor as well."""
+        """``below``: ids of the runs that go back to this one. None of them can be its ancestor as well."""
         self.reader = reader
         self._folder = folder
         self._ids = below | {reader.meta.id}
@@ -165,7 +165,7 @@ class Lineage:
         return self.holder(number).step(number)
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
-        """The nearest recorded update from ``number`` on, or up to it; ``number`` itself where there is none.
+        """The nearest recorded update from ``number`` on, or up to it. ``number`` itself where there is none.
 
         Raises:
             RunFileError: it lies before a branch point and the parent is gone.
@@ -186,7 +186,7 @@ class Lineage:
         return (*(replace(s, last=min(s.last, point - 1)) for s in above if s.first < point), *own)
 
     def holder(self, number: int) -> RunReader:
-        """The file that holds update ``number``; a branch also holds the one it branched from.
+        """The file that holds update ``number``. A branch also holds the one it branched from.
 
         Raises:
             RunFileError: it lies before a branch point and the parent is gone.
@@ -195,7 +195,7 @@ class Lineage:
         return self.reader if not 1 <= number < point else self._above(number).holder(number)
 
     def close(self) -> None:
-        """Closes the parents' files; the reader stays open, it is its owner's."""
+        """Closes the parents' files. The reader stays open, it is its owner's."""
         if self._parent is not None:
             self._parent.close()
             self._parent.reader.close()
@@ -233,7 +233,7 @@ def _entry(path: Path) -> Entry:
 
 
 def _paths(folder: Path) -> Iterable[Path]:
-    """The run files of ``folder``; temporary ones begin with a dot."""
+    """The run files of ``folder``. Temporary ones begin with a dot."""
     with suppress(OSError):
         return [path for path in folder.glob(f"*{SUFFIX}") if path.is_file() and not path.name.startswith(".")]
     return []

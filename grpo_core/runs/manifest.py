@@ -19,7 +19,7 @@ LONGEST_NAME, LONGEST_LIST, LONGEST_NOTES = 200, 500, 1_000_000
 
 
 class SessionError(GrpoError):
-    """A session file that cannot be read or written; the sentence names the file and the way out."""
+    """A session file that cannot be read or written. The sentence names the file and the way out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ _LISTS = ("panels", "locked", "hidden", "course")
 
 
 def manifest_from(content: bytes, name: str) -> Manifest:
-    """The inverse of :func:`manifest_text`; ``name`` is that of the file, for the sentences.
+    """The inverse of :func:`manifest_text`. ``name`` is that of the file, for the sentences.
 
     Raises:
         SessionError: it is no manifest, from a newer version, or damaged.
@@ -154,7 +154,7 @@ def manifest_from(content: bytes, name: str) -> Manifest:
 
 
 def _fields(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The plain fields that are there; a key that this version does not know is left alone."""
+    """The plain fields that are there. A key that this version does not know is left alone."""
     fields = {name: stored[name] for name in _PLAIN if name in stored}
     for name in _LISTS:
         value = stored.get(name, [])

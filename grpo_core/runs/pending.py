@@ -47,7 +47,7 @@ class PendingUpdates:
         return sum(len(row[-1]) for row in self._steps) + sum(len(data) for _, data in self._scalars)
 
     def add(self, step: Step, scalars: Mapping[str, float] | None) -> None:
-        """Encode the update after the last; ``scalars`` are its metrics, for whoever has computed them already.
+        """Encode the update after the last. ``scalars`` are its metrics, for whoever has computed them already.
 
         Raises:
             ValueError: it is not the update after the last.

@@ -86,7 +86,7 @@ class RunReader:
             raise
 
     def refresh(self) -> int:
-        """Looks for newly committed updates; returns and keeps the number of the last."""
+        """Looks for newly committed updates. Returns and keeps the number of the last."""
         with explained(self.path):
             self._connection.limit_values(size_of(self.path))
             newest = self._connection.execute("SELECT max(step) FROM step").fetchone()[0]
@@ -106,7 +106,7 @@ class RunReader:
         return origin_from(self._rows, (layout, record))
 
     def step(self, number: int) -> Step:
-        """Update ``number``; a branch also has the one it branched from.
+        """Update ``number``. A branch also has the one it branched from.
 
         Raises:
             RunFileError: it is not in this file, or its record is damaged.
@@ -131,7 +131,7 @@ class RunReader:
         return thinning.stretches_from(dict(rows))
 
     def kept(self, number: int, *, forwards: bool = False) -> int | None:
-        """The nearest update in this very file from ``number`` on, or up to it; None if there is none."""
+        """The nearest update in this very file from ``number`` on, or up to it. None if there is none."""
         query = (
             "SELECT min(step) FROM step WHERE step >= ?" if forwards else "SELECT max(step) FROM step WHERE step <= ?"
         )
@@ -156,7 +156,7 @@ class RunReader:
             ) from None
 
     def series(self, name: str, start: int = 0) -> np.ndarray:
-        """Values of the series ``name`` from index ``start`` on, float64; index i is update i + 1.
+        """Values of the series ``name`` from index ``start`` on, float64. Index i is update i + 1.
 
         A series that this program knows and the file does not is NaN. Values whose checksum says that they are not what
         was written are computed anew from their updates; those whose updates the file does not hold are NaN.
@@ -206,7 +206,7 @@ class RunReader:
         return values
 
     def settings_changes(self) -> list[tuple[int, Settings]]:
-        """(first update under them, settings), in order; the first entry is the run's start."""
+        """(first update under them, settings), in order. The first entry is the run's start."""
         with explained(self.path):
             rows = self._connection.execute(
                 "SELECT id FROM settings ORDER BY id LIMIT ?", (MOST_CHANGES + 1,)
@@ -221,12 +221,12 @@ class RunReader:
         return [(row[0], self._settings_row(row[0])) for row in rows]
 
     def settings_at(self, step: int) -> Settings:
-        """What update ``step`` ran under; for the update after the last, what it would run under."""
+        """What update ``step`` ran under. For the update after the last, what it would run under."""
         changes = self.settings_changes()
         return changes[max(bisect_right(changes, step, key=lambda change: change[0]) - 1, 0)][1]
 
     def close(self) -> None:
-        """Closes the file; whoever closes last leaves one single file behind."""
+        """Closes the file. Whoever closes last leaves one single file behind."""
         self._connection.close()
         with suppress(RunFileError):
             collapsed(self.path)

@@ -52,7 +52,7 @@ def _lost(number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]
 
 
 def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again = _lost) -> int:
-    """Write what ``damaged`` still reads into a new run file; returns the number of the last update in it.
+    """Write what ``damaged`` still reads into a new run file. Returns the number of the last update in it.
 
     Args:
         damaged: the connection that was writing when the file was cut short, or one to a damaged file.

@@ -22,7 +22,7 @@ NAMES_JSON = json.dumps(NAMES)
 
 
 def scalars(step: Step, values: Mapping[str, float] | None = None) -> bytes:
-    """One row of ``tail``: the metrics of ``step`` as float64; ``values`` are those metrics, if they are known."""
+    """One row of ``tail``: the metrics of ``step`` as float64. ``values`` are those metrics, if they are known."""
     if values is None:
         values = metrics(step)
     return np.array([values[name] for name in NAMES], "<f8").tobytes()

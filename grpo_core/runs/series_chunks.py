@@ -118,7 +118,7 @@ def read_series(
 
 
 def _full_chunks(connection: sqlite3.Connection, name: str, first: int, most: int) -> tuple[np.ndarray, int]:
-    """The chunks of a series from number ``first`` on, one after the other; at one that is not full it ends.
+    """The chunks of a series from number ``first`` on, one after the other. At one that is not full it ends.
 
     Returns:
         They in an array that has room for ``most`` of them, and how many values they are.

@@ -52,7 +52,7 @@ def save_session(
     cancelled: Callable[[], bool] = _never,
     progress: Callable[[float], object] = _nobody,
 ) -> Manifest:
-    """Writes a session file; what stood at ``path`` is replaced only once the new one is whole.
+    """Writes a session file. What stood at ``path`` is replaced only once the new one is whole.
 
     Args:
         path: where.
@@ -92,7 +92,7 @@ def save_session(
 
 
 def read_manifest(path: Path) -> Manifest:
-    """What a session file says of itself; its directory has been looked through, its runs have not.
+    """What a session file says of itself. Its directory has been looked through, its runs have not.
 
     Raises:
         SessionError: it is missing, damaged, no session, from a newer version, or holds what no session may hold.
@@ -107,7 +107,7 @@ def open_session(
     cancelled: Callable[[], bool] = _never,
     progress: Callable[[float], object] = _nobody,
 ) -> tuple[Manifest, tuple[Path, ...]]:
-    """Copies the runs of a session into ``folder``, under names of their own; all of them or none.
+    """Copies the runs of a session into ``folder``, under names of their own. All of them or none.
 
     Args:
         path: of the session.
@@ -201,7 +201,7 @@ def _check_room(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
 
 
 def _check_run(path: Path, copy: Path, number: int) -> float:
-    """Looks at what a window reads of the copy when it opens it; the processor time that took, in seconds.
+    """Looks at what a window reads of the copy when it opens it. The processor time that took, in seconds.
 
     Raises:
         SessionError: it is not; the sentence says why.

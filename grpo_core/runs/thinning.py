@@ -38,7 +38,7 @@ class Stretch:
 
 
 class Thinning:
-    """What has been thinned of one file, and what is thinned next; on its one writing connection.
+    """What has been thinned of one file, and what is thinned next. On its one writing connection.
 
     Attributes:
         stretches: what has been thinned, in order.
@@ -59,11 +59,11 @@ class Thinning:
         self._every = [self._thinnest(first + block * BLOCK) for block in range(blocks)]
 
     def _thinnest(self, begin: int) -> int:
-        """How far the block from update ``begin`` on has been thinned; another version may have had other blocks."""
+        """How far the block from update ``begin`` on has been thinned. Another version may have had other blocks."""
         return max((s.every for s in self.stretches if s.first < begin + BLOCK and begin <= s.last), default=1)
 
     def make_room(self, last: int, limit: int) -> bool:
-        """Thins until what the file holds is below 97 % of ``limit`` bytes; whether it is. ``last``: the newest update.
+        """Thins until what the file holds is below 97 % of ``limit`` bytes. Whether it is. ``last``: the newest update.
 
         Raises:
             sqlite3.Error: writing failed; the block in progress is as it was.
@@ -74,7 +74,7 @@ class Thinning:
         return True
 
     def _thin(self, last: int) -> bool:
-        """Thins one block further; whether there was one."""
+        """Thins one block further. Whether there was one."""
         whole = max((last - NEWEST - self._first + 1) // BLOCK, 0)
         every = self._every + [1] * (whole - len(self._every))
         if not every or min(every) >= BLOCK:
@@ -107,7 +107,7 @@ class Thinning:
 
 
 def used(connection: sqlite3.Connection) -> int:
-    """Bytes of the file in which something is kept; what was dropped leaves room inside the file, not beside it."""
+    """Bytes of the file in which something is kept. What was dropped leaves room inside the file, not beside it."""
     pages, free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -173,7 +173,7 @@ def stretches_text(stretches: Iterable[Stretch]) -> str:
 
 
 def _stretches(first: int, every: Sequence[int]) -> tuple[Stretch, ...]:
-    """Blocks of the same thinning side by side become one stretch; blocks that are whole are none."""
+    """Blocks of the same thinning side by side become one stretch. Blocks that are whole are none."""
     stretches: list[Stretch] = []
     for place, each in enumerate(every):
         begin = first + place * BLOCK

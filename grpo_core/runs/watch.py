@@ -32,7 +32,7 @@ PAGES_OF_A_COMMIT = 32_000
 
 
 class LostFileError(RunFileError):
-    """The file of a run is not at its path any more; the message says what was saved, and where.
+    """The file of a run is not at its path any more. The message says what was saved, and where.
 
     Attributes:
         saved: where everything that was committed lies now; None where it could not be saved.
@@ -74,7 +74,7 @@ class FileWatch:
         return (device, number) == (self._device, self.number) and size < self._size
 
     def changed(self) -> str:
-        """What has happened to the file, in words that follow its name; empty where it is the same."""
+        """What has happened to the file, in words that follow its name. Empty where it is the same."""
         state = self._state()
         if state is None:
             return tr("is not there any more")
@@ -129,7 +129,7 @@ class FileWatch:
         )
 
     def _saved(self, committed: int) -> tuple[Path, int] | None:
-        """Where all that can be read lies now, and up to which update; None where nothing can be saved."""
+        """Where all that can be read lies now, and up to which update. None where nothing can be saved."""
         for place in (self._beside, _private_folder):
             name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
             with suppress(RunFileError, sqlite3.Error, OSError):

@@ -38,7 +38,7 @@ LIMIT = 2_000_000_000
 
 
 class RunWriter:
-    """The one writing connection of a run file; created, used and closed in one thread.
+    """The one writing connection of a run file. Created, used and closed in one thread.
 
     When writing fails (a full disk, say) the call raises :class:`RunFileError`, what was committed stays readable, and
     the updates that wait are kept: the next :meth:`commit` writes them once there is space.
@@ -184,7 +184,7 @@ class RunWriter:
         return self._thinning.stretches
 
     def append(self, step: Step, scalars: Mapping[str, float] | None = None) -> None:
-        """Adds the next update; commits when 50 ms have passed since the last commit.
+        """Adds the next update. Commits when 50 ms have passed since the last commit.
 
         Args:
             step: the update.
@@ -197,7 +197,7 @@ class RunWriter:
         self.extend([(step, scalars)])
 
     def extend(self, updates: Iterable[tuple[Step, Mapping[str, float] | None]]) -> None:
-        """Adds the next updates with their metrics, or None for these; commits when 50 ms have passed since the last
+        """Adds the next updates with their metrics, or None for these. Commits when 50 ms have passed since the last
         commit, all of them or none.
 
         Raises:
@@ -210,7 +210,7 @@ class RunWriter:
             self.commit()
 
     def commit(self) -> None:
-        """Puts every appended update on disk; to be called before waiting.
+        """Puts every appended update on disk. To be called before waiting.
 
         Raises:
             LostFileError: the file is not at its path any more; what it held is saved elsewhere, these updates too.

@@ -47,7 +47,7 @@ class Batch:
         return self.through_limit(upstream)
 
     def through_mean(self, upstream: Array, stopped: Array) -> Array:
-        """dL/d log π from dL/d of the completion's mean log-ratio; nothing reaches tokens that were ``stopped``."""
+        """dL/d log π from dL/d of the completion's mean log-ratio. Nothing reaches tokens that were ``stopped``."""
         whole = self.xp.sum(upstream, axis=-1, keepdims=True) / self.length
         return self.through_limit(self.xp.where(stopped, 0.0, whole))
 

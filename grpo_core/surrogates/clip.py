@@ -1,4 +1,4 @@
-"""PPO's clipped surrogate, which GRPO took over; with the dual clip of arXiv:1912.09729 as an option.
+"""PPO's clipped surrogate, which GRPO took over. With the dual clip of arXiv:1912.09729 as an option.
 
 S = min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A). PPO, arXiv:1707.06347, equation 7, where ε⁺ = ε and there is no c.
 """
@@ -30,7 +30,7 @@ def pull(b: Batch, upstream: Array) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """Whether the advantage is not 0 and the clipped surrogate no longer changes with the ratio r; boolean, shaped as
+    """Whether the advantage is not 0 and the clipped surrogate no longer changes with the ratio r. Boolean, shaped as
     r."""
     return ~_follows(b) & (b.advantage != 0)
 

@@ -44,7 +44,7 @@ def pull(b: Batch, upstream: Array) -> Array:
 
 
 def explained(t: Reading) -> Expression:
-    """The mean ratio times A; it is its own slope."""
+    """The mean ratio times A. It is its own slope."""
     mean, a = t.of_completion(_mean_ratio), t.advantage
     return Expression(
         general=f"{mean.general} {t.advantage_name}",

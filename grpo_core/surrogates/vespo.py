@@ -72,7 +72,7 @@ def _log_w(tokens: Sequence[Reading]) -> Expression:
 
 
 def script(o: Objective) -> Script:
-    """VESPO in an exported script; the slope by log π is its weight times A."""
+    """VESPO in an exported script. The slope by log π is its weight times A."""
     return Script(
         constants={
             "K_POS": o.vespo_k_pos, "LAMBDA_POS": o.vespo_lambda_pos,

@@ -136,7 +136,7 @@ def _row(w: WhatIf, name: str, title: str, help: str, decimals: int, passed: int
 
 
 def _ends(w: WhatIf) -> list[Compared]:
-    """Numbers of the policy after the whole update; the other side has them once it is known to its end."""
+    """Numbers of the policy after the whole update. The other side has them once it is known to its end."""
     cards = [side.cards if side.complete else {} for side in w.sides]
     rows = []
     for name, title, help in CARDS:

@@ -61,7 +61,7 @@ def wanted_by(step: Step, preset: str) -> Settings:
 
 
 def differences(step: Step, wanted: Settings) -> tuple[Difference, ...]:
-    """Every setting in which ``wanted`` differs from what ``step`` ran under; those that act first."""
+    """Every setting in which ``wanted`` differs from what ``step`` ran under. Those that act first."""
     changed = [
         Difference(path=path, title=_title(path), ran=ran, wanted=then, replayed=_acts(step, path))
         for path, (ran, then) in step.settings.differences(wanted).items()
@@ -81,7 +81,7 @@ def _acts(step: Step, path: str) -> bool:
 
 
 def in_force(step: Step, wanted: Settings) -> Settings:
-    """What of ``wanted`` can act on the batch of ``step``; in all else, the settings it ran under."""
+    """What of ``wanted`` can act on the batch of ``step``. In all else, the settings it ran under."""
     return step.settings.replace({d.path: d.wanted for d in differences(step, wanted) if d.replayed})
 
 

@@ -1,4 +1,4 @@
-"""What does not change under other settings, and why; and what a recorded batch cannot tell."""
+"""What does not change under other settings, and why, and what a recorded batch cannot tell."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _pushes(w: WhatIf, passed: int) -> Iterator[Claim[Pair]]:
 
 
 def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
-    """How the pushes of a pass compare; None where there is nothing to say, or what acts is not recorded."""
+    """How the pushes of a pass compare. None where there is nothing to say, or what acts is not recorded."""
     pairs = w.passes(passed)
     ran, other = (side.gradient(nearest) for side, nearest in pairs)
     spread = any(side.through_distributions for side in w.sides)
@@ -166,19 +166,19 @@ def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
 
 
 def _factor(ran: np.ndarray, other: np.ndarray) -> float | None:
-    """How many times as large every push is that points the same way; None where one does not."""
+    """How many times as large every push is that points the same way. None where one does not."""
     ratio = direction(ran, other).ratio
     return ratio if ratio and _is_times(ran, other, ratio) else None
 
 
 def _is_times(ran: np.ndarray, other: np.ndarray, factor: float, size: float = 0.0) -> bool:
-    """Whether ``other`` is ``factor`` times ``ran``, entry by entry; ``size``: of what its entries are sums of."""
+    """Whether ``other`` is ``factor`` times ``ran``, entry by entry. ``size``: of what its entries are sums of."""
     size = max(size, float(np.abs(other).max(initial=0.0)))
     return bool(np.allclose(other, factor * ran, rtol=ALIKE, atol=ROUNDING * size))
 
 
 def _reached(w: WhatIf) -> Iterator[Same]:
-    """What Adam, which divides by the size that gradients have had, makes of a factor; where both ends are known."""
+    """What Adam, which divides by the size that gradients have had, makes of a factor. Where both ends are known."""
     if not BY_SIZE[w.other.step.settings.optimizer.kind] or not (w.ran.complete and w.other.complete):
         return
     ran, other = (np.where(s.mask, s.logp[-1] - s.old_logp, 0.0) for s in (side.step for side in w.sides))

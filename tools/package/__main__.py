@@ -60,7 +60,7 @@ def pack(made: Stamp) -> int:
 
 
 def build(made: Stamp) -> Path:
-    """Run PyInstaller; returns the folder.
+    """Run PyInstaller. Returns the folder.
 
     Raises:
         SystemExit: it failed, or torch is not the one that belongs into a package.

@@ -14,7 +14,7 @@ FILTERS = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 6}]
 
 
 def pack(folder: Path, moment: int) -> Path:
-    """Write the archive of ``folder`` beside it; returns its path.
+    """Write the archive of ``folder`` beside it. Returns its path.
 
     Args:
         folder: of the package.

@@ -1,4 +1,4 @@
-"""What goes into a package and what stays out; ``build.spec`` reads it. The self-test of the package is the proof."""
+"""What goes into a package and what stays out. ``build.spec`` reads it. The self-test of the package is the proof."""
 
 from __future__ import annotations
 

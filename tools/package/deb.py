@@ -52,7 +52,7 @@ Description: see, step, explain and change every number of a GRPO update
 
 
 def main(arguments: list[str]) -> int:
-    """Make the package, or try the one that is there; returns the exit status."""
+    """Make the package, or try the one that is there. Returns the exit status."""
     made = stamp(ROOT, "slim")
     target = DIST / f"{NAME}_{made.version}_{_machine()}.deb"
     if arguments == ["trial"]:
@@ -162,7 +162,7 @@ def trial(package: Path, archive: Path, release: str) -> None:
 
 
 def _started(root: Path) -> float:
-    """Start the program as a user on a screen; the seconds until its window was painted."""
+    """Start the program as a user on a screen. The seconds until its window was painted."""
     home, sockets = root / "home" / USER / "lab", root / "tmp" / ".X11-unix"
     sockets.mkdir(exist_ok=True)
     command = f"GRPO_LAB_HOME=/home/{USER}/lab exec grpo-lab"
@@ -245,7 +245,7 @@ def _environment() -> dict[str, str]:
 
 
 def _inside(root: Path, *command: str, quiet: bool = True) -> None:
-    """Run a command in the clean root; what it says is shown if it fails."""
+    """Run a command in the clean root. What it says is shown if it fails."""
     done = subprocess.run(
         ["chroot", str(root), *command], env=_environment(), capture_output=quiet, text=True, check=False
     )

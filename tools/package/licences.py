@@ -38,7 +38,7 @@ class Part:
 
 
 def parts_of(root: Path, folder: Path, modules: Iterable[str], libraries: Iterable[Path]) -> list[Part]:
-    """Everything that is in a package; the program itself is the first.
+    """Everything that is in a package. The program itself is the first.
 
     Args:
         root: the source tree.
@@ -50,7 +50,7 @@ def parts_of(root: Path, folder: Path, modules: Iterable[str], libraries: Iterab
 
 
 def write(root: Path, folder: Path, parts: list[Part]) -> Path:
-    """Write ``LICENCES.txt`` and ``licences/`` into ``folder``; returns the path of the table.
+    """Write ``LICENCES.txt`` and ``licences/`` into ``folder``. Returns the path of the table.
 
     Raises:
         SystemExit: a part has no licence text, so the package must not be given to anybody.
@@ -120,7 +120,7 @@ def _distribution(root: Path, name: str) -> Part:
 
 
 def _system(libraries: Iterable[Path]) -> list[Part]:
-    """The packages of a Debian or Ubuntu that ``libraries`` belong to; nothing on other systems."""
+    """The packages of a Debian or Ubuntu that ``libraries`` belong to. Nothing on other systems."""
     owners: dict[str, list[str]] = {}
     for library in sorted(libraries):
         real = library.resolve()

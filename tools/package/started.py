@@ -12,7 +12,7 @@ SECONDS = 120.0
 
 
 def painted(home: Path, alive: Callable[[], bool]) -> float:
-    """Wait until a log below ``home`` says that the window is painted; the seconds since the start that it names.
+    """Wait until a log below ``home`` says that the window is painted. The seconds since the start that it names.
 
     Args:
         home: the folder that ``GRPO_LAB_HOME`` names.

@@ -24,7 +24,7 @@ PATIENCE = 300.0
 
 
 def run(package: Path) -> int:
-    """Unpack an archive, or copy a folder, and run its self-test; returns the exit status.
+    """Unpack an archive, or copy a folder, and run its self-test. Returns the exit status.
 
     Raises:
         SystemExit: a library of it names a folder of the machine that made it.

@@ -30,7 +30,7 @@ RECORDED = ROOT / "tests" / "data" / "traces" / "two_processes"
 
 
 def main(arguments: list[str]) -> int:
-    """Make both, and with “check” try them; returns the exit status."""
+    """Make both, and with “check” try them. Returns the exit status."""
     source = make_source()
     wheel = make_wheel(source)
     for made in (source, wheel):
@@ -41,14 +41,14 @@ def main(arguments: list[str]) -> int:
 
 
 def make_source() -> Path:
-    """Write the source archive; returns its path."""
+    """Write the source archive. Returns its path."""
     DIST.mkdir(exist_ok=True)
     with redirect_stdout(io.StringIO()):
         return DIST / backend.build_sdist(str(DIST))
 
 
 def make_wheel(source: Path) -> Path:
-    """Write the wheel, from the source archive alone, so that nothing left in the tree gets in; returns its path."""
+    """Write the wheel, from the source archive alone, so that nothing left in the tree gets in. Returns its path."""
     target = DIST / f"grpo_lab-{__version__}-py3-none-any.whl"
     target.unlink(missing_ok=True)
     _run(sys.executable, *PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", str(DIST), str(source), quiet=True)
@@ -136,7 +136,7 @@ def _bare() -> dict[str, str]:
 
 
 def _run(*command: str, cwd: Path = ROOT, quiet: bool = False) -> None:
-    """Run a command; what it says is passed on, with ``quiet`` only if it fails."""
+    """Run a command. What it says is passed on, with ``quiet`` only if it fails."""
     done = subprocess.run(
         command, cwd=cwd, env=_bare(), check=False, capture_output=quiet, text=True, errors="replace"
     )  # fmt: skip

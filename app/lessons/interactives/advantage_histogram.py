@@ -41,7 +41,7 @@ COLUMNS = (
 
 
 class AdvantageHistogram(Interactive):
-    """Rewards above, to pick an action; below, the histogram of its advantages and the groups of one bar.
+    """Rewards above, to pick an action. Below, the histogram of its advantages and the groups of one bar.
 
     Attributes:
         bar: the bar of the histogram that is open, counted from 0; None for none.
@@ -84,7 +84,7 @@ class AdvantageHistogram(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``action`` from 1; ``batches``; ``bar``: “lowest” or “highest” opens that one."""
+        """``action`` from 1. ``batches``; ``bar``: “lowest” or “highest” opens that one."""
         action, count = state.get("action", 5), state.get("batches", BATCHES)
         self.rewards.chosen = max(action - 1, 0) if isinstance(action, int) else 0
         self._count = min(max(count, 2), MOST) if isinstance(count, int) else BATCHES

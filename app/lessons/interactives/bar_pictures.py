@@ -27,7 +27,7 @@ def distribution(
     chart: BarChart, heights: np.ndarray, names: Sequence[str], meaning: str, beside: BarSeries | None = None,
     *, more: Sequence[BarSeries] = (), ringed: bool = True, labelled: bool = True,
 ) -> BarPicture:  # fmt: skip
-    """Heights (A,) from 0 to 1 over actions, with another distribution as thin frames; dragged bars have solid tops.
+    """Heights (A,) from 0 to 1 over actions, with another distribution as thin frames. Dragged bars have solid tops.
 
     Args:
         chart: whose title names the bars.
@@ -90,7 +90,7 @@ def powers_reached(ratio: np.ndarray, held: float) -> float:
 
 
 def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, float], reach: float) -> BarPicture:
-    """Ratios (A,) that grow up or down from 1 in powers of ten; dotted are the bounds of the clip range.
+    """Ratios (A,) that grow up or down from 1 in powers of ten. Dotted are the bounds of the clip range.
 
     ``reach``: powers of ten on both sides of 1.
     """

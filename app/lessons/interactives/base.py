@@ -70,13 +70,13 @@ class Interactive(QWidget):
         self._held: dict[QWidget, str] = {}
 
     def show_step(self, step: LessonStep) -> None:
-        """Take the state that a step of the lesson wants; what is dragged meanwhile stays until another step comes."""
+        """Take the state that a step of the lesson wants. What is dragged meanwhile stays until another step comes."""
         if step is not self.step:
             self.step = step
             self.take(step.state)
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take over the state of a step of the lesson; its keys are those of ``offer.state``."""
+        """Take over the state of a step of the lesson. Its keys are those of ``offer.state``."""
 
     @property
     def shows(self) -> str:
@@ -86,7 +86,7 @@ class Interactive(QWidget):
     # -- while a question is open --------------------------------------------------------------------------------------
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        """The widgets behind each name of ``offer.parts``; a part that is only data has none."""
+        """The widgets behind each name of ``offer.parts``. A part that is only data has none."""
         return {}
 
     def hide_parts(self, names: frozenset[str], theme: Theme, scale: float) -> None:
@@ -125,7 +125,7 @@ class Interactive(QWidget):
         return checks or (isinstance(widget, CONTROLS) and not isinstance(widget, QScrollBar))
 
     def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        """The predicted height that the next :meth:`draw` shows as a ghost; None for none.
+        """The predicted height that the next :meth:`draw` shows as a ghost. None for none.
 
         ``asks``: a height is being asked for, so that the ghost can be dragged.
         """
@@ -135,7 +135,7 @@ class Interactive(QWidget):
         return ()
 
     def invitations(self) -> Sequence[QWidget]:
-        """Words that ask for something to be done with mouse or keyboard; a film goes without them."""
+        """Words that ask for something to be done with mouse or keyboard. A film goes without them."""
         return ()
 
     def of_many_runs(self) -> Sequence[TwinStack]:
@@ -155,7 +155,7 @@ class Interactive(QWidget):
     # -- building ------------------------------------------------------------------------------------------------------
 
     def lay_out(self, *parts: QWidget | QLayout | tuple[QWidget | QLayout, int], spacing: int = 4) -> None:
-        """Place its parts one below the other, without margins; a part with a number stretches by it."""
+        """Place its parts one below the other, without margins. A part with a number stretches by it."""
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(spacing)
@@ -169,7 +169,7 @@ class Interactive(QWidget):
     def experiments(
         self, make: Callable[[Key, Poll], Iterator[Result]], *, waits: bool = True
     ) -> Experiments[Key, Result]:
-        """Experiments of its own, given up when the lesson is over; see :class:`Experiments`."""
+        """Experiments of its own, given up when the lesson is over. See :class:`Experiments`."""
         made = Experiments(self, make, self.touched, waits=waits)
         self._experiments.append(made)
         return made
@@ -182,16 +182,16 @@ class Interactive(QWidget):
 
     @property
     def ready(self) -> bool:
-        """Whether its answers are there; work that takes longer than a frame makes them wait."""
+        """Whether its answers are there. Work that takes longer than a frame makes them wait."""
         return True
 
     @property
     def progress_text(self) -> str:
-        """How far longer work is, in a sentence; empty at rest."""
+        """How far longer work is, in a sentence. Empty at rest."""
         return ""
 
     def answer(self, check: str) -> float:
-        """One of the numbers of ``offer.checks``; NaN where it is not known."""
+        """One of the numbers of ``offer.checks``. NaN where it is not known."""
         return self._answers().get(check, lambda: math.nan)()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
@@ -211,7 +211,7 @@ class Interactive(QWidget):
 
 
 def note_label(name: str = "") -> Label:
-    """A label of some lines; ``name`` is the style's, such as "muted" or "section"."""
+    """A label of some lines. ``name`` is the style's, such as "muted" or "section"."""
     label = Label()
     label.setObjectName(name)
     label.setWordWrap(True)

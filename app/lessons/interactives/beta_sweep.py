@@ -1,4 +1,4 @@
-"""KL and reward over β: every dot is the mean of real runs; dotted is where theory says that training arrives."""
+"""KL and reward over β: every dot is the mean of real runs. Dotted is where theory says that training arrives."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def over_beta(
     *, asks: bool = False,
 ) -> LinePicture:  # fmt: skip
     """One measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β of the
-    curves (n,), NaN where a value is not known yet; large dots at the β of index ``place``.
+    curves (n,), NaN where a value is not known yet. Large dots at the β of index ``place``.
 
     ``guess``: a value predicted at the β that predictions are about; None for none. While one is asked for (``asks``)
     and there is none yet, words stand where it is to be dragged.
@@ -99,7 +99,7 @@ def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
 
 
 class BetaSweep(Interactive):
-    """Two plots over the same grid of β; runs are computed beside the window."""
+    """Two plots over the same grid of β. Runs are computed beside the window."""
 
     offer = Offer(
         state=("curves",),
@@ -163,7 +163,7 @@ class BetaSweep(Interactive):
 
     @property
     def _missing(self) -> str:
-        """A curve that is asked for and has not been trained; empty where none is."""
+        """A curve that is asked for and has not been trained. Empty where none is."""
         return next((name for name in self._names if not self.trained.complete((self._base, name))), "")
 
     @property
@@ -202,7 +202,7 @@ class BetaSweep(Interactive):
         self.foot.setText(self.summary(view))
 
     def _values(self, name: str, key: str) -> np.ndarray:
-        """ "kl" or "reward" of a curve at every β (n,), mean of its runs; NaN where it is not known yet."""
+        """ "kl" or "reward" of a curve at every β (n,), mean of its runs. NaN where it is not known yet."""
         known = [means[key] for means in self.trained.results((self._base, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 

@@ -1,4 +1,4 @@
-"""A memory ledger as bars: one row a model, one block a part, as long as it is large; estimates are hatched."""
+"""A memory ledger as bars: one row a model, one block a part, as long as it is large. Estimates are hatched."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def in_words(size: float) -> str:
 
 
 class BillPicture(QWidget):
-    """A memory ledger as bars, a row a model; computed from settings or counted from real tensors alike.
+    """A memory ledger as bars, a row a model. Computed from settings or counted from real tensors alike.
 
     Attributes:
         chosen: the block that is open, by its place in the ledger.
@@ -62,7 +62,7 @@ class BillPicture(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_blocks(self, blocks: Sequence[Block], all_of_them: Sequence[Block] = ()) -> None:
-        """Draw ``blocks``; of ``all_of_them``, models that are switched off stay as dashed frames."""
+        """Draw ``blocks``. Of ``all_of_them``, models that are switched off stay as dashed frames."""
         on = {block.model for block in blocks}
         self.blocks = sorted(blocks, key=lambda block: _row(block.model))
         self._off = [block for block in all_of_them if block.model not in on]
@@ -151,7 +151,7 @@ class BillPicture(QWidget):
             self._paint_name(painter, block, inner, fill)
 
     def _paint_name(self, painter: QPainter, block: Block, area: QRectF, fill: QColor) -> None:
-        """The part's name in its block, where there is room; an estimate says so on a ground of its own."""
+        """The part's name in its block, where there is room. An estimate says so on a ground of its own."""
         painter.setFont(self.theme.font("digits", self.factor))
         metrics = painter.fontMetrics()
         part = WORDS.get(block.part, block.part)

@@ -46,7 +46,7 @@ def largest_possible(objective: Objective, count: int) -> float:
 
 
 class BuildGroup(Interactive):
-    """Rewards above, advantages below; dotted is the largest advantage that a group of this size can hold."""
+    """Rewards above, advantages below. Dotted is the largest advantage that a group of this size can hold."""
 
     offer = Offer(
         state=("rewards",), checks=("last", "last_change", "sum", "largest", "largest_possible", "scale"),
@@ -183,7 +183,7 @@ class BuildGroup(Interactive):
 
 
 def _axis(rewards: np.ndarray) -> tuple[float, float]:
-    """Round ends around the rewards; zero is on the axis."""
+    """Round ends around the rewards. Zero is on the axis."""
     high = _up(max(float(rewards.max(initial=0.0)) * 1.1, LOWEST))
     low = float(rewards.min(initial=0.0))
     return (-_up(-low * 1.1) if low < 0 else 0.0), high

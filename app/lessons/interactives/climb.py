@@ -39,7 +39,7 @@ def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
 
 
 class Climb(Interactive):
-    """Bars of the policy at the update shown; the line of one of them up to there, on an axis that does not move."""
+    """Bars of the policy at the update shown. The line of one of them up to there, on an axis that does not move."""
 
     offer = Offer(state=("action", "until", "lines", "name"), parts=("bars", "lines", "words"))
 
@@ -62,7 +62,7 @@ class Climb(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``action``: the answer whose line is drawn, from 1; ``until``: where the axis of updates ends; ``lines``:
+        """``action``: the answer whose line is drawn, from 1. ``until``: where the axis of updates ends; ``lines``:
         of "answer" and "proxy"; ``name``: what the probability of that answer is called."""
         self._action = int(state.get("action", 7)) - 1
         self._until = int(state.get("until", 50))

@@ -78,7 +78,7 @@ def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray
 
 
 class Clip(Interactive):
-    """The four cases of clipping, by the sign of the advantage and the side of the ratio; a slider chooses the pass."""
+    """The four cases of clipping, by the sign of the advantage and the side of the ratio. A slider chooses the pass."""
 
     offer = Offer(
         checks=("clipped_corners", "largest_ratio", "smallest_ratio", "clipped_share"),

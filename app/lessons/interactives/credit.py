@@ -43,7 +43,7 @@ SHOWS = ("plain", "push", "ledger", "critic", "lengths")
 
 
 class Credit(Interactive):
-    """The group of the selected completion, right answers first; or the lengths that many runs of it come to."""
+    """The group of the selected completion, right answers first, or the lengths that many runs of it come to."""
 
     offer = Offer(
         shows=SHOWS, checks=("praised", "filler", "short_over_long", "wrong_growth", "right_growth"), state=()

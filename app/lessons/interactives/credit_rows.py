@@ -84,7 +84,7 @@ def _small(value: float) -> str:
 
 
 def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
-    """Advantage of a completion's first token, and the mean of those after it; NaN where there are none."""
+    """Advantage of a completion's first token, and the mean of those after it. NaN where there are none."""
     assert view.step is not None
     places = np.flatnonzero(view.step.mask[row])
     values = [advantage_of(view, row, int(t)) or 0.0 for t in places]

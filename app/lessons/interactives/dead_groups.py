@@ -58,7 +58,7 @@ def chance_of(settings: Settings) -> float:
 
 
 def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture:
-    """Expected share of dead groups of ``size`` over the chance of a right answer; a point for what was counted."""
+    """Expected share of dead groups of ``size`` over the chance of a right answer. A point for what was counted."""
     places = np.linspace(0, 1, PLACES)
     expected = np.array([dead_share(p, size) for p in places])
     return LinePicture(
@@ -69,7 +69,7 @@ def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture
 
 
 class DeadGroups(Interactive):
-    """Tiles above; below, the share of dead groups over the chance of a right answer: counted, and expected."""
+    """Tiles above. Below, the share of dead groups over the chance of a right answer: counted, and expected."""
 
     offer = Offer(
         checks=("dead", "dead_change", "dead_change_from_eight", "expected"), parts=("curve", "tiles", "words")

@@ -1,4 +1,4 @@
-"""What a lesson's experiments have come to, by what was asked; computed beside the window, one at a time."""
+"""What a lesson's experiments have come to, by what was asked. Computed beside the window, one at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class Experiments(Generic[Key, Result]):
-    """Results by key, as they come; after a failure nothing more is computed until :meth:`retry`.
+    """Results by key, as they come. After a failure nothing more is computed until :meth:`retry`.
 
     Attributes:
         problem: why the experiment that was asked for last could not be computed, in a sentence, or empty.
@@ -45,7 +45,7 @@ class Experiments(Generic[Key, Result]):
 
     @property
     def coming(self) -> Key | None:
-        """What is being computed; None at rest."""
+        """What is being computed. None at rest."""
         return self._coming
 
     def results(self, key: Key | None) -> list[Result]:
@@ -53,7 +53,7 @@ class Experiments(Generic[Key, Result]):
         return [] if key is None else self._results.get(key, [])
 
     def latest(self, key: Key | None) -> Result | None:
-        """The newest result for ``key``; None where there is none yet."""
+        """The newest result for ``key``. None where there is none yet."""
         results = self.results(key)
         return results[-1] if results else None
 

@@ -58,7 +58,7 @@ class FamilyList(QTreeWidget):
             self._dress()
 
     def show_member(self, name: str) -> None:
-        """Select the algorithm ``name`` in the list; emits nothing."""
+        """Select the algorithm ``name`` in the list. Emits nothing."""
         item = self._items[name]
         if item is not self.currentItem():
             blocked = self.blockSignals(True)

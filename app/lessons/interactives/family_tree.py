@@ -40,7 +40,7 @@ CROWDED = 1.6
 
 
 class FamilyTree(Interactive):
-    """The tree on the left; on the right the runs of the member and of the ancestor, and the switches between them."""
+    """The tree on the left. On the right the runs of the member and of the ancestor, and the switches between them."""
 
     offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member",))
 
@@ -88,7 +88,7 @@ class FamilyTree(Interactive):
 
     @property
     def _left(self) -> int:
-        """Switches whose runs are still to come; all, where nothing has come yet."""
+        """Switches whose runs are still to come. All, where nothing has come yet."""
         turned = len(self.result.turned) if self.result is not None else -1
         return len(switches(self.member, self._settings or Settings())) - turned
 

@@ -36,7 +36,7 @@ Key = tuple[Settings, int, bool]
 
 
 class FlightDeck(Interactive):
-    """Dials of the lesson's run; on the other page six remedies, each tried alone on the same seeds."""
+    """Dials of the lesson's run. On the other page six remedies, each tried alone on the same seeds."""
 
     offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state=("right",))
 
@@ -66,7 +66,7 @@ class FlightDeck(Interactive):
 
     @property
     def audit(self) -> np.ndarray:
-        """Probability of the right action after every update (U + 1,); empty before it is known."""
+        """Probability of the right action after every update (U + 1,). Empty before it is known."""
         return next((found for _, found in self.examined.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
     @property
@@ -76,7 +76,7 @@ class FlightDeck(Interactive):
 
     @property
     def problem(self) -> str:
-        """Why there is nothing to see, in a sentence; empty where there is."""
+        """Why there is nothing to see, in a sentence. Empty where there is."""
         if not self.examined.problem and self.examined.complete(self._key) and not len(self.audit):
             return tr("The dials are those of a bandit with the right action among its own.")
         return self.examined.problem
@@ -162,7 +162,7 @@ class FlightDeck(Interactive):
         }
 
     def _examined(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-        """The audit, and with remedies the runs under each; nothing where the run has no such action."""
+        """The audit, and with remedies the runs under each. Nothing where the run has no such action."""
         settings, right, treat = key
         if settings.is_language or right >= settings.bandit.actions:
             return

@@ -88,7 +88,7 @@ class GroupSize(Interactive):
         self.trained = self.experiments(self._trained)
 
     def _switch(self) -> QHBoxLayout:
-        """A button a budget; those that are pressed are shown side by side."""
+        """A button a budget. Those that are pressed are shown side by side."""
         row = QHBoxLayout()
         self.buttons = {kind: QToolButton() for kind in KINDS}
         for kind, button in self.buttons.items():
@@ -107,7 +107,7 @@ class GroupSize(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``kinds``: which budgets are shown side by side; ``switch``: which of them can be switched."""
+        """``kinds``: which budgets are shown side by side. ``switch``: which of them can be switched."""
         self._kinds = _known(state.get("kinds")) or KINDS[:1]
         switched = _known(state.get("switch"))
         for kind, button in self.buttons.items():
@@ -226,7 +226,7 @@ def _known(kinds: object) -> tuple[str, ...]:
 
 
 def _ends(title: str, values: Mapping[int, str]) -> str:
-    """What the smallest and the largest group came to; empty before there is one."""
+    """What the smallest and the largest group came to. Empty before there is one."""
     if not values:
         return ""
     small, large = min(values), max(values)

@@ -181,14 +181,14 @@ class KlExplorer(Interactive):
             self.twins[what].legend.set_entries([part.entry for part in STEPS_TAKEN if part.name not in self._hidden])
 
     def _of_below(self, what: str) -> str:
-        """What the chart below the policies compares; its numbers are in its table, for some of them are asked for."""
+        """What the chart below the policies compares. Its numbers are in its table, for some of them are asked for."""
         parts = [part.name for part in (STEPS_TAKEN if what == "gradients" else ESTIMATORS)]
         return tr("{title}: {parts}. The key T shows the numbers as a table.").format(
             title=self.twins[what].plot.title, parts=", ".join(name for name in parts if name not in self._hidden)
         )
 
     def _fit(self, scale: float) -> bool:
-        """In large type the policies stand one above the other, left of what follows from them; whether they do."""
+        """In large type the policies stand one above the other, left of what follows from them. Whether they do."""
         low, directions = self.height() < 330 * scale, QBoxLayout.Direction
         self._both.setDirection(directions.TopToBottom if low else directions.LeftToRight)
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)

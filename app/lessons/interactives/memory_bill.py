@@ -45,7 +45,7 @@ WORK = (BarSeries(name=PPO, meaning="reference", style="outline"), BarSeries(nam
 
 
 def rows() -> dict[str, Row]:
-    """A row for every field that can be turned; parameters are counted in billions."""
+    """A row for every field that can be turned. Parameters are counted in billions."""
     made = {}
     for name in (*SWITCHES, *KNOBS):
         what, default = about(Training, name), getattr(Training(), name)
@@ -93,7 +93,7 @@ class MemoryBill(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Fields of :class:`Training`; ``knobs``: those that can be turned; ``block``: “model/part”, opened."""
+        """Fields of :class:`Training`. ``knobs``: those that can be turned; ``block``: “model/part”, opened."""
         known = {name: value for name, value in state.items() if name in (*SWITCHES, *KNOBS)}
         try:
             training = changed(Training(**FOUR), **known)

@@ -170,13 +170,13 @@ def shares(run: RunHandle) -> np.ndarray:
 
 
 def nine_tenths_at(right_shares: np.ndarray) -> float:
-    """The first update in whose batch nine of ten answers are right; NaN without one."""
+    """The first update in whose batch nine of ten answers are right. NaN without one."""
     reached = np.flatnonzero(right_shares >= GOAL)
     return float(reached[0] + 1) if reached.size else math.nan
 
 
 def lowest_after(right_shares: np.ndarray) -> float:
-    """The lowest share of a batch after the first one with nine of ten; NaN where none comes after it."""
+    """The lowest share of a batch after the first one with nine of ten. NaN where none comes after it."""
     reached = np.flatnonzero(right_shares >= GOAL)
     after = right_shares[reached[0] + 1 :] if reached.size else np.empty(0)
     return float(after.min()) if after.size else math.nan

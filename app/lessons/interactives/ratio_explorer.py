@@ -38,7 +38,7 @@ OLD = BarSeries(name=tr("π_old, which drew the samples"), meaning="old", style=
 
 
 class RatioExplorer(Interactive):
-    """Above, the policy that is dragged over frames of the old one; below, ratios."""
+    """Above, the policy that is dragged over frames of the old one. Below, ratios."""
 
     offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state=("action", "probability", "gain"))
 
@@ -66,7 +66,7 @@ class RatioExplorer(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``action`` (from 1) is dragged to ``probability`` at first; each action gains ``gain`` in turn."""
+        """``action`` (from 1) is dragged to ``probability`` at first. Each action gains ``gain`` in turn."""
         action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
         there = isinstance(action, int) and isinstance(prob, (int, float))
         self._moves = [(int(action) - 1, float(prob))] if there else []  # type: ignore[arg-type]

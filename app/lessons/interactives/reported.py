@@ -100,7 +100,7 @@ class Reported(Interactive):
         return math.nan if right is None else float(sum(right))
 
     def _right_at(self, step: Step | None) -> list[bool] | None:
-        """Which watched prompts are answered right before ``step``; None where that is not recorded."""
+        """Which watched prompts are answered right before ``step``. None where that is not recorded."""
         origin = self.workspace.view.run.origin
         if step is None or step.watched_tokens is None:
             return None
@@ -113,7 +113,7 @@ class Reported(Interactive):
         return [right for right in known if right is not None]
 
     def _all_right_at(self) -> float:
-        """The first update before which every watched prompt is answered right; NaN without one."""
+        """The first update before which every watched prompt is answered right. NaN without one."""
         return next((float(n) for n, right in enumerate(self._history(), start=1) if all(right)), math.nan)
 
     def _relapses(self) -> float:

@@ -75,7 +75,7 @@ class StepCredit(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``lanes``: which kinds of credit are shown; ``updates``: how long their runs are."""
+        """``lanes``: which kinds of credit are shown. ``updates``: how long their runs are."""
         lanes, updates = state.get("lanes"), state.get("updates")
         known = tuple(name for name in CREDITS if isinstance(lanes, (tuple, list)) and name in lanes)
         self._lanes = known or CREDITS
@@ -85,7 +85,7 @@ class StepCredit(Interactive):
         return None if self._base is None else (self._base, lane, self._updates)
 
     def course(self, lane: str) -> ChainProgress | None:
-        """The training under one kind of credit, over its seeds, as far as it has been computed; None before."""
+        """The training under one kind of credit, over its seeds, as far as it has been computed. None before."""
         return self.trained.latest(self._key(lane))
 
     @property
@@ -103,7 +103,7 @@ class StepCredit(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute the first lane that is missing; the next follows when it has come."""
+        """Compute the first lane that is missing. The next follows when it has come."""
         base = settings.replace({"seed": 0, "objective.credit": "outcome"})  # seeds and lanes are this picture's own
         if base != self._base:
             self._base = base
@@ -182,7 +182,7 @@ class StepCredit(Interactive):
         return math.nan if course is None else course.median_needed()
 
     def _right(self, lane: str) -> np.ndarray:
-        """Median share of right decisions after every update; NaN where it is not known."""
+        """Median share of right decisions after every update. NaN where it is not known."""
         course = self.course(lane)
         return np.full(1, np.nan) if course is None else np.median(course.right, axis=-1)
 

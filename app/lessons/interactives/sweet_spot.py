@@ -38,7 +38,7 @@ RIGHT = 1
 
 
 def at_chance(settings: Settings, chance: float) -> Settings:
-    """``settings`` with a policy that answers right with probability ``chance`` at the start; the wrong answer is the
+    """``settings`` with a policy that answers right with probability ``chance`` at the start. The wrong answer is the
     one that has the bias."""
     return settings.replace({"task.bias": -bias_of(chance)})
 
@@ -134,7 +134,7 @@ class SweetSpot(Interactive):
         return float(np.exp(step.dist_logp[0][:, RIGHT]).mean())
 
     def _here(self, view: View) -> tuple[float, float]:
-        """Where the point stands: what was dragged, or the last update shown; NaN high before the first."""
+        """Where the point stands: what was dragged, or the last update shown. NaN high before the first."""
         if self._wanted is not None:
             return self._wanted, push(at_chance(self._base, self._wanted))
         way = self._way(view)

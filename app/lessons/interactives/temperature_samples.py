@@ -35,7 +35,7 @@ CLIPPED = Line(name=tr("clipped"), meaning="clipped")
 
 
 def grid(settings: Settings) -> dict[str, np.ndarray]:
-    """Groups at every temperature of the grid, by the parts' names; the settings' own temperature is of no account."""
+    """Groups at every temperature of the grid, by the parts' names. The settings' own temperature is of no account."""
     return _grid(settings.replace({"learner.temperature": 1.0}))
 
 

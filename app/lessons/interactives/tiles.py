@@ -1,4 +1,4 @@
-"""Groups as tiles: one cell a sample, filled where it was right; a tile without signal is grey."""
+"""Groups as tiles: one cell a sample, filled where it was right. A tile without signal is grey."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class CompletionsPanel(Panel):
 
     @property
     def filter(self) -> Filter:
-        """What the fields say; a limit that is no number limits nothing."""
+        """What the fields say. A limit that is no number limits nothing."""
         return Filter(
             text=self.search.text(), column=str(self.by.currentData()),
             low=_number(self.low.text(), -math.inf), high=_number(self.high.text(), math.inf),
@@ -233,7 +233,7 @@ class CompletionsPanel(Panel):
 
     @Slot(int, str)
     def _on_cell(self, place: int, key: str) -> None:
-        """Explain a number of the completion; whatever has no explanation of its own, by its reward."""
+        """Explain a number of the completion. Whatever has no explanation of its own, by its reward."""
         view = self.workspace.view
         if view.step.step is not None and 0 <= place < len(self._listed):
             row = self._listed[place]

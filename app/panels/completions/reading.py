@@ -16,7 +16,7 @@ MOST = 1_000
 
 
 class CompletionText(QWidget):
-    """A heading, and below it the text; nothing in it is ever taken for anything but text."""
+    """A heading, and below it the text. Nothing in it is ever taken for anything but text."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -99,7 +99,7 @@ class CompletionText(QWidget):
 
 
 def readable(text: str | None) -> str:
-    """A text as it is; of a conversation in JSON the speakers and what they say."""
+    """A text as it is. Of a conversation in JSON the speakers and what they say."""
     if text is None:
         return tr("(not recorded as text)")
     if not text.lstrip().startswith("[{"):

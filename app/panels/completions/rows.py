@@ -1,4 +1,4 @@
-"""The completions of an update as a table: what each was paid, how long it is, how far it was pushed; and filters."""
+"""The completions of an update as a table: what each was paid, how long it is, how far it was pushed, and filters."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Batch:
 
 
 def batch_of(view: View) -> Batch | None:
-    """The completions of the update shown; None where it has none.
+    """The completions of the update shown. None where it has none.
 
     Raises:
         RunFileError: the file of a recorded run cannot be read there.

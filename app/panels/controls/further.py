@@ -33,7 +33,7 @@ class Section:
 
 
 class FurtherSettings(QWidget):
-    """A button that folds the further settings out; most windows are closed without anybody having looked at them.
+    """A button that folds the further settings out. Most windows are closed without anybody having looked at them.
 
     Attributes:
         more: the button.

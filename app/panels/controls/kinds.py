@@ -56,7 +56,7 @@ def applies(path: str, settings: Settings) -> bool:
 
 
 def described_model(settings: Settings) -> str:
-    """The model in a few words; empty on a bandit."""
+    """The model in a few words. Empty on a bandit."""
     if not settings.is_language:
         return ""
     if settings.model.folder:

@@ -16,7 +16,7 @@ PROMPTS = tr("Prompts and answers (*.csv *.jsonl);;All files (*)")
 
 
 def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget) -> dict[str, Any]:
-    """``changes`` of the controls; where they choose the user's own prompts, with the file that is asked for.
+    """``changes`` of the controls. Where they choose the user's own prompts, with the file that is asked for.
 
     Without a file there are no prompts: nothing is changed then.
     """

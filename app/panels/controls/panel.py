@@ -252,7 +252,7 @@ class ControlsPanel(Panel):
         self._draw_preset(wanted)
 
     def _draw_preset(self, wanted: Settings) -> None:
-        """The nearest preset; where settings differ from it, its name says so and the tooltip says in what."""
+        """The nearest preset. Where settings differ from it, its name says so and the tooltip says in what."""
         name, changed = nearest_preset(wanted)
         preset = PRESETS[name]
         description = f"{preset.source}. {preset.not_covered}".strip()

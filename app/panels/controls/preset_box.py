@@ -17,7 +17,7 @@ CHANGED = " *"
 
 
 class PresetBox(CalmBox):
-    """Headings cannot be chosen; the data of every other entry is the name of its preset.
+    """Headings cannot be chosen. The data of every other entry is the name of its preset.
 
     Signals:
         chosen: the user has chosen this preset.
@@ -51,7 +51,7 @@ class PresetBox(CalmBox):
         model.appendRow(item)
 
     def show_preset(self, name: str, *, changed: bool) -> None:
-        """Show ``name``, and whether the settings differ from it; emits nothing."""
+        """Show ``name``, and whether the settings differ from it. Emits nothing."""
         with QSignalBlocker(self):
             for place in range(self.count()):
                 known = self.itemData(place)

@@ -33,7 +33,7 @@ class Restrainable:
 
 
 class Restraints(QFrame):
-    """The line; it is there while anything is locked or hidden.
+    """The line. It is there while anything is locked or hidden.
 
     Signals:
         lifted: the user wants all controls back.
@@ -55,7 +55,7 @@ class Restraints(QFrame):
         self.hide()
 
     def hold(self, controls: Iterable[tuple[QWidget, Sequence[str]]], view: View) -> None:
-        """Lock and hide controls, each with the paths it changes; without any of either the line goes."""
+        """Lock and hide controls, each with the paths it changes. Without any of either the line goes."""
         locked = hidden = 0
         for widget, paths in controls:
             is_locked, is_hidden = is_restrained(paths, view.locked), is_restrained(paths, view.hidden)
@@ -89,7 +89,7 @@ def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
 
 
 def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lift: Callable[[], None]) -> QMenu:
-    """The menu that locks and hides ``control``; ``lift`` shows and unlocks all controls."""
+    """The menu that locks and hides ``control``. ``lift`` shows and unlocks all controls."""
     menu, paths = QMenu(parent), control.paths
     locked, hidden = is_restrained(paths, editing.locked), is_restrained(paths, editing.hidden)
     lock = menu.addAction(control.lock)
@@ -107,7 +107,7 @@ def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lif
 def control_under(
     event: QContextMenuEvent, outer: QWidget, others: Mapping[QWidget, Restrainable]
 ) -> Restrainable | None:
-    """The control at the place of ``event``; ``others`` are the controls that are no rows."""
+    """The control at the place of ``event``. ``others`` are the controls that are no rows."""
     widget = outer.childAt(event.pos())
     while widget is not None and widget is not outer:
         if isinstance(widget, Row):

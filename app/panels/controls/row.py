@@ -67,7 +67,7 @@ class Row(QWidget):
         self.error.show()
 
     def remark(self, sentence: str) -> None:
-        """Say something below the field; an empty sentence takes it away."""
+        """Say something below the field. An empty sentence takes it away."""
         self.note.setText(sentence)
         self.note.setVisible(bool(sentence))
 
@@ -76,7 +76,7 @@ class Row(QWidget):
         self.error.hide()
 
     def mark(self, sentence: str) -> None:
-        """Say that the update shown ran under another value; an empty sentence says that it did not."""
+        """Say that the update shown ran under another value. An empty sentence says that it did not."""
         title = f"{self.about.title} {self.about.symbol}".strip()
         self.name.setText(f"{title} •" if sentence else title)
         note = f"{sentence} {self.about.help} {usual(self.about)}".strip()

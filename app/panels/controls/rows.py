@@ -123,7 +123,7 @@ class ChoiceRow(Row):
 
 
 class TextRow(Row):
-    """A row of the controls with a field for any text; one that names a file can be chosen in a dialog."""
+    """A row of the controls with a field for any text. One that names a file can be chosen in a dialog."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)

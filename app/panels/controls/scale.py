@@ -40,7 +40,7 @@ class SliderScale:
         return round(self.low + (self.high - self.low) * share, 3)
 
     def position(self, value: float) -> int:
-        """The slider position nearest to a value; values beyond the range stand at its end."""
+        """The slider position nearest to a value. Values beyond the range stand at its end."""
         value = min(max(value, self.low), self.high)
         if self.whole:
             return round(value - self.low)
@@ -65,7 +65,7 @@ def shown(value: object) -> str:
 
 
 def parsed(text: str, whole: bool) -> object:
-    """What a person typed, as a number where it is one; a decimal comma is understood."""
+    """What a person typed, as a number where it is one. A decimal comma is understood."""
     text = text.strip().replace("\u2212", "-")
     if not text:
         return None

@@ -17,7 +17,7 @@ WIDE, HIGH = 152, 92
 
 
 class HeldOutDial(QWidget):
-    """Half a circle from 0 to 100 %; E, Return or a double click explains the number.
+    """Half a circle from 0 to 100 %. E, Return or a double click explains the number.
 
     Signals:
         wanted: explain it.

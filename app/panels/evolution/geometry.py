@@ -125,16 +125,16 @@ class Geometry:
         return QRectF(column[0], self.top + place * self.line, column[1], self.line)
 
     def place_at(self, y: float) -> int:
-        """The prompt whose row is at ``y``; −1 where there is none."""
+        """The prompt whose row is at ``y``. −1 where there is none."""
         place = int((y - self.top) // self.line)
         return place if 0 <= place < self.count else -1
 
     def x_of(self, update: float) -> float:
-        """Where update ``update`` ends on the axis; half an update less is its middle."""
+        """Where update ``update`` ends on the axis. Half an update less is its middle."""
         return self.strip[0] + self.strip[1] * update / self.end
 
     def update_at(self, x: float, head: int) -> int:
-        """The update at ``x``, of ``head``; 0 beside the strips and where no update has been yet."""
+        """The update at ``x``, of ``head``. 0 beside the strips and where no update has been yet."""
         update = int((x - self.strip[0]) / self.strip[1] * self.end) + 1
         inside = self.strip[0] <= x <= self.strip[0] + self.strip[1]
         return update if inside and update <= head else 0

@@ -137,7 +137,7 @@ class EvolutionPanel(Panel):
         super().on_frame()
 
     def of_run(self) -> Evolution | None:
-        """What has been read of the active run; what was read of runs that are closed is let go."""
+        """What has been read of the active run. What was read of runs that are closed is let go."""
         run = self.workspace.run
         if run is None or not run.origin.watched:
             return None
@@ -185,7 +185,7 @@ class EvolutionPanel(Panel):
         )  # fmt: skip
 
     def _note(self, view: View, picture: RowsPicture) -> str:
-        """How many answers are right at the cursor; before the first update, where the answers come from."""
+        """How many answers are right at the cursor. Before the first update, where the answers come from."""
         if not view.head:
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:
@@ -203,7 +203,7 @@ class EvolutionPanel(Panel):
 
     @staticmethod
     def _model_in_fewer_words(view: View) -> str:
-        """Before the first update of a model from a folder: what matters most of it; else nothing."""
+        """Before the first update of a model from a folder: what matters most of it. Else nothing."""
         settings = view.run.origin.settings
         return in_fewer_words(settings, view.run.update_time) if settings.model.folder and not view.head else ""
 
@@ -246,7 +246,7 @@ class EvolutionPanel(Panel):
         return " ".join([*sentences, self.head.dial.words] if view.head else sentences)
 
     def focus_picture(self) -> None:
-        """Give the keyboard to the rows; before the first update to nobody, so that Space runs."""
+        """Give the keyboard to the rows. Before the first update to nobody, so that Space runs."""
         target = self.rows if self.workspace.view.head else self.window()
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 

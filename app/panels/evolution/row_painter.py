@@ -170,7 +170,7 @@ class RowPainter:
         self._write(box, text, font, "push_down" if now.verdict.right is False and turn.since > 1 else "text")
 
     def _strip(self, n: int) -> None:
-        """Right answers fill their height, wrong ones hatch the lower half; a rule where one became the other."""
+        """Right answers fill their height, wrong ones hatch the lower half. A rule where one became the other."""
         painter, theme, place, evolution = self._painter, self._theme, self._place, self._picture.evolution
         box = place.cell(place.strip, n)
         tall = min(box.height() * 0.62, 22 * place.scale)

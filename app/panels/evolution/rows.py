@@ -84,7 +84,7 @@ class EvolutionRows(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def _under(self, point: QPointF) -> tuple[int, int]:
-        """(prompt, update) under the mouse; −1 and 0 where there is none."""
+        """(prompt, update) under the mouse. −1 and 0 where there is none."""
         if self._picture is None or self._theme is None or not self._picture.begun:
             return -1, 0
         here = self.geometry_now
@@ -98,7 +98,7 @@ class EvolutionRows(QWidget):
                 self.jumped.emit(step)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Drag along a strip to scrub; otherwise what was answered there."""
+        """Drag along a strip to scrub. Otherwise what was answered there."""
         place, step = self._under(event.position())
         if event.buttons() & Qt.MouseButton.LeftButton and step:
             self.jumped.emit(step)

@@ -81,7 +81,7 @@ class TaskChips(QWidget):
         row.addStretch(1)
 
     def _offer(self, chips: tuple[Chip, ...]) -> None:
-        """One button a chip; the widest choice decides how many there are, the others are hidden."""
+        """One button a chip. The widest choice decides how many there are, the others are hidden."""
         row = self.layout()
         assert isinstance(row, QHBoxLayout)
         while len(self.buttons) < len(chips):
@@ -101,7 +101,7 @@ class TaskChips(QWidget):
         self._chips = chips
 
     def show_task(self, view: View) -> None:
-        """Mark the task of the run shown; where the session locks the task, no other can be chosen."""
+        """Mark the task of the run shown. Where the session locks the task, no other can be chosen."""
         settings = view.run.origin.settings
         wanted = IN_WORDS if settings.model.folder else CHIPS
         if wanted is not self._chips:

@@ -119,7 +119,7 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def race(self) -> None:
-        """Compute the planned race; one that is still being computed is given up."""
+        """Compute the planned race. One that is still being computed is given up."""
         self._settle.stop()
         self._source = self.workspace.view.run.id
         self.controller.start(self.planned())
@@ -139,7 +139,7 @@ class ComparisonPanel(Panel):
         self.controller.close()
 
     def on_frame(self) -> None:
-        """Race when first seen, and after the run's settings have been changed; then draw what has changed."""
+        """Race when first seen, and after the run's settings have been changed. Then draw what has changed."""
         if self.seen:
             self._follow()
         super().on_frame()

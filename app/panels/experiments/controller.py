@@ -31,7 +31,7 @@ R = TypeVar("R", bound=ExperimentResults)
 
 
 class ExperimentController(QObject, Generic[R]):
-    """Starts an experiment or gives it up; the latest one counts.
+    """Starts an experiment or gives it up. The latest one counts.
 
     Attributes:
         results: what is shown; None before the first result of the first experiment.
@@ -60,16 +60,16 @@ class ExperimentController(QObject, Generic[R]):
 
     @property
     def done(self) -> int:
-        """How many results of the experiment that is coming have come; 0 at rest."""
+        """How many results of the experiment that is coming have come. 0 at rest."""
         return self._coming.count if self._coming is not None else 0
 
     def refuse(self, sentence: str) -> None:
-        """Say why there is no experiment; what is shown stays."""
+        """Say why there is no experiment. What is shown stays."""
         self.problem = sentence
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Give the experiment up; the results that have come stay."""
+        """Give the experiment up. The results that have come stay."""
         self._runner.cancel()
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class ExperimentController(QObject, Generic[R]):
         self._runner.close()
 
     def _begin(self, coming: R, make: Make) -> None:
-        """Compute what ``make`` yields for ``coming``; an experiment that is still being computed is given up."""
+        """Compute what ``make`` yields for ``coming``. An experiment that is still being computed is given up."""
         if not self._closed:
             self.problem, self._coming = "", coming
             self._runner.start(make)
@@ -89,7 +89,7 @@ class ExperimentController(QObject, Generic[R]):
         raise NotImplementedError
 
     def _announce(self, coming: R) -> None:
-        """Say that a result has come; an experiment with many small ones says so less often."""
+        """Say that a result has come. An experiment with many small ones says so less often."""
         self.changed.emit()
 
     @Slot(object)

@@ -107,7 +107,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def sweep(self) -> None:
-        """Compute the planned sweep; what is shown stays until its first points come."""
+        """Compute the planned sweep. What is shown stays until its first points come."""
         self._begun = True
         try:
             self.controller.start(self.planned())
@@ -176,13 +176,13 @@ class KlOverBetaPanel(Panel):
         self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
 
     def _own(self, view: View, path: str) -> OwnRun:
-        """The run that is shown, over the sweep of a setting; nothing of it over a sweep of another kind of run."""
+        """The run that is shown, over the sweep of a setting. Nothing of it over a sweep of another kind of run."""
         if view.wanted.is_language and self.controller.results is not None:
             return OwnRun()
         return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
 
     def _stale(self) -> str:
-        """What has changed since the sweep that is shown was computed; empty if nothing."""
+        """What has changed since the sweep that is shown was computed. Empty if nothing."""
         if self.controller.sweep is None or self.controller.busy:
             return ""
         try:
@@ -213,7 +213,7 @@ class KlOverBetaPanel(Panel):
         return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
 
     def _headline_of(self, results: SweepResults) -> str:
-        """What came of a sweep; computed once, when its last runs have come."""
+        """What came of a sweep. Computed once, when its last runs have come."""
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""

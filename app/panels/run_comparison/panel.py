@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 class RunComparisonPanel(Panel):
-    """One quantity over the trainer's steps; with a second run, the settings that differ and where the runs part."""
+    """One quantity over the trainer's steps. With a second run, the settings that differ and where the runs part."""
 
     plans = False
 

@@ -54,7 +54,7 @@ def choices(run: RecordedRun) -> list[Choice]:
 
 
 def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:
-    """The lines of a quantity, over the trainer's step numbers; those of ``other`` behind."""
+    """The lines of a quantity, over the trainer's step numbers. Those of ``other`` behind."""
     lines = [line for name in choice.names if (line := _line(run, name, "")) is not None]
     if other is not None:
         lines += [line for name in choice.names if (line := _line(other, name, other.title)) is not None]
@@ -80,7 +80,7 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
 
 
 def _labels(run: RecordedRun) -> np.ndarray:
-    """The trainer's numbers of the updates that the series reach, (n,); between them some may be computed later."""
+    """The trainer's numbers of the updates that the series reach, (n,). Between them some may be computed later."""
     return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 
 

@@ -49,7 +49,7 @@ class Alternative:
 
 
 def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
-    """The likeliest tokens of this place; empty where none are recorded.
+    """The likeliest tokens of this place. Empty where none are recorded.
 
     Between two inner passes the whole distribution is not recorded; "after" is then after the last one.
     """

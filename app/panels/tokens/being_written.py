@@ -49,7 +49,7 @@ class Writing:
 
     @classmethod
     def of(cls, progress: Progress, origin: Origin) -> Writing | None:
-        """What is known of an update in progress; None where its completions are not told."""
+        """What is known of an update in progress. None where its completions are not told."""
         written = progress.written
         if written is None:
             return None
@@ -96,7 +96,7 @@ class BeingWritten(QWidget):
         self.hide()
 
     def follow(self, view: View, room: QSize) -> bool:
-        """Show what is being written in a panel of this size; whether there is another height left above it."""
+        """Show what is being written in a panel of this size. Whether there is another height left above it."""
         progress, look, shown = view.progress, (view.theme, view.scale), not self.isHidden()
         told = progress is not None and progress.written is not None
         stays = view.running and (told or (shown and self._run == view.run.id))
@@ -146,7 +146,7 @@ class BeingWritten(QWidget):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def box(self, place: int) -> QRectF:
-        """Where completion ``place`` stands; empty where it has no room."""
+        """Where completion ``place`` stands. Empty where it has no room."""
         assert self._look is not None
         scale = self._look[1]
         column, line = divmod(place, self._lines)

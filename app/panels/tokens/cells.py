@@ -1,4 +1,4 @@
-"""How one token and the notes of a completion are painted; colours are mixed once a look, not once a token."""
+"""How one token and the notes of a completion are painted. Colours are mixed once a look, not once a token."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Cells:
     def paint(
         self, painter: QPainter, box: QRectF, text: str, share: float, *, signed: bool, clipped: bool, dead: bool
     ) -> None:
-        """Tint by size, sign by colour and edge: solid above for up, dashed below for down; clipped is hatched."""
+        """Tint by size, sign by colour and edge: solid above for up, dashed below for down. Clipped is hatched."""
         up = share >= 0
         ink = self._quiet
         if dead:

@@ -32,12 +32,12 @@ MARGIN = 8.0
 
 
 def row_height(theme: Theme, scale: float) -> float:
-    """Height of a row in pixels; what is painted and the room that is asked for follow from it alike."""
+    """Height of a row in pixels. What is painted and the room that is asked for follow from it alike."""
     return QFontMetricsF(theme.font("section", scale)).height() * 1.45
 
 
 class TokenDetail(QWidget):
-    """A painted column: bars of the likeliest alternatives, then a table of terms; each row can be explained.
+    """A painted column: bars of the likeliest alternatives, then a table of terms. Each row can be explained.
 
     Signals:
         wanted: explain this quantity.
@@ -144,7 +144,7 @@ class TokenDetail(QWidget):
             y += line
 
     def _place(self, painter: QPainter, theme: Theme, place: QRectF, quantity: Quantity | None) -> None:
-        """Note where the next row stands; with a ring around the current one."""
+        """Note where the next row stands. With a ring around the current one."""
         self._places.append((place, quantity))
         if self.hasFocus() and len(self._places) - 1 == self.current:
             painter.setPen(QPen(theme.colour("selection"), 2))

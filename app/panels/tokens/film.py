@@ -47,7 +47,7 @@ class Moment:
 
 
 def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
-    """What ``cursor`` reveals of ``group``; None where the whole update is shown and no film plays."""
+    """What ``cursor`` reveals of ``group``. None where the whole update is shown and no film plays."""
     if cursor == Cursor(step=cursor.step):
         return None
     rows, progress = step.group == group, cursor.progress
@@ -76,7 +76,7 @@ def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
 
 
 def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
-    """Each completion's advantage over the largest of its group, (n,) from −1 to 1; None with one for each token."""
+    """Each completion's advantage over the largest of its group, (n,) from −1 to 1. None with one for each token."""
     if view.advantage is None or view.step is None or view.advantage.ndim != 1:
         return None
     own = np.nan_to_num(view.advantage[view.step.group == group])
@@ -84,7 +84,7 @@ def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
 
 
 def stage_sentence(view: StepView, group: int, cursor: Cursor, *, short: bool = False) -> str:
-    """What the stage shown does with ``group``; equal throughout a stage's film, and empty where the step has none.
+    """What the stage shown does with ``group``. Equal throughout a stage's film, and empty where the step has none.
 
     ``short``: in fewer words, for a narrow panel.
     """

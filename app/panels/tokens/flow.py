@@ -37,13 +37,13 @@ class Flow:
         return range(self.starts[line], end)
 
     def nearest(self, line: int, x: float) -> int | None:
-        """The token of a line nearest to ``x``; None where the completion is empty."""
+        """The token of a line nearest to ``x``. None where the completion is empty."""
         tokens = self.tokens(line)
         return min(tokens, key=lambda i: abs(self.left[i] + self.width[i] / 2 - x), default=None)
 
 
 def flow(texts: Sequence[str], *, left: float, room: float, glyph: float, gap: float) -> Flow:
-    """Lay out ``texts`` between ``left`` and ``left + room``; a token wider than the room has a line of its own."""
+    """Lay out ``texts`` between ``left`` and ``left + room``. A token wider than the room has a line of its own."""
     if not texts:
         return Flow(left=[], width=[], starts=[0])
     letters = np.maximum(np.fromiter(map(len, texts), np.int64, len(texts)), 1)

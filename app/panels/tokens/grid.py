@@ -53,7 +53,7 @@ class TokenRows:
 
 
 class TokenGrid(QAbstractScrollArea):
-    """Walk with the arrows, from group to group with PageUp and PageDown; click a token, Return explains it.
+    """Walk with the arrows, from group to group with PageUp and PageDown. Click a token, Return explains it.
 
     Signals:
         chosen: (row of the record, token).
@@ -98,7 +98,7 @@ class TokenGrid(QAbstractScrollArea):
         self.viewport().update()
 
     def show_moment(self, moment: Moment | None) -> None:
-        """Reveal no more than ``moment`` does; None reveals everything."""
+        """Reveal no more than ``moment`` does. None reveals everything."""
         if moment != self._moment:
             self._moment = moment
             self.viewport().update()
@@ -106,7 +106,7 @@ class TokenGrid(QAbstractScrollArea):
     # -- geometry ----------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        """Where each token stands; laid out again only where the texts or the room have changed."""
+        """Where each token stands. Laid out again only where the texts or the room have changed."""
         if self.rows is None or self._cells is None:
             return
         cells, texts, width = self._cells, self.rows.texts, self.viewport().width()
@@ -143,7 +143,7 @@ class TokenGrid(QAbstractScrollArea):
         return self.box(n, token).translated(0, -self.verticalScrollBar().value()).toAlignedRect()
 
     def _at(self, point: QPointF) -> tuple[int, int | None] | None:
-        """(row drawn, token) under a point of the viewport; no token beside the tokens."""
+        """(row drawn, token) under a point of the viewport. No token beside the tokens."""
         if self._cells is None:
             return None
         y = point.y() + self.verticalScrollBar().value()
@@ -171,7 +171,7 @@ class TokenGrid(QAbstractScrollArea):
                 self._paint_row(painter, n, shift, bottom)
 
     def _paint_row(self, painter: QPainter, n: int, shift: float, bottom: float) -> None:
-        """The lines of a row that are in sight; its number and its notes stay in sight with them."""
+        """The lines of a row that are in sight. Its number and its notes stay in sight with them."""
         assert self.rows is not None and self._cells is not None
         rows, cells, places, row = self.rows, self._cells, self._flows[n], int(self.rows.index[n])
         top, end = self._tops[n], self._tops[n + 1]
@@ -206,7 +206,7 @@ class TokenGrid(QAbstractScrollArea):
             cells.ring(painter, self.box(n, selected))
 
     def _paint_notes(self, painter: QPainter, n: int, y: float) -> None:
-        """What stands beside a completion, as far as it is revealed; under its advantage a bar while that grows."""
+        """What stands beside a completion, as far as it is revealed. Under its advantage a bar while that grows."""
         assert self.rows is not None and self._cells is not None
         rows, cells, film = self.rows, self._cells, self._moment
         notes = rows.notes[n]

@@ -19,7 +19,7 @@ GAP, SHORT, LEAST = 8.0, 48.0, 24.0
 
 
 class TintLegend(QWidget):
-    """A labelled colour scale; of what its ends mean it says as much as there is room for, its accessible name all."""
+    """A labelled colour scale. Of what its ends mean it says as much as there is room for, its accessible name all."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

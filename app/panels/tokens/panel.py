@@ -39,7 +39,7 @@ LOW = 230
 
 
 class TokenInspectorPanel(Panel):
-    """Which tokens the update pushed up and down, and why; within a stage, its film.
+    """Which tokens the update pushed up and down, and why. Within a stage, its film.
 
     Signals:
         language_wanted: begin a language model's run and compute its first update.
@@ -133,7 +133,7 @@ class TokenInspectorPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def focus_picture(self) -> None:
-        """Give the keyboard to the completions; without any to nobody, so that Space runs."""
+        """Give the keyboard to the completions. Without any to nobody, so that Space runs."""
         target = self.grid if self.workspace.view.step.step is not None else self.window()
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 

@@ -20,7 +20,7 @@ MARGIN = 8
 
 
 class PromptLine(QWidget):
-    """One line; empty where prompts are no texts.
+    """One line. Empty where prompts are no texts.
 
     Attributes:
         prompt: its words, shortened; the tooltip holds all of them.

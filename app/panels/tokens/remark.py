@@ -10,7 +10,7 @@ from grpo_core.text import tr
 
 
 def remark(view: StepView, group: int) -> str:
-    """What is remarkable about ``group``, a number in ``view.step.group``; empty where nothing is."""
+    """What is remarkable about ``group``, a number in ``view.step.group``. Empty where nothing is."""
     reason = view.reason(f"group:{group}")
     if reason is not None:
         return reason.sentence
@@ -24,7 +24,7 @@ def remark(view: StepView, group: int) -> str:
 
 
 def _largest_kl_share(view: StepView) -> tuple[int, int, float] | None:
-    """(completion, token, share) of the token that carries half of the batch's KL estimate or more; None without."""
+    """(completion, token, share) of the token that carries half of the batch's KL estimate or more. None without."""
     share = kl_share(view)
     if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
         return None

@@ -19,13 +19,13 @@ Line = tuple[str, str, str, Quantity | None]
 
 
 def kl_share(view: StepView) -> np.ndarray | None:
-    """How much of the batch's KL estimate each token carries, (B, T); None where estimates cancel or are zero."""
+    """How much of the batch's KL estimate each token carries, (B, T). None where estimates cancel or are zero."""
     kl, total = None if view.terms is None else view.terms.kl, view.derived(_kl_total)
     return None if kl is None or total is None else np.asarray(kl / total)
 
 
 def _kl_total(view: StepView) -> float | None:
-    """The sum of the batch's KL estimates; None where estimates cancel or are zero."""
+    """The sum of the batch's KL estimates. None where estimates cancel or are zero."""
     kl = None if view.terms is None else view.terms.kl
     if kl is None or float(kl.min(initial=0.0)) < 0 or not float(kl.sum()) > 0:
         return None
@@ -85,7 +85,7 @@ def _entropy(view: StepView, row: int, token: int) -> list[Line]:
 
 
 def _branch(view: StepView, ratio: float) -> str:
-    """Which branch of the minimum a ratio takes; the surrogate's name where it is no minimum of the two."""
+    """Which branch of the minimum a ratio takes. The surrogate's name where it is no minimum of the two."""
     algorithm = SURROGATES[view.objective.surrogate]
     if algorithm.clip is None or algorithm.clip.cuts_weight or algorithm.path is not Path.RATIO:
         return worded(view.objective.surrogate)

@@ -92,7 +92,7 @@ def _log_ratio(view: StepView) -> np.ndarray | None:
 
 
 def _ratio_limit(view: StepView) -> float:
-    """The nearer edge of the clip; a factor of two where nothing is clipped."""
+    """The nearer edge of the clip. A factor of two where nothing is clipped."""
     clip = SURROGATES[view.objective.surrogate].clip
     if clip is None:
         return math.log(2)

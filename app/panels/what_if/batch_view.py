@@ -1,4 +1,4 @@
-"""The batch of a what-if: its tokens, its samples, or the policy after it; one selection with all other panels."""
+"""The batch of a what-if: its tokens, its samples, or the policy after it. One selection with all other panels."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class BatchView(QStackedWidget):
                 self.policies.show_picture(picture, view, _context(view, picture.step))
 
     def _group(self, view: View, picture: WhatIfPicture) -> int:
-        """The group of the selected completion; where nobody has chosen, the first with a signal."""
+        """The group of the selected completion. Where nobody has chosen, the first with a signal."""
         row, group = view.selection.row, picture.step.group
         if row is not None and row < len(group):
             return int(group[row])

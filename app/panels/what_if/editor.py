@@ -64,7 +64,7 @@ class SettingsEditor(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def show_settings(self, wanted: Settings, ran: Settings) -> None:
-        """Show what is asked for; what differs from what ran is marked."""
+        """Show what is asked for. What differs from what ran is marked."""
         self._settings = wanted
         for row in self.rows:
             row.setVisible(not ran.is_recorded or row.paths[0].startswith("objective."))

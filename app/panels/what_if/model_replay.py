@@ -12,7 +12,7 @@ from grpo_core.record import Step
 
 
 class ModelReplay(QObject):
-    """Asks for the present question of a panel; answers come between two updates, whatever is shown by then.
+    """Asks for the present question of a panel. Answers come between two updates, whatever is shown by then.
 
     Signals:
         changed: something was answered or refused.
@@ -45,7 +45,7 @@ class ModelReplay(QObject):
         return question is not None and self._waiting.get(question) == self._workspace.view.run.id
 
     def refusal(self, step: Step) -> str:
-        """Why the present question has no answer; empty where it was not refused."""
+        """Why the present question has no answer. Empty where it was not refused."""
         question = self._current_question(step)
         return "" if question is None else self._refused.get((self._workspace.view.run.id, question), "")
 

@@ -36,6 +36,6 @@ def width_of(table: TableTwin) -> int:
 
 
 def _wanted_text(difference: Difference) -> str:
-    """The value asked for; in brackets where it cannot act on a batch that is drawn."""
+    """The value asked for. In brackets where it cannot act on a batch that is drawn."""
     text = worded(difference.wanted)
     return text if difference.replayed else f"({text})"

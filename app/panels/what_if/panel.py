@@ -152,7 +152,7 @@ class WhatIfPanel(Panel):
             self._show(view, self.picture)
 
     def _is_known(self, view: View, step: Step) -> bool:
-        """Whether both sides can be shown at once; of a large update they are computed in a thread first.
+        """Whether both sides can be shown at once. Of a large update they are computed in a thread first.
 
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
@@ -205,7 +205,7 @@ class WhatIfPanel(Panel):
         self.notes.setText(f"{refused}\n{text}" if refused else text)
 
     def _show_problem(self, step: Step, sentence: str) -> None:
-        """These settings cannot be computed from the record; of a language model, the model may still know."""
+        """These settings cannot be computed from the record. Of a language model, the model may still know."""
         self._show_parts("problem")
         self.batch.show_problem(self.model_replay.refusal(step) or sentence)
         self.table.set_rows([])
@@ -231,14 +231,14 @@ class WhatIfPanel(Panel):
         return [*table, *policy, *tokens, "samples"]
 
     def _show_parts(self, here: str) -> None:
-        """Settings to change, table and batch; where only one of them has room, what is chosen (``here``)."""
+        """Settings to change, table and batch. Where only one of them has room, what is chosen (``here``)."""
         alone, editing = self._arranged == "alone", self.header.settings.isChecked()
         self.editor.setVisible(editing)
         self.table.setVisible(not alone or (here == "numbers" and not editing))
         self.batch.setVisible(not alone or (here != "numbers" and not editing))
 
     def _share_out(self, scale: float) -> None:
-        """The table as wide as its columns, the rest for the batch; in a narrow and high panel the table above the
+        """The table as wide as its columns, the rest for the batch. In a narrow and high panel the table above the
         batch, with the settings that differ in sight; in a narrow and low one each has the room alone. The user may
         pull it otherwise."""
         table, room = numbers.width_of(self.table), self.split.size()

@@ -1,4 +1,4 @@
-"""What is asked of an update: a preset, changes on top of it, and what the model has answered; evaluated once."""
+"""What is asked of an update: a preset, changes on top of it, and what the model has answered. Evaluated once."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class WhatIfQuestion:
         self._evaluated: Evaluated | None = None
 
     def choose(self, preset: str) -> None:
-        """Compare with ``preset`` as it is; changes that were made on top of another are dropped."""
+        """Compare with ``preset`` as it is. Changes that were made on top of another are dropped."""
         self.preset, self.changes = preset, {}
 
     def change(self, settings: Settings, paths: tuple[str, ...], value: Any) -> None:
@@ -148,7 +148,7 @@ class WhatIfQuestion:
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def picture(self, view: View, step: Step, passed: int) -> WhatIfPicture:
-        """Both sides in pass ``passed``; computed again only where something else is asked.
+        """Both sides in pass ``passed``. Computed again only where something else is asked.
 
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
@@ -165,7 +165,7 @@ class WhatIfQuestion:
         return self._evaluated.picture if self._evaluated is not None and self._evaluated.key == key else None
 
     def work(self, view: View, step: Step, passed: int) -> Callable[[], Evaluated]:
-        """What computes the picture, in any thread; its result goes to :meth:`keep_picture`.
+        """What computes the picture, in any thread. Its result goes to :meth:`keep_picture`.
 
         Raises:
             SettingsError: the settings that are wanted do not go together.
@@ -213,7 +213,7 @@ def _evaluated(
 
 
 def _before(view: View, step: Step) -> Step | None:
-    """The update from whose end a bandit's began; None for the first, and where it is not at hand."""
+    """The update from whose end a bandit's began. None for the first, and where it is not at hand."""
     if step.step == 1 or view.step.settings.is_language or view.step.settings.is_recorded:
         return None
     try:

@@ -21,7 +21,7 @@ IF = "{} if"
 
 
 class SampleTable(TableTwin):
-    """The table; rows are the record's, in sampling order."""
+    """The table. Rows are the record's, in sampling order."""
 
     def __init__(self) -> None:
         super().__init__(title=tr("Samples, as it ran and what if"))

@@ -23,7 +23,7 @@ OFFERED = ("push", "fork", "weight", "token_loss", "ratio", "kl", "change")
 
 
 class PairGrid(TokenGrid):
-    """Two rows a completion; the arrows walk from completion to completion."""
+    """Two rows a completion. The arrows walk from completion to completion."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = {Qt.Key.Key_Up: -2, Qt.Key.Key_Down: 2}.get(Qt.Key(event.key()))
@@ -34,7 +34,7 @@ class PairGrid(TokenGrid):
         self._choose(int(np.flatnonzero(self.rows.index == row)[:1].sum()) + step, token)
 
     def _reveal(self, row: int, token: int) -> None:
-        """Both rows of the completion; where there is room for one only, the upper."""
+        """Both rows of the completion. Where there is room for one only, the upper."""
         super()._reveal(row, token)
         assert self.rows is not None
         upper = int(np.flatnonzero(self.rows.index == row)[:1].sum())

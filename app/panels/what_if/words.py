@@ -38,7 +38,7 @@ def headline(picture: WhatIfPicture) -> str:
 
 
 def description(picture: WhatIfPicture, preset: str) -> str:
-    """The what-if in words: its headline, what does not change, what the record cannot tell; a paragraph each."""
+    """The what-if in words: its headline, what does not change, what the record cannot tell. A paragraph each."""
     same = " ".join(picture.unchanged)
     beyond = " ".join(notes(picture.what_if, "" if preset == AS_IT_RAN else preset))
     parts = (

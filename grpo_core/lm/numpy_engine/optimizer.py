@@ -30,7 +30,7 @@ class Memory:
 
 
 def limited(gradient: np.ndarray, limit: float | None) -> float:
-    """Scales ``gradient`` (n,) down to the length ``limit``; returns its length before.
+    """Scales ``gradient`` (n,) down to the length ``limit``. Returns its length before.
 
     The same factor as torch's ``clip_grad_norm_``, limit / (length + 1e-6), at most 1.
     """
@@ -42,7 +42,7 @@ def limited(gradient: np.ndarray, limit: float | None) -> float:
 
 
 def stepped(wanted: Optimizer, weights: np.ndarray, gradient: np.ndarray, memory: Memory | None) -> Memory | None:
-    """One step on ``weights`` (n,) in place; ``gradient`` is used up. Returns the memory after it.
+    """One step on ``weights`` (n,) in place. ``gradient`` is used up. Returns the memory after it.
 
     AdamW (arXiv:1412.6980 algorithm 1 and arXiv:1711.05101), w ← (1 − α λ) w − α m̂ / (√v̂ + ε) with
     m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ).

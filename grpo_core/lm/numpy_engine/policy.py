@@ -136,7 +136,7 @@ class NumpyPolicy(Characters):
         return learned(self, settings, batch, reference, draft, poll, number)
 
     def forward(self, place: Packing, temperature: float) -> Scores:
-        """The batch under the present policy; what it keeps is for :meth:`backward`."""
+        """The batch under the present policy. What it keeps is for :meth:`backward`."""
         self._traced = forward(self.weights, place)
         return _scores(self._traced, place, temperature)
 
@@ -149,7 +149,7 @@ class NumpyPolicy(Characters):
         self._traced = None
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients; returns their norm before it was limited.
+        """Take one optimizer step along the gradients. Returns their norm before it was limited.
 
         Nothing is changed if that norm is not finite.
         """

@@ -22,7 +22,7 @@ def picked(table: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def placed(values: np.ndarray, cells: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """``values`` (n, H, d) in these cells of a table (rows, columns, H, d), 0 elsewhere; as (rows, H, columns, d)."""
+    """``values`` (n, H, d) in these cells of a table (rows, columns, H, d), 0 elsewhere. As (rows, H, columns, d)."""
     table = np.zeros(shape, dtype=values.dtype)
     table.reshape(-1, *shape[2:])[cells] = values
     return table.transpose(0, 2, 1, 3)

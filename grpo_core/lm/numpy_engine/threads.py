@@ -14,7 +14,7 @@ _NAMES = tuple(f"{prefix}openblas_set_num_threads{suffix}" for prefix in ("scipy
 
 
 def set_threads(count: int) -> bool:
-    """Have matrix products take ``count`` threads, in the whole process; False where NumPy's library cannot be told.
+    """Have matrix products take ``count`` threads, in the whole process. False where NumPy's library cannot be told.
 
     OpenBLAS, which comes with NumPy, takes one thread a processor unless it is told otherwise, also for products that
     are done sooner by one.

@@ -47,7 +47,7 @@ class Attended:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlockTrace:
-    """What a block keeps for the way back; ``entered`` and ``read`` are what its two halves read, normalised."""
+    """What a block keeps for the way back. ``entered`` and ``read`` are what its two halves read, normalised."""
 
     norm1: Normed
     entered: np.ndarray
@@ -164,12 +164,12 @@ def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
 
 
 def _mean(x: np.ndarray) -> np.ndarray:
-    """Of each row, (n, D) -> (n, 1); without the wrappers of ``mean``, which take longer than the sum."""
+    """Of each row, (n, D) -> (n, 1). Without the wrappers of ``mean``, which take longer than the sum."""
     return np.asarray(np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1])
 
 
 def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> np.ndarray:
-    """dγ = Σ dy u,  dβ = Σ dy;  with g = γ dy,  dx = (g − mean(g) − u mean(g u)) / σ."""
+    """dγ = Σ dy u,  dβ = Σ dy.  With g = γ dy,  dx = (g − mean(g) − u mean(g u)) / σ."""
     own.weight[...] += np.einsum("nd,nd->d", dy, kept.unit)
     own.bias[...] += dy.sum(axis=0)
     g = dy * layer.weight
@@ -181,7 +181,7 @@ def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> 
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) -> tuple[np.ndarray, Attended]:
-    """A V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d); A V is (rows, H, columns, d)."""
+    """A V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H, columns, d)."""
     q, k, v = (table.transpose(0, 2, 1, 3) for table in (q, k, v))
     share = (q / math.sqrt(q.shape[-1])) @ k.swapaxes(-1, -2)  # (rows, H, columns, keys)
     share += added
@@ -190,7 +190,7 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) ->
 
 
 def _attention_back(d_found: np.ndarray, kept: Attended) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """dV = Aᵀ dO,  dA = dO Vᵀ,  dS = A (dA − Σ A dA over the keys),  dQ = dS K / √d,  dK = dSᵀ Q / √d; (rows, columns,
+    """dV = Aᵀ dO,  dA = dO Vᵀ,  dS = A (dA − Σ A dA over the keys),  dQ = dS K / √d,  dK = dSᵀ Q / √d. (rows, columns,
     H, d) each."""
     d_v = kept.share.swapaxes(-1, -2) @ d_found
     d_scores = d_found @ kept.v.swapaxes(-1, -2)

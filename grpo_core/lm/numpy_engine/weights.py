@@ -23,7 +23,7 @@ _LAYER = "blocks.{number}.{name}"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
-    """A linear layer, weight (out, in) and bias (out,); or a normalisation, both (D,)."""
+    """A linear layer, weight (out, in) and bias (out,), or a normalisation, both (D,)."""
 
     weight: np.ndarray
     bias: np.ndarray

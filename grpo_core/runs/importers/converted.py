@@ -42,7 +42,7 @@ def probe(path: Path) -> bool:
 
 
 class ConvertedRun:
-    """A converted run; :class:`~grpo_core.runs.importers.source.Source` says what its methods do.
+    """A converted run. :class:`~grpo_core.runs.importers.source.Source` says what its methods do.
 
     Attributes:
         processes: how many processes trained; 1 where that is not known.
@@ -124,7 +124,7 @@ class ConvertedRun:
         return None if losses is None else np.array(losses, np.float64)
 
     def incomplete(self, position: int) -> str:
-        """Why the losses of an update cannot be compared; empty where they can."""
+        """Why the losses of an update cannot be compared. Empty where they can."""
         return str(self._rest(position).get("incomplete") or "")
 
     def _rest(self, position: int) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Place:
 
 
 def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> Iterator[Any]:
-    """The values of the complete lines of ``path``; nothing where there is no such file.
+    """The values of the complete lines of ``path``. Nothing where there is no such file.
 
     A last line without its end is being written, or was torn, and is left out; what cannot be read is noted in a
     sentence.

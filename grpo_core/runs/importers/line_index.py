@@ -66,7 +66,7 @@ class LineIndex:
 
 
 def read_on(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex | None = None) -> LineIndex:
-    """The index of the whole of ``path``, from where ``before`` ended; anew where the file is another one now.
+    """The index of the whole of ``path``, from where ``before`` ended. Anew where the file is another one now.
 
     Lines that are no JSON are left out and noted in a sentence.
     """
@@ -100,7 +100,7 @@ def _extended(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex) ->
 
 
 def kept_index(folder: Path, path: Path) -> LineIndex | None:
-    """The index of ``path`` that was kept in ``folder``; None where there is none, or it is damaged or foreign."""
+    """The index of ``path`` that was kept in ``folder``. None where there is none, or it is damaged or foreign."""
     with suppress(OSError, ValueError, LookupError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):
         place = _place(folder, path)
         content = read_limited(place, LARGEST)
@@ -118,7 +118,7 @@ def kept_index(folder: Path, path: Path) -> LineIndex | None:
 
 
 def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
-    """Keep the index of ``path`` in ``folder``; nothing where it cannot be written: it is made again then."""
+    """Keep the index of ``path`` in ``folder``. Nothing where it cannot be written: it is made again then."""
     done = index.finished
     with suppress(OSError, ValueError):
         facts = np.array([VERSION, index.file, index.byte, index.lines, _sum_before(path, index.byte)], np.int64)

@@ -169,7 +169,7 @@ class Columns:
             raise self._unreadable(error) from None
 
     def values(self, name: str, *, optional: bool = False) -> list[Any]:
-        """A column as Python values, (rows,); None in every row where an ``optional`` one is not there.
+        """A column as Python values, (rows,). None in every row where an ``optional`` one is not there.
 
         Raises:
             RunFileError: it is damaged, or holds text that is no UTF-8.
@@ -207,7 +207,7 @@ class Columns:
         return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
 
     def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
-        """A column of lists of lists of numbers: for each row its arrays; none where an ``optional`` one is missing.
+        """A column of lists of lists of numbers: for each row its arrays. None where an ``optional`` one is missing.
 
         Raises:
             RunFileError: it holds something else.
@@ -228,7 +228,7 @@ class Columns:
         return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
 
     def _of_numbers(self, name: str, depths: Container[int], expected: str) -> Any:
-        """Column ``name`` as one Arrow array, where numbers stand in it ``depths`` lists deep; ``expected`` says so.
+        """Column ``name`` as one Arrow array, where numbers stand in it ``depths`` lists deep. ``expected`` says so.
 
         Raises:
             RunFileError: there is no such column, it is damaged, or it holds something else.

@@ -42,14 +42,14 @@ class SeriesCache:
         self.folder = folder
 
     def rows(self, source: Source) -> list[dict[str, float]]:
-        """The numbers of the first updates of ``source``, by name, as long as nothing has changed; empty where none."""
+        """The numbers of the first updates of ``source``, by name, as long as nothing has changed. Empty where none."""
         try:
             return self._rows(source)
         except (OSError, ValueError, LookupError, TypeError, EOFError, RecursionError, MemoryError, zipfile.BadZipFile):
             return []
 
     def extend(self, source: Source, start: int, rows: Sequence[Mapping[str, float]]) -> None:
-        """Keep the numbers of the updates after ``start`` too; nothing where those before are not kept.
+        """Keep the numbers of the updates after ``start`` too. Nothing where those before are not kept.
 
         What cannot be written is left: it is computed again next time.
         """

@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """Prompts and completions of one update as text, one entry a completion; None where the source holds none.
+    """Prompts and completions of one update as text, one entry a completion. None where the source holds none.
 
     Attributes:
         prompts: (B,), a conversation as JSON.
@@ -106,7 +106,7 @@ class Source(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences on what is torn, repeated, missing or left out; empty where the source is whole."""
+        """Sentences on what is torn, repeated, missing or left out. Empty where the source is whole."""
         ...
 
     @property
@@ -116,7 +116,7 @@ class Source(Protocol):
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """The text of each token by its number, (V,); empty where the source knows no tokens."""
+        """The text of each token by its number, (V,). Empty where the source knows no tokens."""
         ...
 
     def __len__(self) -> int:
@@ -146,7 +146,7 @@ class Source(Protocol):
         ...
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        """The update at ``position`` for whoever only counts: texts may be left out; None for what is not recorded.
+        """The update at ``position`` for whoever only counts: texts may be left out. None for what is not recorded.
 
         Raises:
             RunFileError: its file is torn, missing or hostile.
@@ -154,7 +154,7 @@ class Source(Protocol):
         ...
 
     def reports(self, position: int) -> Sequence[Report]:
-        """What the trainer said of the optimizer steps of the update at ``position``; empty where it said nothing."""
+        """What the trainer said of the optimizer steps of the update at ``position``. Empty where it said nothing."""
         ...
 
     def stamp(self, position: int) -> tuple[int, ...]:
@@ -162,7 +162,7 @@ class Source(Protocol):
         ...
 
     def refresh(self) -> int:
-        """Look for what has been written since; returns the number of updates now."""
+        """Look for what has been written since. Returns the number of updates now."""
         ...
 
 
@@ -191,7 +191,7 @@ def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
 
 
 def file_stamp(path: Path, *more: int) -> tuple[int, ...]:
-    """What changes when a file is written: its size, its time, and which file it is; zeros where there is none."""
+    """What changes when a file is written: its size, its time, and which file it is. Zeros where there is none."""
     try:
         facts = path.stat()
     except OSError:

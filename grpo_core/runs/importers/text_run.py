@@ -23,7 +23,7 @@ LARGEST_GROUP = 4096
 
 
 class TextRun:
-    """A source of completions without their tokens; :class:`~grpo_core.runs.importers.source.Source` says what its
+    """A source of completions without their tokens. :class:`~grpo_core.runs.importers.source.Source` says what its
     methods do. A format derives from it and gives :meth:`completions`.
 
     Attributes:
@@ -153,7 +153,7 @@ def recorded_settings(
     trainer_settings: str = "",
     learner: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings of a run of which a source says only so much; a loss that it does not name has no KL term.
+    """The settings of a run of which a source says only so much. A loss that it does not name has no KL term.
 
     Args:
         source: the program that trained.

@@ -47,7 +47,7 @@ def probe(path: Path) -> bool:
 
 
 class Trace:
-    """A trace folder; :class:`grpo_core.runs.importers.source.Source` says what its methods do.
+    """A trace folder. :class:`grpo_core.runs.importers.source.Source` says what its methods do.
 
     Attributes:
         has_losses: the trainer's losses are there to be compared.
@@ -95,7 +95,7 @@ class Trace:
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """The text of each token, (V,); empty where no tokenizer lies beside the trace."""
+        """The text of each token, (V,). Empty where no tokenizer lies beside the trace."""
         return token_text.vocabulary(self.path / TOKENIZER)
 
     def refresh(self) -> int:
@@ -152,7 +152,7 @@ class Trace:
     def _refuse_without_tokens(self, columns: list[Columns | Arrays]) -> None:
         """
         Raises:
-            NotRecordedError: a file lacks columns that the loss is made of, or their values; its texts and rewards can
+            NotRecordedError: a file lacks columns that the loss is made of, or their values. Its texts and rewards can
                 be shown.
         """
         missing = [name for name in OF_THE_LOSS if any(name not in each.names for each in columns)]
@@ -259,14 +259,14 @@ class Trace:
             return theirs
 
     def incomplete(self, position: int) -> str:
-        """Why the losses of an update cannot be compared; empty where they can."""
+        """Why the losses of an update cannot be compared. Empty where they can."""
         missing = self.steps[position - 1].missing
         if not missing:
             return ""
         return tr("The files of process {ranks} are missing.").format(ranks=", ".join(map(str, missing)))
 
     def _log(self, attempt: int) -> dict[int, list[Report]]:
-        """What was logged in an attempt, by the trainer's step; read again where the file has changed."""
+        """What was logged in an attempt, by the trainer's step. Read again where the file has changed."""
         path = self.path / "rank0" / f"attempt{attempt}" / LOG
         try:
             facts = path.stat()

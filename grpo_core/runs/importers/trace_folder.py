@@ -131,7 +131,7 @@ def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[s
 
 
 def _written(step: StepFiles) -> float:
-    """When the last file of a step was written, in seconds; 0 where none can be looked at."""
+    """When the last file of a step was written, in seconds. 0 where none can be looked at."""
     times = [0.0]
     for piece in step.pieces.values():
         with suppress(OSError):

@@ -45,7 +45,7 @@ class ProcessColumns:
 
 
 def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessColumns:
-    """The columns of the file that the process ``rank`` wrote; :class:`StepAssembly` puts them together."""
+    """The columns of the file that the process ``rank`` wrote. :class:`StepAssembly` puts them together."""
 
     def rows(name: str, kind: Any = np.float32) -> list[np.ndarray | None]:
         return columns.lists(name, kind, optional=True)
@@ -162,7 +162,7 @@ class StepAssembly:
                 )
 
     def _rows(self, name: str, kind: Any, empty: Any) -> np.ndarray | None:
-        """One array a completion, padded: (B, T); None where the source has none."""
+        """One array a completion, padded: (B, T). None where the source has none."""
         lists = [x for piece in self.pieces for x in getattr(piece, name)]
         if all(x is None for x in lists):
             return None
@@ -173,7 +173,7 @@ class StepAssembly:
         return whole
 
     def _uses(self, name: str, empty: float) -> np.ndarray | None:
-        """One array a use of a completion, padded: (N, B, T); None where no use has one."""
+        """One array a use of a completion, padded: (N, B, T). None where no use has one."""
         lists = [x for piece in self.pieces for x in getattr(piece, name)]
         whole = np.full((len(self.part), self.batch, self.length), empty, np.float32)
         recorded = False
@@ -256,7 +256,7 @@ class StepAssembly:
 
     def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:
         """Tokens of the loss in the generation batch of these ``rows``: as noted, or counted where every process's file
-        is there; else None."""
+        is there. Else None."""
         value = noted.get("num_items_in_batch")
         if value is not None or len(self.pieces) < self.processes:
             return None if value is None else float(value)

@@ -58,7 +58,7 @@ def probe(path: Path) -> bool:
 
 
 def database_of(path: Path) -> tuple[Path, str]:
-    """The database that ``path`` lies in and the run that it names there; no name where it is the database itself."""
+    """The database that ``path`` lies in and the run that it names there. No name where it is the database itself."""
     with contextlib.suppress(OSError, ValueError):  # a name that none can have
         if path.parent.suffix == ".db" and path.parent.is_file():
             return path.parent, path.name
@@ -227,7 +227,7 @@ def _steps(value: Any) -> set[int]:
 
 
 def _number(value: Any) -> float | None:
-    """A number as trackio writes it, those that are not finite as words; None for anything else."""
+    """A number as trackio writes it, those that are not finite as words. None for anything else."""
     if isinstance(value, str):
         return float(value) if value in ("NaN", "Infinity", "-Infinity") else None
     try:

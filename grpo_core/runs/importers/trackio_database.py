@@ -23,7 +23,7 @@ COPIED = 3
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[RunConnection]:
-    """A connection that only reads; nothing is left beside the database, and one with a log is copied to be read."""
+    """A connection that only reads. Nothing is left beside the database, and one with a log is copied to be read."""
     log = path.with_name(path.name + "-wal")
     try:
         with contextlib.ExitStack() as stack:
@@ -91,7 +91,7 @@ def runs_of(connection: RunConnection) -> list[tuple[Any, str]]:
 
 
 def config_of(connection: RunConnection, run: Any) -> dict[str, Any]:
-    """The trainer's settings; empty where none are known."""
+    """The trainer's settings. Empty where none are known."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'configs'").fetchone() is None:
         return {}
     row = connection.execute("SELECT config FROM configs WHERE run_id = ? LIMIT 1", (run,)).fetchone()
@@ -100,13 +100,13 @@ def config_of(connection: RunConnection, run: Any) -> dict[str, Any]:
 
 
 def metrics_at(connection: RunConnection, number: int) -> Any:
-    """What one row of the metrics holds; None where it is missing or no JSON."""
+    """What one row of the metrics holds. None where it is missing or no JSON."""
     row = connection.execute("SELECT metrics FROM metrics WHERE id = ?", (number,)).fetchone()
     return parsed(row[0]) if row else None
 
 
 def parsed(text: Any) -> Any:
-    """The value of a JSON text; None where it is none."""
+    """The value of a JSON text. None where it is none."""
     try:
         return json.loads(text)
     except (TypeError, ValueError, RecursionError):
@@ -114,7 +114,7 @@ def parsed(text: Any) -> Any:
 
 
 def table_rows(value: Any) -> list[dict[str, Any]]:
-    """The rows of the table of completions in a row of the metrics; empty where there is none."""
+    """The rows of the table of completions in a row of the metrics. Empty where there is none."""
     found = value.get("completions") if isinstance(value, dict) else None
     rows = found.get("_value") if isinstance(found, dict) else None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

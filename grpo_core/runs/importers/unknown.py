@@ -43,7 +43,7 @@ def what_it_looks_like(path: Path) -> str:
 
 
 def _of_file(file: Path) -> str:
-    """A sentence on a file that might have been meant; empty where it says nothing."""
+    """A sentence on a file that might have been meant. Empty where it says nothing."""
     if file.name.lower().endswith(COMPRESSED):
         return tr("{name} is compressed: unpack it first.").format(name=file.name)
     if _is_empty(file):

@@ -124,7 +124,7 @@ class VerifiersRun(TextRun):
         return len(self.labels)
 
     def _take(self, index: LineIndex) -> None:
-        """Steps and notes of an index; evaluation is left out beside training."""
+        """Steps and notes of an index. Evaluation is left out beside training."""
         self._index = index
         training = index.kinds == TRAINING
         self._kind = TRAINING if training.any() or not len(index.kinds) else EVALUATION
@@ -162,7 +162,7 @@ class VerifiersRun(TextRun):
         return (*file_stamp(self._single)[2:], label, zlib.crc32(self._starts(label).tobytes()))
 
     def _episodes(self, label: int, notes: list[str]) -> Iterator[Any]:
-        """The episodes of a step; one that is no JSON is noted."""
+        """The episodes of a step. One that is no JSON is noted."""
         if label in self._files:
             yield from (value for _, value in placed_lines(self._files[label], notes, note_torn=True))
             return

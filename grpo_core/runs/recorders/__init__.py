@@ -1,1 +1,1 @@
-"""Recorders that a training script imports to leave a trace of every update; each file stands alone."""
+"""Recorders that a training script imports to leave a trace of every update. Each file stands alone."""

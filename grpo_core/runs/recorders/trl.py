@@ -59,7 +59,7 @@ ROW = "grpo_lab_row"
 
 
 def record(trainer: Any, folder: str | Path, *, text: bool = True) -> Recorder | None:
-    """Record every update of ``trainer`` into ``folder``; call it before ``trainer.train()``.
+    """Record every update of ``trainer`` into ``folder``. Call it before ``trainer.train()``.
 
     Args:
         trainer: a ``trl.GRPOTrainer``.
@@ -135,7 +135,7 @@ class Recorder:
             warnings.warn(f"GRPO Lab records texts and rewards only: {self.reason}", stacklevel=3)
 
     def close(self) -> None:
-        """Write what is left and stop; called at the end of training and of the process."""
+        """Write what is left and stop. Called at the end of training and of the process."""
         if self._closed:
             return
         self._closed = True
@@ -167,7 +167,7 @@ class Recorder:
         setattr(self.trainer, name, wrapped)
 
     def _guarded(self, action: Any, *args: Any, **kwargs: Any) -> None:
-        """Do it; what goes wrong switches the recorder off and leaves training alone."""
+        """Do it. What goes wrong switches the recorder off and leaves training alone."""
         if self.failure:
             return
         try:
@@ -185,7 +185,7 @@ class Recorder:
         return bool(self.trainer.model.training)
 
     def _after_rewards(self, result: Any, inputs: Any, prompts: Any, completions: Any, ids: Any) -> None:
-        """Rewards are gathered over all processes, (B of all, K); prompts and completions are this process's own."""
+        """Rewards are gathered over all processes, (B of all, K). Prompts and completions are this process's own."""
         if self._training:
             count = len(prompts)
             mine = slice(self.rank * count, (self.rank + 1) * count)
@@ -366,7 +366,7 @@ GENERATED = (
 
 
 def unknown_methods(trainer: Any) -> str:
-    """Why the trainer's methods cannot be recorded token by token; empty where they can."""
+    """Why the trainer's methods cannot be recorded token by token. Empty where they can."""
     for name, expected in EXPECTED.items():
         method = getattr(type(trainer), name, None)
         if method is None:
@@ -381,7 +381,7 @@ def unknown_methods(trainer: Any) -> str:
 
 
 def applied_entropy_coefficient(trainer: Any) -> float:
-    """The coefficient of the entropy bonus in this micro-batch, decided as in TRL's ``_compute_loss``; 0 without."""
+    """The coefficient of the entropy bonus in this micro-batch, decided as in TRL's ``_compute_loss``. 0 without."""
     if not getattr(trainer, "_entropy_bonus_enabled", False):
         return 0.0
     if getattr(trainer, "use_adaptive_entropy", False) and trainer._last_world_entropy > trainer.args.entropy_target:
@@ -390,7 +390,7 @@ def applied_entropy_coefficient(trainer: Any) -> float:
 
 
 def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The columns of a step's file by name, one entry a completion, without padding; ``generations`` are batches."""
+    """The columns of a step's file by name, one entry a completion, without padding. ``generations`` are batches."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for batch in generations:
         arrays = {key: as_numpy(batch.get(key)) for key in (*GENERATED, "rewards")}
@@ -430,7 +430,7 @@ def real_length(batch: dict[str, Any], arrays: dict[str, Any], i: int) -> int:
 
 
 def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Add to each completion what the optimizer steps that used it computed; returns the facts of each micro-batch."""
+    """Add to each completion what the optimizer steps that used it computed. Returns the facts of each micro-batch."""
     for name in PASSES:
         columns[name] = [[] for _ in columns["row"]]
     facts = []
@@ -497,7 +497,7 @@ def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] | None:
-    """Row ``i`` of ``array`` (B, T) as a list of ``length`` entries (all of them for None); None without an array."""
+    """Row ``i`` of ``array`` (B, T) as a list of ``length`` entries (all of them for None). None without an array."""
     if array is None:
         return None
     row = array[i] if length is None or array.shape[1] == 1 else array[i][:length]
@@ -518,12 +518,12 @@ def scalar(value: Any) -> float | None:
 
 
 def detached(value: Any) -> Any:
-    """A tensor without its graph; what is no tensor stays."""
+    """A tensor without its graph. What is no tensor stays."""
     return value.detach() if hasattr(value, "detach") else value
 
 
 def as_numpy(value: Any) -> Any:
-    """A tensor on any device as a NumPy array; bfloat16 and half become float32, which holds them exactly."""
+    """A tensor on any device as a NumPy array. Bfloat16 and half become float32, which holds them exactly."""
     if value is None:
         return None
     value = value.cpu()
@@ -560,7 +560,7 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
 
 
 def save_tokenizer(trainer: Any, folder: Path) -> None:
-    """Save the tokenizer in ``folder``, so that token numbers can be read as text; without it they stay numbers."""
+    """Save the tokenizer in ``folder``, so that token numbers can be read as text. Without it they stay numbers."""
     try:
         trainer.processing_class.save_pretrained(folder)
     except Exception as error:
@@ -581,13 +581,13 @@ def step_callback(recorder: Recorder) -> Any:
 
 
 def next_attempt(folder: Path) -> int:
-    """0 for a first start; a restart in the same folder gets the next number, and nothing is overwritten."""
+    """0 for a first start. A restart in the same folder gets the next number, and nothing is overwritten."""
     taken = [int(path.name[7:]) for path in folder.glob("attempt*") if path.name[7:].isdigit()]
     return max(taken, default=-1) + 1
 
 
 def owner_only(folder: Path) -> None:
-    """Make ``folder``, readable by its owner only; one that is there stays as it is."""
+    """Make ``folder``, readable by its owner only. One that is there stays as it is."""
     if not folder.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 

@@ -23,7 +23,7 @@ STEPS = ("make", "check", "trial", "installer", "pin")
 
 
 def main(step: str) -> int:
-    """Do one of ``STEPS``; returns the exit status."""
+    """Do one of ``STEPS``. Returns the exit status."""
     if step == "pin":
         print(fetch.pin().relative_to(ROOT))
         return 0
@@ -40,7 +40,7 @@ def main(step: str) -> int:
 
 
 def make(folder: Path) -> Path:
-    """The archive, with the recipe that a Windows machine would use, and the installer; returns the installer."""
+    """The archive, with the recipe that a Windows machine would use, and the installer. Returns the installer."""
     source = stamp(ROOT, "slim")
     given = {"GRPO_LAB_COMMIT": source.commit, "SOURCE_DATE_EPOCH": str(source.moment), "PYTHONDONTWRITEBYTECODE": "1"}
     command = (str(cpython.python()), "-m", "tools.package", "slim")

@@ -50,7 +50,7 @@ def wheels() -> list[Path]:
 
 
 def pin() -> Path:
-    """Write the list anew, at the versions of ``constraints.txt``; returns its path."""
+    """Write the list anew, at the versions of ``constraints.txt``. Returns its path."""
     folder = BUILD / f"pin-{TAG}"
     _download(folder, "-c", str(ROOT / "constraints.txt"), *PACKAGES, *CARRIERS)
     lines = [

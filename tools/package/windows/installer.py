@@ -14,7 +14,7 @@ LEFT_OUT = ("open-run-files-with-this.cmd",)
 
 
 def make(folder: Path) -> Path:
-    """Write the installer of the package in ``folder`` beside it; returns its path.
+    """Write the installer of the package in ``folder`` beside it. Returns its path.
 
     Raises:
         SystemExit: NSIS refused.

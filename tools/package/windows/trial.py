@@ -84,7 +84,7 @@ def installer(path: Path) -> None:
 
 
 def window(folder: Path, target: Path) -> float:
-    """Open the window, train, take its picture and close it; the seconds from the start to the first painted window."""
+    """Open the window, train, take its picture and close it. The seconds from the start to the first painted window."""
     home = Path(tempfile.mkdtemp(prefix="home-", dir=BUILD))
     with screen() as display:
         process = wine.start(
@@ -107,7 +107,7 @@ def window(folder: Path, target: Path) -> float:
 
 
 def _train(display: str, home: Path) -> None:
-    """Press Run until there is a run file, for a window that is painted may not have the keyboard yet; then wait."""
+    """Press Run until there is a run file, for a window that is painted may not have the keyboard yet. Then wait."""
     for _ in range(TRIES):
         press(display, "ctrl+space")
         time.sleep(TRAINED_SECONDS)
@@ -140,7 +140,7 @@ def _lend(folder: Path) -> None:
 
 
 def _registered(key: str) -> str:
-    """The default value of a key of the registry; empty where there is none."""
+    """The default value of a key of the registry. Empty where there is none."""
     process = wine.start("reg.exe", "query", key, "/ve", cwd=BUILD)
     said, _ = process.communicate(timeout=60)
     found = re.search(r"REG_SZ\s+(.*)", said)

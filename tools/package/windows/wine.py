@@ -24,7 +24,7 @@ NEEDED = {
 
 
 def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None, timeout: float | None = None) -> int:
-    """Run a program of Windows and pass on what it says; returns its exit status.
+    """Run a program of Windows and pass on what it says. Returns its exit status.
 
     Both ends are pipes: a program of Windows that writes to a file, or reads from nothing, finds no standard streams
     under Wine.
@@ -44,7 +44,7 @@ def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None, 
 
 
 def start(*command: str, cwd: Path, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    """Start a program of Windows; its output, in the letters of Western Europe, is read from the process."""
+    """Start a program of Windows. Its output, in the letters of Western Europe, is read from the process."""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     given = wine_environment() | dict(environment or {})
     return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
@@ -53,7 +53,7 @@ def start(*command: str, cwd: Path, environment: Mapping[str, str] | None = None
 
 
 def wine_environment() -> dict[str, str]:
-    """The variables that every program of Windows is started with; its home and its registry are below ``build``."""
+    """The variables that every program of Windows is started with. Its home and its registry are below ``build``."""
     home = BUILD / "home"
     home.mkdir(parents=True, exist_ok=True)
     kept = {

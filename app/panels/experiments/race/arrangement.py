@@ -1,4 +1,4 @@
-"""Where the parts of a race stand: picture and standing side by side or one above the other; a low panel scrolls."""
+"""Where the parts of a race stand: picture and standing side by side or one above the other. A low panel scrolls."""
 
 from __future__ import annotations
 

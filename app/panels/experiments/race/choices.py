@@ -104,7 +104,7 @@ class RaceChoices(QWidget):
         self.set_spacious(True)
 
     def set_spacious(self, on: bool) -> None:
-        """Whether there is room for the terms of the race; else a button shows and hides them."""
+        """Whether there is room for the terms of the race. Else a button shows and hides them."""
         self.setup.setVisible(not on)
         for widget in self._terms:
             widget.setVisible(on or self.setup.isChecked())
@@ -170,7 +170,7 @@ class RaceChoices(QWidget):
         return FAIRNESS[self.fairness.currentIndex()]
 
     def show_state(self, prompts: int, *, busy: bool) -> None:
-        """Name the first choice of prompts after what the run has; the button stops a race that is under way."""
+        """Name the first choice of prompts after what the run has. The button stops a race that is under way."""
         with QSignalBlocker(self.prompts):
             self.prompts.setItemText(
                 0, tr("1 prompt") if prompts == 1 else tr("{prompts} prompts, as set").format(prompts=prompts)

@@ -1,4 +1,4 @@
-"""Where races are computed: one at a time, beside the window; what has come in is shown while the rest is coming."""
+"""Where races are computed: one at a time, beside the window. What has come in is shown while the rest is coming."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class RaceController(ExperimentController[RaceResults]):
 
     @property
     def running(self) -> str:
-        """The algorithm that is being computed; empty at rest."""
+        """The algorithm that is being computed. Empty at rest."""
         names = self._coming.plan.names if self._coming is not None else ()
         return names[self.done] if self.done < len(names) else ""
 
     def start(self, plan: RacePlan) -> None:
-        """Compute ``plan``; a race that is still being computed is given up."""
+        """Compute ``plan``. A race that is still being computed is given up."""
         self.asked = plan
         self._begin(RaceResults(plan), lambda poll: plan.digests(self._jobs, poll))
 

@@ -7,10 +7,10 @@ from grpo_core.claims.claim import sentence
 
 
 def headline(results: RaceResults) -> str:
-    """The result of a race that is complete; empty before, and for fewer than two algorithms."""
+    """The result of a race that is complete. Empty before, and for fewer than two algorithms."""
     return sentence(*results.outcome) if results.complete else ""
 
 
 def rest(results: RaceResults) -> str:
-    """Who of a race that is complete had not come to rest; empty for nobody."""
+    """Who of a race that is complete had not come to rest. Empty for nobody."""
     return sentence(*results.details) if results.complete else ""

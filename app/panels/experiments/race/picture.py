@@ -51,7 +51,7 @@ def race_picture(
 
 
 def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
-    """One seed of an algorithm, in another kind of line than its median; None where a seed has no such measure."""
+    """One seed of an algorithm, in another kind of line than its median. None where a seed has no such measure."""
     course = seed_course(runs, measure, place)
     if course is None:
         return None

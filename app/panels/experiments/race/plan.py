@@ -39,7 +39,7 @@ def base_of(settings: Settings) -> Settings:
 
 
 def remark_on(settings: Settings) -> str:
-    """Why a race cannot take all of ``settings``, in a sentence; empty where it can."""
+    """Why a race cannot take all of ``settings``, in a sentence. Empty where it can."""
     if settings.is_language:
         return NOT_THE_BANDIT
     return NOT_ONE_DECISION if settings.bandit.landscape in TASKS else ""
@@ -47,7 +47,7 @@ def remark_on(settings: Settings) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RacePlan:
-    """A race; equal ones give equal numbers.
+    """A race. Equal ones give equal numbers.
 
     Attributes:
         base: what all share, the number of passes μ among it; see :func:`base_of`.
@@ -83,7 +83,7 @@ class RacePlan:
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
     def differing(self) -> dict[str, str]:
-        """What besides the objective differs between the algorithms, by name; see
+        """What besides the objective differs between the algorithms, by name. See
         :func:`grpo_core.experiments.race.differing`."""
         settings = self.settings
         return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})

@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class StayingMenu(QMenu):
-    """A menu that a click, or Space, on a check mark does not close; Return chooses and closes."""
+    """A menu that a click, or Space, on a check mark does not close. Return chooses and closes."""
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if not self._toggled(self.actionAt(event.position().toPoint())):
@@ -33,7 +33,7 @@ class StayingMenu(QMenu):
 
 
 class PresetMenu(QToolButton):
-    """A button whose menu has a check mark for each preset; those that are checked race.
+    """A button whose menu has a check mark for each preset. Those that are checked race.
 
     Signals:
         changed: other presets are checked now.
@@ -67,7 +67,7 @@ class PresetMenu(QToolButton):
         return tuple(name for name in order if self.entries[name].isChecked())
 
     def choose(self, names: Sequence[str]) -> None:
-        """Let these race; emits nothing."""
+        """Let these race. Emits nothing."""
         for name, action in self.entries.items():
             with QSignalBlocker(action):
                 action.setChecked(name in names)

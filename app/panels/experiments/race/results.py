@@ -93,7 +93,7 @@ class RaceResults:
         self.digests[digest.name] = digest
 
     def rows(self) -> list[list[object]]:
-        """The summary, one row an algorithm; see :data:`COLUMNS`."""
+        """The summary, one row an algorithm. See :data:`COLUMNS`."""
         beside, behind = self.plan.differing(), self.behind if self.complete else {}
         rows: list[list[object]] = []
         for name, digest in self.digests.items():
@@ -104,7 +104,7 @@ class RaceResults:
         return rows
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and mean final rewards, the best first; a seed that diverged counts as the least there is."""
+        """Names and mean final rewards, the best first. A seed that diverged counts as the least there is."""
         means = {
             name: float(counted(runs.measures["reward"][-1], runs.floor).mean()) for name, runs in self.lanes.items()
         }

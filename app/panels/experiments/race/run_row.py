@@ -47,7 +47,7 @@ class RunRow(QWidget):
         self._fit()
 
     def show_run(self, text: str, place: int, seeds: int, *, median: bool = False) -> None:
-        """Offer a run; no seeds, no run."""
+        """Offer a run. No seeds, no run."""
         allow(self, "" if seeds else tr("The race has no run yet."))
         self.name.setText(text)
         with QSignalBlocker(self.seed):

@@ -42,7 +42,7 @@ class RaceStanding(TableTwin):
             self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 2 * self.factor))
 
     def fit(self) -> None:
-        """Show the columns that have room, from the left; the tip names the others."""
+        """Show the columns that have room, from the left. The tip names the others."""
         bar = self.verticalScrollBar().sizeHint().width()
         hidden = self.fit_columns(range(len(COLUMNS)), self.width() - 2 * self.frameWidth() - bar)
         names = ", ".join(COLUMNS[n].title for n in hidden)
@@ -53,7 +53,7 @@ class RaceStanding(TableTwin):
         self.fit()
 
     def explain_current(self) -> None:
-        """Nothing: these numbers belong to many runs; one of them can be opened."""
+        """Nothing: these numbers belong to many runs. One of them can be opened."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():

@@ -52,7 +52,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 
 
 def of_same(results: RaceResults) -> str:
-    """Sentences on which algorithms gave the same runs, seed by seed; empty where none did."""
+    """Sentences on which algorithms gave the same runs, seed by seed. Empty where none did."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()
@@ -60,7 +60,7 @@ def of_same(results: RaceResults) -> str:
 
 
 def of_rest(results: RaceResults) -> str:
-    """What besides the algorithm still differs at equal step length; empty otherwise, and where nothing does."""
+    """What besides the algorithm still differs at equal step length. Empty otherwise, and where nothing does."""
     if results.plan.fairness != "step_length":
         return ""
     patterns = {

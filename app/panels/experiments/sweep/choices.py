@@ -155,7 +155,7 @@ class SweepChoices(QWidget):
 
     def _fit(self) -> None:
         """Nothing is scrolled sideways: where there is no room, a button has a shorter name, and value, slider and
-        progress go, which the line below the pictures says; the place is moved in the pictures."""
+        progress go, which the line below the pictures says. The place is moved in the pictures."""
         extras, line = (self.value_label, self.slider), inside(self.first)
         self.estimators.setText(ESTIMATORS_LONG)
         for widget in extras:
@@ -235,7 +235,7 @@ class SweepChoices(QWidget):
         self.value_label.setMinimumWidth(widest + 2)
 
     def show_progress(self, done: int | None, of: int, stale: bool) -> None:
-        """Sweep or Cancel; ``done`` is None at rest."""
+        """Sweep or Cancel. ``done`` is None at rest."""
         self.bar.setVisible(done is not None and self._roomy)
         self.bar.setRange(0, of)
         self.bar.setValue(done or 0)

@@ -1,4 +1,4 @@
-"""Where sweeps are computed: one at a time, beside the window; what has come is shown while the rest is coming."""
+"""Where sweeps are computed: one at a time, beside the window. What has come is shown while the rest is coming."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SweepController(ExperimentController[SweepResults]):
         return self._coming.wanted if self._coming is not None else 1
 
     def start(self, sweep: Sweep) -> None:
-        """Compute ``sweep``; one that is still being computed is given up."""
+        """Compute ``sweep``. One that is still being computed is given up."""
         try:
             points = sweep.points()
         except SettingsError as error:
@@ -87,7 +87,7 @@ class SweepController(ExperimentController[SweepResults]):
         self.place_runner.close()
 
     def progress(self) -> str:
-        """How far it is, in a sentence; empty at rest."""
+        """How far it is, in a sentence. Empty at rest."""
         coming = self._coming
         if coming is None:
             return ""

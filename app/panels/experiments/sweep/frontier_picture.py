@@ -58,7 +58,7 @@ def _row_of_frontier(results: SweepResults, row: int, *, front: bool) -> Line:
 
 
 def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tuple[Tag, ...]:
-    """The value at every mark of the row in front; first the one that is chosen, and the name of the frontier."""
+    """The value at every mark of the row in front. First the one that is chosen, and the name of the frontier."""
     sweep, best = results.sweep, results.optimum(state.front())
     known = np.flatnonzero(np.isfinite(front.x)).tolist()
     tags = [Tag(name(sweep.over.values[n]), float(front.x[n]), float(front.y[n])) for n in known]

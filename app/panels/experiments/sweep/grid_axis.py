@@ -19,7 +19,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True)
 class GridAxis:
-    """The values of a grid as places 0, 1, ..., n - 1; numbers are sorted, words keep their order."""
+    """The values of a grid as places 0, 1, ..., n - 1. Numbers are sorted, words keep their order."""
 
     values: tuple[Any, ...]
 
@@ -37,7 +37,7 @@ class GridAxis:
         return self.numeric and all(isinstance(value, int) for value in self.values)
 
     def at(self, values: Sequence[Any] | np.ndarray) -> np.ndarray:
-        """The places (n,) of these values (n,); NaN outside the grid."""
+        """The places (n,) of these values (n,). NaN outside the grid."""
         if not self.numeric:
             return np.array([self.values.index(v) if v in self.values else np.nan for v in values], dtype=float)
         grid = np.array(self.values, dtype=float)
@@ -98,7 +98,7 @@ def name(value: object) -> str:
 
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The values without repetition; numbers in order."""
+    """The values without repetition. Numbers in order."""
     once = list(dict.fromkeys(values))
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in once)
     return tuple(sorted(once) if numbers else once)

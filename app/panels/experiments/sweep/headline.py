@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def headline(results: SweepResults) -> str:
-    """The result of a sweep that is complete; empty before, and where there are fewer than two places."""
+    """The result of a sweep that is complete. Empty before, and where there are fewer than two places."""
     sweep = results.sweep
     if not results.complete or results.count < 2:
         return ""

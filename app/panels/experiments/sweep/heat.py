@@ -30,7 +30,7 @@ ROLE = Qt.ItemDataRole
 
 
 class HeatModel(QAbstractTableModel):
-    """Rows: the second setting's values; columns: the first one's."""
+    """Rows: the second setting's values. Columns: the first one's."""
 
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)
@@ -41,7 +41,7 @@ class HeatModel(QAbstractTableModel):
         self.chosen = (0, 0)
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme) -> None:
-        """Show the final middle of ``measure`` at every place of a sweep; None for an empty table."""
+        """Show the final middle of ``measure`` at every place of a sweep. None for an empty table."""
         self.beginResetModel()
         self.results, self.measure, self.theme = results, measure, theme
         rows = range(len(results.sweep.rows)) if results is not None else ()
@@ -96,7 +96,7 @@ class HeatModel(QAbstractTableModel):
 
 
 class _Tinted(QStyledItemDelegate):
-    """Cells in their tint; the chosen one has a ring rather than a fill."""
+    """Cells in their tint. The chosen one has a ring rather than a fill."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -152,7 +152,7 @@ class HeatTable(QTableView):
         self.heat.show_results(results, measure, theme)
 
     def show_chosen(self, x: float, row: int) -> None:
-        """Mark the cell of the chosen place and row; emits nothing."""
+        """Mark the cell of the chosen place and row. Emits nothing."""
         index = self.heat.index(row, round(x))
         if index.isValid() and index != self.currentIndex():
             blocked = self.selectionModel().blockSignals(True)
@@ -161,7 +161,7 @@ class HeatTable(QTableView):
             self.viewport().update()
 
     def explain_current(self) -> None:
-        """E explains; a run opens by Return or a double click."""
+        """E explains. A run opens by Return or a double click."""
         self.explain_wanted.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

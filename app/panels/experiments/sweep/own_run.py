@@ -66,7 +66,7 @@ def grid_of_run(run: RunHandle, coming: float) -> GridAxis:
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:
-    """The value of a setting that each of these updates (n,) ran under; NaN where it is no number."""
+    """The value of a setting that each of these updates (n,) ran under. NaN where it is no number."""
     firsts = np.array([first for first, _ in run.changes])
     earlier = [settings.get(path) for _, settings in run.changes]
     values = np.array(

@@ -88,7 +88,7 @@ class PlaceRunner(QObject):
         self._runner.close()
 
     def _beginning(self, ask: PlaceRuns) -> PlaceRuns:
-        """As many updates as are trained within ``QUICK``; all where that is most of them."""
+        """As many updates as are trained within ``QUICK``. All where that is most of them."""
         quick = int(QUICK / self._each) if self._each else ask.updates
         return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
 

@@ -105,7 +105,7 @@ class Swept:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A sweep; equal ones give equal numbers.
+    """A sweep. Equal ones give equal numbers.
 
     Attributes:
         base: what all runs share.
@@ -143,7 +143,7 @@ class Sweep:
 
     @property
     def rows(self) -> tuple[Any, ...]:
-        """Values of the second setting; a lone None without one."""
+        """Values of the second setting. A lone None without one."""
         return self.across.values if self.across is not None else (None,)
 
     @property
@@ -183,5 +183,5 @@ def title_of(path: str) -> str:
 
 
 def choices(first: str | None = None) -> Sequence[str]:
-    """The paths that can be swept; as a second setting also how the KL is estimated."""
+    """The paths that can be swept. As a second setting also how the KL is estimated."""
     return list(GRIDS) if first is None else [ESTIMATOR, *(path for path in GRIDS if path != first)]

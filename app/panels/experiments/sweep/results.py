@@ -20,7 +20,7 @@ DIVERGED = tr("at least half of the runs diverged there: their numbers overflowe
 
 
 class Spread(NamedTuple):
-    """The middle of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each; NaN where nothing is
+    """The middle of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each. NaN where nothing is
     known yet."""
 
     middle: np.ndarray
@@ -84,7 +84,7 @@ class SweepResults:
         return self._final[key]
 
     def optimum(self, row: int = 0) -> dict[str, np.ndarray]:
-        """Where theory says that the runs arrive; see :func:`theory.optimum`."""
+        """Where theory says that the runs arrive. See :func:`theory.optimum`."""
         if row not in self._optimum:
             self._optimum[row] = theory.optimum(self.sweep, row)
         return self._optimum[row]

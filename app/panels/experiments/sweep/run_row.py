@@ -89,7 +89,7 @@ class SweepRunRow(QWidget):
         return int(self.seed.currentData() or 0)
 
     def say(self, sentence: str) -> None:
-        """One line, or two; in little room, of several paragraphs as many as are whole."""
+        """One line, or two. In little room, of several paragraphs as many as are whole."""
         self._sentence = sentence
         self.says.setToolTip(plain_tip(sentence))
         self.says.setAccessibleDescription(sentence)

@@ -71,7 +71,7 @@ class SweepSelection(QObject):
         return self.grid.value(self.x)
 
     def put(self, x: float, row: int) -> None:
-        """Go to place ``x``, on a row; between two words there is no place."""
+        """Go to place ``x``, on a row. Between two words there is no place."""
         x = min(max(x, 0.0), len(self.grid) - 1.0)
         self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
         self._controller.look(self.x, row)

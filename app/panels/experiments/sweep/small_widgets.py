@@ -12,7 +12,7 @@ from app.theme.scroll_area import plain_scroll_area
 
 
 def row(*parts: QWidget | None) -> QScrollArea:
-    """Widgets side by side; None takes what room is left. A narrow panel scrolls to what has the focus."""
+    """Widgets side by side. None takes what room is left. A narrow panel scrolls to what has the focus."""
     widget = QWidget()
     line = QHBoxLayout(widget)
     line.setContentsMargins(12, 2, 8, 2)

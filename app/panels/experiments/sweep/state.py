@@ -50,7 +50,7 @@ class SweepState:
 
     @property
     def chosen_index(self) -> int | None:
-        """Index of the place that is chosen; None between two places."""
+        """Index of the place that is chosen. None between two places."""
         near = self.grid.nearest(self.x)
         return near if abs(self.x - near) < 1e-9 else None
 

@@ -27,7 +27,7 @@ FINE = 12
 
 
 def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
-    """The optimum along the axis: "place", "kl" in nats and "reward", (n,) each; empty where theory has none."""
+    """The optimum along the axis: "place", "kl" in nats and "reward", (n,) each. Empty where theory has none."""
     places = sweep.over.places
     smooth = sweep.over.path == BETA
     optima = []
@@ -44,7 +44,7 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 
 
 def why_none(settings: Settings) -> str:
-    """Why theory knows no optimum under ``settings``, in a sentence; empty where it knows one (for β above 0)."""
+    """Why theory knows no optimum under ``settings``, in a sentence. Empty where it knows one (for β above 0)."""
     goal, learner = settings.objective, settings.learner
     plain = SURROGATES[goal.surrogate].ratio is Ratio.NONE
     reasons = (

@@ -37,7 +37,7 @@ NARROW = 560
 
 
 class SweepViews(QWidget):
-    """All charts of a sweep; one row of them is visible.
+    """All charts of a sweep. One row of them is visible.
 
     Signals:
         picked: place and row that the user goes to.
@@ -103,7 +103,7 @@ class SweepViews(QWidget):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, state: SweepState, title: str, theme: Theme, scale: float) -> None:
-        """Draw ``state`` in the view that is in front; ``title`` names the swept setting."""
+        """Draw ``state`` in the view that is in front. ``title`` names the swept setting."""
         self._narrow = self.width() < NARROW * scale
         self.choose(self.view, self.measure, tables=self.tables)
         results = state.results
@@ -187,7 +187,7 @@ class SweepViews(QWidget):
             box.setVisible(number < count)
 
     def hold(self, x: float, row: int) -> None:
-        """Let the next key go on from this place and row; they are drawn with the next picture."""
+        """Let the next key go on from this place and row. They are drawn with the next picture."""
         for chart in self.twins:
             chart.place, chart.row = x, row
 
