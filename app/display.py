@@ -26,7 +26,7 @@ def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform:
 
 
 def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:
-    """Why no window can be opened, in a sentence. None where one can.
+    """The reason why no window can be opened, in a sentence. None where one can.
 
     Qt ends the process when it finds no display, so it must not be left to find out.
     """

@@ -25,7 +25,7 @@ _REASONS = {
 
 
 def reason(error: OSError) -> str:
-    """Why the system refused, in plain words without a full stop."""
+    """The reason why the system refused, in plain words without a full stop."""
     return _REASONS.get(error.errno or 0, error.strerror or "the system refused")
 
 

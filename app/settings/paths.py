@@ -125,7 +125,7 @@ def _wanted(home: str) -> dict[str, Path]:
 
 
 def _refusal(folder: Path) -> str:
-    """Why ``folder`` cannot be written. Empty when it can."""
+    """The reason why ``folder`` cannot be written. Empty when it can."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # permissions alone do not tell: a network share or a mount may refuse what the mode bits allow

@@ -319,7 +319,7 @@ def _nowhere(number: int) -> Step | None:
 
 
 def _hindrance(path: Path, newer: bool, held: bool) -> str:
-    """Why a run file can be looked at only, in a sentence. Empty where it can be continued."""
+    """The reason why a run file can be looked at only, in a sentence. Empty where it can be continued."""
     if is_example(path):
         return RECORDED
     if newer:

@@ -119,7 +119,7 @@ class StepView:
         return at_start(self.origin) if self.numbers is None else self.numbers.cards
 
     def reason(self, key: str) -> Reason | None:
-        """Why the number ``key`` (a metric, or "group:<p>") is what it is. None where it needs no reason."""
+        """The reason why the number ``key`` (a metric, or "group:<p>") is what it is. None where it needs no reason."""
         if key not in self._reasons:
             self._reasons[key] = None if self.numbers is None else reason_for(self.numbers, self.passed, key)
         return self._reasons[key]

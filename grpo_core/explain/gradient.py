@@ -89,7 +89,7 @@ def push(n: Numbers, q: Quantity) -> Formula:
 
 
 def _stopped(n: Numbers, q: Quantity, token: TokenReading) -> str:
-    """Why nothing flows back to this very token. Empty where something does."""
+    """The reason why nothing flows back to this very token. Empty where something does."""
     algorithm, limit = SURROGATES[n.objective.surrogate], n.objective.log_ratio_limit
     if algorithm.path is Path.LOG_PROB:
         return ""

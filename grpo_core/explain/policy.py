@@ -55,7 +55,7 @@ def alternative(n: Numbers, q: Quantity) -> Formula:
 
 
 def _measured(settings: Settings, last: bool) -> str:
-    """Why a new probability cannot follow from this update's numbers alone. Empty where it does."""
+    """The reason why a new probability cannot follow from this update's numbers alone. Empty where it does."""
     if settings.is_language:
         return tr("measured: all parameters of the model take part in every probability")
     if settings.optimizer.kind != "sgd":

@@ -116,7 +116,7 @@ def lacking(n: Numbers, q: Quantity) -> str:
 
 
 def _without_alternative(step: Step, q: Quantity) -> str:
-    """Why a token's probability is not among the recorded likeliest ones of its place. Empty where it is."""
+    """The reason why a token's probability is not among the recorded likeliest ones of its place. Empty where it is."""
     if step.top_tokens is None:
         return tr("the likeliest tokens of each place were not recorded")
     if q.name == "ref_alternative" and step.ref_top_logp is None:

@@ -20,7 +20,7 @@ from grpo_core.text import tr
 
 
 def no_cap(update: Update) -> str:
-    """Why there is no cap on a weight."""
+    """The reason why there is no cap on a weight."""
     clip = SURROGATES[update.settings.objective.surrogate].clip
     if clip is not None and clip.cuts_weight and update.settings.recorded.trainer_settings:
         return ""
@@ -48,7 +48,7 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
 
 
 def no_ratio_of_completions(update: Update) -> str:
-    """Why no clip acts on ratios of whole completions."""
+    """The reason why no clip acts on ratios of whole completions."""
     level = LEVELS[update.settings.objective.level]
     if not level.of_completion:
         return tr("The ratio belongs to single tokens.")

@@ -23,7 +23,7 @@ from grpo_core.text import tr
 
 
 def no_length(update: Update) -> str:
-    """Why lengths are not known."""
+    """The reason why lengths are not known."""
     if _length(update) is not None:
         return ""
     return update.why_no_table or tr("The lengths of the completions in tokens are not recorded.")
@@ -99,7 +99,7 @@ def _advice(settings: Settings, *, grows: bool) -> str:
 
 
 def no_limit(update: Update) -> str:
-    """Why it is not known which completions were cut off."""
+    """The reason why it is not known which completions were cut off."""
     if _cut(update) is not None:
         return ""
     return update.why_no_table or tr("Which completions reached a limit is not recorded.")

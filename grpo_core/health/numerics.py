@@ -93,7 +93,7 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 
 def no_old(update: Update) -> str:
-    """Why the old policy cannot be held against the first pass."""
+    """The reason why the old policy cannot be held against the first pass."""
     if update.step is None:
         return update.why_no_step
     used = update.used(0)
@@ -132,7 +132,7 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 
 def no_sampler(update: Update) -> str:
-    """Why the sampler cannot be held against the trainer."""
+    """The reason why the sampler cannot be held against the trainer."""
     if update.step is not None and update.step.sampling_logp is not None:
         return ""
     table = update.table

@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 
 def no_entropy(update: Update) -> str:
-    """Why the entropy is not known."""
+    """The reason why the entropy is not known."""
     if _entropy(update) is not None:
         return ""
     return update.why_no_step or tr("The entropy of the policy is not recorded.")
@@ -100,7 +100,7 @@ def _blown_up(value: float, start: float) -> bool:
 
 
 def no_later_pass(update: Update) -> str:
-    """Why nothing can be clipped, or it is not known."""
+    """The reason why nothing can be clipped, or it is not known."""
     if update.step is None:
         return update.why_no_step
     clip = SURROGATES[update.settings.objective.surrogate].clip
@@ -186,7 +186,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def no_reference(update: Update) -> str:
-    """Why there is no distance to a reference."""
+    """The reason why there is no distance to a reference."""
     if update.step is None:
         return update.why_no_step
     if update.step.ref_logp is None:

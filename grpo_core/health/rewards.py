@@ -53,7 +53,7 @@ def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def no_parts(update: Update) -> str:
-    """Why several reward functions are not known apart."""
+    """The reason why several reward functions are not known apart."""
     if update.table is None:
         return update.why_no_table
     if update.table.reward_parts is None or update.table.reward_parts.shape[1] < 2:
@@ -62,7 +62,7 @@ def no_parts(update: Update) -> str:
 
 
 def no_advantage(update: Update) -> str:
-    """Why advantages are not known."""
+    """The reason why advantages are not known."""
     if update.table is None:
         return update.why_no_table
     advantage = update.table.advantage

@@ -24,5 +24,5 @@ NO_TRANSFORMERS = (
 
 
 def refuse(path: Path, reason: str) -> SettingsError:
-    """Why the model at ``path`` cannot be used, and what would be right."""
+    """The reason why the model at ``path`` cannot be used, and what would be right."""
     return SettingsError("model.folder", str(path), reason)

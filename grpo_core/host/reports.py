@@ -23,7 +23,7 @@ class State(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why a run stands still.
+    """The reason why a run stands still.
 
     Attributes:
         run_id: the run.

@@ -19,7 +19,7 @@ HUGE = 10.0
 
 
 def loss(n: Numbers) -> Reason | None:
-    """Why the loss of the first pass, on the card of the update, is 0 or is not."""
+    """The reason why the loss of the first pass, on the card of the update, is 0 or is not."""
     policy, penalty, size = n.surrogate_loss(0), n.kl_loss(0), n.surrogate_size(0)
     whole = float(n.terms(0).loss)
     cancels = abs(policy) <= n.precision * size
@@ -46,7 +46,7 @@ def loss(n: Numbers) -> Reason | None:
 
 
 def _why_cancelled(n: Numbers) -> str:
-    """Why the surrogates of the first pass add up to 0: "silent", "balanced", "sum"."""
+    """The reason why the surrogates of the first pass add up to 0: "silent", "balanced", "sum"."""
     if n.without_signal:
         return "silent"
     used = n.used(0).any(axis=-1)
@@ -85,7 +85,7 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
 
 
 def grad_norm(n: Numbers) -> Reason | None:
-    """Why the gradient of the first pass, on the card of the update, is 0 or large."""
+    """The reason why the gradient of the first pass, on the card of the update, is 0 or large."""
     norm = n[Quantity("grad_norm")]
     at = (Quantity("grad_norm"),)
     moves = n.has_gradient(0) if np.isnan(norm) else norm > n.precision * 1e-3
@@ -119,7 +119,7 @@ def _smaller_steps(n: Numbers) -> str:
 
 
 def gradient(n: Numbers, passed: int) -> Reason | None:
-    """Why the gradient of the pass that is shown is 0."""
+    """The reason why the gradient of the pass that is shown is 0."""
     if n.has_gradient(passed):
         return None
     chip, claims = _still(n, passed)
@@ -128,7 +128,7 @@ def gradient(n: Numbers, passed: int) -> Reason | None:
 
 
 def _still(n: Numbers, passed: int) -> tuple[str, tuple[Card, ...]]:
-    """Why a pass has no gradient."""
+    """The reason why a pass has no gradient."""
     terms, used = n.terms(passed), n.used(passed)
     kl = []
     if not n.kl_in_loss:

@@ -82,7 +82,7 @@ def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
 
 
 def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str, tuple[Claim[Step], ...]]:
-    """Why no token is clipped in this pass. ``of_tokens``: it is the tokens' own ratios that are clipped."""
+    """The reason why no token is clipped in this pass. ``of_tokens``: it is the tokens' own ratios that are clipped."""
     ratios, (low, high) = _clipped_ratios(n, passed, of_tokens)[n.used(passed)], clip.band(n.objective)
     reach: dict[str, Any] = {"number": passed + 1, "first": float(ratios.min()), "last": float(ratios.max())}
     if n.ratios_are_one(passed) and _unmoved(n, passed):
@@ -148,7 +148,7 @@ def _left_out(ratio: float, *, below: bool) -> float:
 
 
 def ratio(n: Numbers, passed: int) -> Reason | None:
-    """Why every ratio is 1 in the first pass, or why one is not. None in a later pass, ``passed`` > 0."""
+    """The reason why every ratio is 1 in the first pass, or why one is not. None in a later pass, ``passed`` > 0."""
     if passed or not n.used(0).any():
         return None
     off = np.where(n.used(0), np.abs(n.terms(0).ratio - 1), 0.0)
@@ -224,7 +224,7 @@ def _would_pull_back(n: Numbers) -> Card:
 
 
 def kl_term(n: Numbers, passed: int) -> Reason | None:
-    """Why the KL of the tokens in the pass that is shown is 0 or large."""
+    """The reason why the KL of the tokens in the pass that is shown is 0 or large."""
     o, terms, used = n.objective, n.terms(passed), n.used(passed)
     if terms.kl is None or not used.any():
         return None

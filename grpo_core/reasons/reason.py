@@ -16,7 +16,7 @@ LONGEST_CHIP = 26
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why a number is what it is.
+    """The reason why a number is what it is.
 
     Attributes:
         key: the metric it belongs to, "group:<p>" for a group, or "ratio", "clipped", "gradient", "kl_term" for what

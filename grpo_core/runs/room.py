@@ -14,7 +14,7 @@ NEARLY_FULL = 100_000_000
 
 
 def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit: bool, may_thin: bool) -> str | None:
-    """Why no further update should be computed, as a sentence. None where one may follow.
+    """The reason why no further update should be computed, as a sentence. None where one may follow.
 
     Args:
         path: of the run file.

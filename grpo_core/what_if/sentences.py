@@ -64,7 +64,7 @@ def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
 
 
 def _not_applied(w: WhatIf, difference: Difference) -> Same:
-    """Why a setting cannot act here."""
+    """The reason why a setting cannot act here."""
     if difference.path == "learner.resample_dead":
         dead, groups = int(w.ran.dead.sum()), len(w.ran.dead)
         if difference.ran:

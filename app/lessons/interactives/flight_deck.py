@@ -76,7 +76,7 @@ class FlightDeck(Interactive):
 
     @property
     def problem(self) -> str:
-        """Why there is nothing to see, in a sentence. Empty where there is."""
+        """The reason why there is nothing to see, in a sentence. Empty where there is."""
         if not self.examined.problem and self.examined.complete(self._key) and not len(self.audit):
             return tr("The dials are those of a bandit with the right action among its own.")
         return self.examined.problem

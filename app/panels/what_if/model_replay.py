@@ -45,7 +45,7 @@ class ModelReplay(QObject):
         return question is not None and self._waiting.get(question) == self._workspace.view.run.id
 
     def refusal(self, step: Step) -> str:
-        """Why the present question has no answer. Empty where it was not refused."""
+        """The reason why the present question has no answer. Empty where it was not refused."""
         question = self._current_question(step)
         return "" if question is None else self._refused.get((self._workspace.view.run.id, question), "")
 

@@ -124,7 +124,7 @@ class ConvertedRun:
         return None if losses is None else np.array(losses, np.float64)
 
     def incomplete(self, position: int) -> str:
-        """Why the losses of an update cannot be compared. Empty where they can."""
+        """The reason why the losses of an update cannot be compared. Empty where they can."""
         return str(self._rest(position).get("incomplete") or "")
 
     def _rest(self, position: int) -> dict[str, Any]:

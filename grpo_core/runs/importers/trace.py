@@ -259,7 +259,7 @@ class Trace:
             return theirs
 
     def incomplete(self, position: int) -> str:
-        """Why the losses of an update cannot be compared. Empty where they can."""
+        """The reason why the losses of an update cannot be compared. Empty where they can."""
         missing = self.steps[position - 1].missing
         if not missing:
             return ""

@@ -357,7 +357,7 @@ class Recorder:
 
 
 UNCLEAR = "this trainer computes another number of losses for a batch than TRL does, and which is whose is not known"
-"""Why a step is left out."""
+"""The reason why a step is left out."""
 GENERATED = (
     "prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "tool_mask", "advantages", "old_per_token_logps",
     "ref_per_token_logps", "sampling_per_token_logps", "importance_sampling_ratio",
@@ -366,7 +366,7 @@ GENERATED = (
 
 
 def unknown_methods(trainer: Any) -> str:
-    """Why the trainer's methods cannot be recorded token by token. Empty where they can."""
+    """The reason why the trainer's methods cannot be recorded token by token. Empty where they can."""
     for name, expected in EXPECTED.items():
         method = getattr(type(trainer), name, None)
         if method is None:

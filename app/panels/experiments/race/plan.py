@@ -39,7 +39,7 @@ def base_of(settings: Settings) -> Settings:
 
 
 def remark_on(settings: Settings) -> str:
-    """Why a race cannot take all of ``settings``, in a sentence. Empty where it can."""
+    """The reason why a race cannot take all of ``settings``, in a sentence. Empty where it can."""
     if settings.is_language:
         return NOT_THE_BANDIT
     return NOT_ONE_DECISION if settings.bandit.landscape in TASKS else ""

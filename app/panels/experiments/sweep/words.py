@@ -61,7 +61,7 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
 
 
 def of_theory(results: SweepResults, row: int) -> str:
-    """Why no optimum is drawn. Empty where one is."""
+    """The reason why no optimum is drawn. Empty where one is."""
     if len(results.optimum(row)["place"]):
         return ""
     sweep = results.sweep
