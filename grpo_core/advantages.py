@@ -120,7 +120,7 @@ def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float)
 
 
 def equal_rewards(rewards: Array) -> Array:
-    """Which groups carry no signal of their own. (..., P, G) -> boolean (..., P); NaN rewards do not count.
+    """The groups that carry no signal of their own. (..., P, G) -> boolean (..., P); NaN rewards do not count.
 
     Raises:
         ShapeError: there is one axis, or none.

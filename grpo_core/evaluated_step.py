@@ -145,7 +145,7 @@ class EvaluatedStep:
 
     @cached_property
     def silent(self) -> np.ndarray:
-        """Which groups carry no signal: every advantage of theirs is 0, (P,).
+        """The groups that carry no signal: every advantage of theirs is 0, (P,).
 
         Not the same as equal rewards: without a baseline, or with the KL in the reward, those may push.
         """

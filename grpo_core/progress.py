@@ -1,4 +1,4 @@
-"""How far an update in progress is: said now and then by whoever computes it, and by nobody where it is quick."""
+"""Progress of an update in progress: said now and then by whoever computes it, and by nobody where it is quick."""
 
 from __future__ import annotations
 

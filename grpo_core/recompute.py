@@ -135,7 +135,7 @@ def dead_groups(step: Step) -> np.ndarray:
 
 
 def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
-    """Which groups push on no token, boolean (P,): every advantage ``given``, (B,) or (B, T), is 0 there."""
+    """The groups that push on no token, boolean (P,): every advantage ``given``, (B,) or (B, T), is 0 there."""
     per_token = given if given.ndim > 1 else given[:, None]
     pushed = (step.mask & (per_token != 0)).any(axis=-1)
     return np.asarray(np.bincount(step.group, weights=pushed) == 0)

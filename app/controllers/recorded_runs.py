@@ -193,7 +193,7 @@ class RecordedRuns(QObject):
             self._workspace.move_to(place)
 
     def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
-        """Where the update shown stands in the run that takes the place of ``old``. None for the last, or for none."""
+        """Place of the update shown in the run that takes the place of ``old``. None for the last, or for none."""
         if self._workspace.following or not old.source.partial:
             return None
         label = old.trainer_step(self._workspace.cursor.step)

@@ -112,11 +112,11 @@ class TermButton(QAbstractButton):
         return wide + 2 * self.side, ascent, descent
 
     def ascent(self) -> float:
-        """How far the piece reaches above the baseline."""
+        """The distance that the piece reaches above the baseline."""
         return self.measured()[1]
 
     def descent(self) -> float:
-        """How far the piece reaches below the baseline, without its value."""
+        """The distance that the piece reaches below the baseline, without its value."""
         return self.measured()[2]
 
     def explain_current(self) -> None:

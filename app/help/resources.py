@@ -1,4 +1,4 @@
-"""Where the shipped texts lie, in the source tree and in a packaged program alike."""
+"""Place of the shipped texts, in the source tree and in a packaged program alike."""
 
 from __future__ import annotations
 

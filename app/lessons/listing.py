@@ -74,7 +74,7 @@ def lines(good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProg
 
 
 def _progress_text(reached: Reached, steps: int, right: int, placed: int) -> str:
-    """How far a lesson of so many ``steps`` has been taken, and how many predictions were right of those placed."""
+    """Progress of a lesson of so many ``steps``, and how many predictions were right of those placed."""
     if reached.done:
         pattern = tr("done · {right} of {placed} predicted right") if placed else tr("done")
     elif reached.step:

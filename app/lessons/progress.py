@@ -54,7 +54,7 @@ _TYPES: dict[str, type] = {"step": int, "value": float, "right": bool, "skipped"
 
 @dataclass(frozen=True)
 class Reached:
-    """How far a lesson has been taken.
+    """Progress of a lesson.
 
     Attributes:
         step: the furthest step seen, counted from 1; 0 before the first.
@@ -136,7 +136,7 @@ class LessonProgress:
         return self._write()
 
     def score(self, lesson: str) -> tuple[int, int]:
-        """How many predictions of a lesson were right, and how many were placed, skipped ones not among them."""
+        """Number of predictions of a lesson that were right, and how many were placed, skipped ones not among them."""
         placed = [entry for entry in self.history if entry.lesson == lesson and not entry.skipped]
         return sum(entry.right for entry in placed), len(placed)
 

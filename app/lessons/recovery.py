@@ -1,4 +1,4 @@
-"""Which lesson is open, and at which step: on disk at every step, for a start after a crash to go on there."""
+"""The lesson that is open, and at which step: on disk at every step, for a start after a crash to go on there."""
 
 from __future__ import annotations
 

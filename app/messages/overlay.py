@@ -1,4 +1,4 @@
-"""Where the messages are: over the main window, in the speaker's window, or behind a quiet mark."""
+"""Place of the messages: over the main window, in the speaker's window, or behind a quiet mark."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class MessageOverlay(QObject):
         self.lift()
 
     def _taken(self) -> QRect:
-        """Where the widget with the focus stands in the window. Empty where that is elsewhere."""
+        """Place of the widget with the focus in the window. Empty where that is elsewhere."""
         focus = QApplication.focusWidget()
         if focus is None or focus.window() is not self._window or self._bar.isAncestorOf(focus) or focus is self.mark:
             return QRect()

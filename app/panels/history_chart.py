@@ -114,7 +114,7 @@ class HistoryChart(Plot):
 
     @property
     def place_name(self) -> str:
-        """What an update is called, also where the axis has no room for it."""
+        """Name of an update, also where the axis has no room for it."""
         return self._unit
 
     def _name_axis(self) -> None:

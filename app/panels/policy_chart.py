@@ -135,7 +135,7 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
 
 
 def _samples(what: PolicyPicture) -> Lane:
-    """How often each action was drawn."""
+    """Number of times that each action was drawn."""
     counts = np.zeros(len(what.names), int)
     hint = tr("none yet")
     if what.draws is not None:

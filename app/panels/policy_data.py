@@ -104,7 +104,7 @@ class PolicyPicture:
 
     @property
     def change(self) -> np.ndarray:
-        """By how much each probability has moved in this update so far, (A,)."""
+        """The amount by which each probability has moved in this update so far, (A,)."""
         return np.asarray(self.now - self.old)
 
     def rows(self, action: int) -> list[int]:

@@ -61,7 +61,7 @@ def _mixed(one: dict[str, float], other: dict[str, float], share: float) -> dict
 
 
 def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
-    """How many draws of each entry have come to rest in the lane of samples, (A,)."""
+    """Number of draws of each entry that have come to rest in the lane of samples, (A,)."""
     if stage is not Stage.SAMPLE or progress >= 1:
         return draws.counts
     counts = np.zeros_like(draws.counts)
@@ -71,7 +71,7 @@ def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
 
 
 def mean_share(stage: Stage, progress: float) -> float:
-    """How far the line of the mean has been drawn, from 0 to 1."""
+    """The distance that the line of the mean has been drawn, from 0 to 1."""
     if stage is Stage.SCORE:
         return min(max((progress - RISING) / (1 - RISING), 0.0), 1.0)
     return 0.0 if stage is Stage.SAMPLE else 1.0

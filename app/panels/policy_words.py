@@ -90,7 +90,7 @@ def _moved(picture: PolicyPicture) -> str:
 
 
 def moves(picture: PolicyPicture) -> Moved:
-    """Which entries have moved, and whether all others moved the other way."""
+    """The entries that have moved, and whether all others moved the other way."""
     change = picture.change
     up, down = most_moved(change, NAMED), most_moved(-change, NAMED)
     rest = np.delete(change, [*up, *down])

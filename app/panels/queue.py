@@ -180,7 +180,7 @@ class QueuePanel(Panel):
 
 
 def _status_text(background: BackgroundQueue | None) -> str:
-    """What becomes of the queue, in a sentence or two. Empty without one."""
+    """State of the queue, in a sentence or two. Empty without one."""
     if background is None or background.queue is None:
         return ""
     queue, statuses = background.queue, background.statuses

@@ -63,7 +63,7 @@ class RepeatResults:
 
     @property
     def so_far(self) -> str:
-        """How far the repeats have come, in a sentence."""
+        """Progress of the repeats, in a sentence."""
         return tr("As far as it got: {count:,} of {updates:,} updates.").format(count=self.count, updates=self.updates)
 
     @property
@@ -72,7 +72,7 @@ class RepeatResults:
         return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:
-        """How many repeats there are, and in what they differ from a run under ``here``."""
+        """Number of repeats, and in what they differ from a run under ``here``."""
         differs = differences(self.settings, here)
         if not differs:
             return tr("{count} repeats").format(count=len(self.seeds))

@@ -251,7 +251,7 @@ class ScorePanel(Panel):
 
 
 def claims_on(typed: Joined) -> tuple[Typed, ...]:
-    """What became of a completion, in a few claims."""
+    """Outcome of a completion, in a few claims."""
     advantage, total = float(typed.advantages[-1]), float(typed.logp.sum())
     every = zip(typed.names, typed.parts, typed.weights, strict=True)
     parts = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)

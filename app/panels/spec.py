@@ -46,7 +46,7 @@ class LayoutVariant(Enum):
 
 @dataclass(frozen=True)
 class DockPlace:
-    """Where a panel stands in a layout.
+    """Place of a panel in a layout.
 
     Attributes:
         area: the part of the window.

@@ -52,7 +52,7 @@ class SumRow(QWidget):
         self.update()
 
     def places(self) -> dict[str, QRectF]:
-        """Where each visible column's sum stands, by the column's key."""
+        """Place of each visible column's sum, by the column's key."""
         table, origin = self._table, self._table.viewport().x()
         return {
             column.key: QRectF(origin + table.columnViewportPosition(n), 0, table.columnWidth(n), self.height())

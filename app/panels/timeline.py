@@ -163,7 +163,7 @@ class TimelineTrack(QWidget):
 
 
 class PlaceLabel(Label):
-    """Which update is shown, of how many. The number is bold.
+    """The update that is shown, of how many. The number is bold.
 
     Painted here, since Qt paints a label with markup once more after each frame.
     """
@@ -197,7 +197,7 @@ NEXT, BACK, NO_EVENT = tr("Next: {event} ›"), tr("‹ Back: {event}"), tr("No 
 
 
 class TimelinePanel(Panel):
-    """Where the cursor stands among all updates, what is marked there, and the way to the next event.
+    """Place of the cursor among all updates, what is marked there, and the way to the next event.
 
     Nothing beside the line changes its width with the cursor: one place on the line means one update.
     """

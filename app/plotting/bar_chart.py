@@ -95,7 +95,7 @@ class BarChart(PlaceChart):
         return picture.label if picture.x_label is None else picture.x_label, picture.y.text
 
     def axes(self) -> Axes:
-        """Where the data lie in the widget."""
+        """Place of the data in the widget."""
         size = QSizeF(self.size())
         return axes_in(size, self.theme, self.factor, self.picture.x_range, self.y_range, self._labels)
 

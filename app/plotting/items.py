@@ -45,7 +45,7 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
         self._drawn: tuple[object, ...] | None = None
 
     def set_places(self, x: np.ndarray) -> None:
-        """Where the events are, (n,), sorted."""
+        """Place of the events, (n,), sorted."""
         if not np.array_equal(x, self.places):
             self.places, self._drawn = np.asarray(x, float), None
 

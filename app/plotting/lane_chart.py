@@ -121,7 +121,7 @@ class LaneChart(PlaceChart):
     # -- geometry -----------------------------------------------------------------------------------------------------
 
     def places(self) -> LanePlaces:
-        """Where the lanes lie in the widget."""
+        """Place of the lanes in the widget."""
         line = QFontMetricsF(self.theme.font("digits", self.factor)).height()
         unit = self.theme.type_unit(self.factor)
         headed = self._headed and bool(self.picture.sentence)

@@ -239,7 +239,7 @@ def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
 
 
 def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:
-    """Where a spot is in the widget."""
+    """Place of a spot in the widget."""
     axes = places.axes[spot.lane]
     pitch = axes.area.width() / (axes.x[1] - axes.x[0])
     at = axes.at(spot.place + 1.0, spot.height)

@@ -70,7 +70,7 @@ class PlaceChart(QWidget):
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many places there are."""
+        """Number of places."""
 
     @property
     @abstractmethod

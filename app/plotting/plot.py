@@ -75,7 +75,7 @@ class Plot(Canvas):
 
     @property
     def cursor_x(self) -> float | None:
-        """Where the cursor is, if it is anywhere."""
+        """Place of the cursor, if it is anywhere."""
         return self.cursor_band.place
 
     def set_cursor(self, x: float | None) -> None:

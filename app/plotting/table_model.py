@@ -129,7 +129,7 @@ class TableModel(QAbstractTableModel):
         return place if self._order is None else self._order[place]
 
     def place_of(self, row: int) -> int | None:
-        """Where the data's ``row`` is on screen."""
+        """Place of the data's ``row`` on screen."""
         if not 0 <= row < self._count:
             return None
         return row if self._order is None else self._order.index(row)

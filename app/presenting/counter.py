@@ -26,7 +26,7 @@ CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
 
 
 def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
-    """Where the controls of ``window`` are that can be seen and used, those of ``but`` left out."""
+    """Place of the controls of ``window`` that can be seen and used, those of ``but`` left out."""
     controls = [part for part in window.findChildren(QWidget) if isinstance(part, CONTROLS)]
     return [
         QRect(part.mapTo(window, QPoint()), part.size())
@@ -36,7 +36,7 @@ def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
 
 
 def seen_content(window: QWidget) -> list[QRect]:
-    """Where the plots and the words of ``window`` are that can be seen."""
+    """Place of the plots and the words of ``window`` that can be seen."""
     parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
     drawn = [part.viewport() if isinstance(part, Plot) else part for part in parts]  # it hides all of its plot from Qt
     return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]

@@ -1,4 +1,4 @@
-"""Where the eye is, and what the next key shows, in words."""
+"""Place of the eye, and what the next key shows, in words."""
 
 from __future__ import annotations
 

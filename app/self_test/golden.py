@@ -21,7 +21,7 @@ TOLERANCE = 1e-9
 
 
 def golden_file() -> Path:
-    """Where the golden numbers lie. ``python -m tools.make_golden`` writes them."""
+    """Place of the golden numbers. ``python -m tools.make_golden`` writes them."""
     return resource("golden.json")
 
 

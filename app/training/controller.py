@@ -178,7 +178,7 @@ class Controller(QObject):
 
     @property
     def progress(self) -> Progress | None:
-        """How far the current run's update in progress is. None where it is quick, over, or not being computed."""
+        """Progress of the current run's update in progress. None where it is quick, over, or not being computed."""
         return self._progress if self._progress is not None and self._progress.step > self.head else None
 
     def take(self) -> Fresh | None:

@@ -1,4 +1,4 @@
-"""What becomes of a run whose process has ended unexpectedly: its file, and the updates that only the window holds."""
+"""State of a run whose process has ended unexpectedly: its file, and the updates that only the window holds."""
 
 from __future__ import annotations
 

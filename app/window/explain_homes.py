@@ -22,7 +22,7 @@ SMALL = 160
 
 
 def number_box(widget: QWidget, scale: float) -> QRect:
-    """Where the number stands that ``widget`` explains, in the widget's coordinates.
+    """Place of the number that ``widget`` explains, in the widget's coordinates.
 
     A widget that holds many says it by ``explained_box``; a table by its current cell; a small one is the number.
     Elsewhere it is where the mouse is pressed, or the middle.

@@ -18,7 +18,7 @@ BEAK = 8
 
 
 def placed(room: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QRect:
-    """Where a sheet of ``size`` stands in ``room``: below ``anchor``, above it, else beside it, and never over it.
+    """Place of a sheet of ``size`` in ``room``: below ``anchor``, above it, else beside it, and never over it.
 
     Where nothing has room for all of it, it becomes lower; ``least`` is the height below which a place is too low.
     """

@@ -1,4 +1,4 @@
-"""Where a lesson stands in the window, and how every dock gets back to where it was."""
+"""Place of a lesson in the window, and how every dock gets back to where it was."""
 
 from __future__ import annotations
 

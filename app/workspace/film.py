@@ -55,7 +55,7 @@ class Film:
         return len(self.parts) > 1 and self.seconds < SHORT
 
     def at(self, seconds: float) -> Cursor:
-        """Where the cursor stands after so many seconds. The end stays as it is."""
+        """Place of the cursor after so many seconds. The end stays as it is."""
         for part in self.parts:
             if seconds < part.seconds:
                 return _cursor(self.step, part, max(seconds / part.seconds, 0.0))

@@ -44,7 +44,7 @@ def keep_freed_memory() -> None:
 
 
 def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
-    """Where the entry of each token (R, B, T), chosen in its context, lies in the memory of a table (R, C, A)."""
+    """Place of the entry of each token (R, B, T), chosen in its context, in the memory of a table (R, C, A)."""
     runs, contexts, actions = shape
     entry = tokens if contexts == 1 and isinstance(tokens, np.ndarray) else context * actions + tokens
     return np.asarray(entry * runs + _numbers(runs))

@@ -63,7 +63,7 @@ class Trained:
         return (leader, *(name for name, _ in others if found[name].level))
 
     def diverged(self, name: str) -> np.ndarray:
-        """Which seeds have diverged, (S,)."""
+        """The seeds that have diverged, (S,)."""
         return np.asarray(~np.isfinite(self.courses[name][-1]))
 
     def arrivals(self, name: str, line: float) -> np.ndarray:
@@ -279,7 +279,7 @@ def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | 
 
 
 def climbed(data: Trained) -> dict[str, Difference]:
-    """By how much the seeds of each have risen over the last tenth of the updates."""
+    """The amount by which the seeds of each have risen over the last tenth of the updates."""
     pairs = {}
     for name, course in data.courses.items():
         before = course[-1 - max(round(LAST * (len(course) - 1)), 1)]

@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """By how much one is ahead of another, over the seeds.
+    """The amount by which one is ahead of another, over the seeds.
 
     Attributes:
         by: the statistic of the paired differences: their mean, or their median where some are infinite by right.
@@ -71,7 +71,7 @@ def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bo
 
 
 def changed(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]], *, median: bool = False) -> dict[str, Difference]:
-    """By how much the first of each pair (S,), (S,) is above the second, each with an interval of its own.
+    """The amount by which the first of each pair (S,), (S,) is above the second, each with an interval of its own.
 
     Raises:
         ValueError: there is no seed, or a mean is asked of values that are not finite.

@@ -36,7 +36,7 @@ class Swept(Trained):
         return counted(self.kl[name][-1], np.inf)
 
     def falls(self, name: str) -> np.ndarray:
-        """By how much the reward of each seed falls in all, added up over its updates, (S,)."""
+        """The amount by which the reward of each seed falls in all, added up over its updates, (S,)."""
         return falls(counted(self.courses[name], self.floor))
 
 
@@ -176,7 +176,7 @@ class StillClimbing(Claim[Swept]):
 
 
 def falls(courses: np.ndarray) -> np.ndarray:
-    """By how much each course (U + 1, S) falls in all, (S,)."""
+    """The amount by which each course (U + 1, S) falls in all, (S,)."""
     return np.asarray(-np.minimum(np.diff(courses, axis=0), 0.0).sum(axis=0))
 
 

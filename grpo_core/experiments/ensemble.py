@@ -71,7 +71,7 @@ class Ensemble:
 
     @property
     def diverged(self) -> np.ndarray:
-        """Which seeds end with numbers that are not finite, (S,)."""
+        """The seeds that end with numbers that are not finite, (S,)."""
         return np.asarray(~np.isfinite(self.measures["reward"][-1]))
 
     def counted(self, measure: str) -> np.ndarray:
@@ -90,7 +90,7 @@ class Ensemble:
 
     @property
     def stuck_seeds(self) -> np.ndarray:
-        """Which seeds end with another action than the best as their likeliest, in any context, (S,). None that
+        """The seeds that end with another action than the best as their likeliest, in any context, (S,). None that
         diverged."""
         rewards = _rewarded(self.settings).action_rewards
         assert rewards is not None

@@ -22,7 +22,7 @@ SEEDS = tuple(range(64))
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lengths:
-    """What became of every seed, from update 0 on.
+    """Outcome of every seed, from update 0 on.
 
     Attributes:
         right, wrong: expected tokens of a right and of a wrong answer, (U + 1, S).

@@ -42,7 +42,7 @@ class Batches:
     expected: float
 
     def of(self, action: int) -> OfAction:
-        """What became of ``action``, counted from 0."""
+        """Outcome of ``action``, counted from 0."""
         return OfAction(self, action)
 
 

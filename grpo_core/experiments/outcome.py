@@ -1,4 +1,4 @@
-"""What came of runs under the same seeds, as claims: for race and sweep, in the window and on the command line."""
+"""Outcome of runs under the same seeds, as claims: for race and sweep, in the window and on the command line."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
 
 
 def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple[Claim[Swept], ...]]:
-    """What came of a sweep of two places or more, sentence by sentence.
+    """Outcome of a sweep of two places or more, sentence by sentence.
 
     Args:
         in_order: the places of the row are numbers, so that there is a way from left to right.

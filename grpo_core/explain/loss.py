@@ -107,7 +107,7 @@ def _size(n: Numbers, passed: int) -> float:
 
 
 def _parts(n: Numbers, passed: int) -> str:
-    """Which part of the loss comes from where."""
+    """The part of the loss that comes from where."""
     purpose = tr("A handle for the gradient, not a score.")
     if not n.kl_in_loss or n.terms(passed).kl is None:
         return purpose

@@ -47,7 +47,7 @@ def clipped(n: Numbers, q: Quantity) -> Formula:
 
 
 def clipped_tokens(n: Numbers, q: Quantity) -> Formula:
-    """How many tokens of a completion were clipped."""
+    """Number of tokens of a completion that were clipped."""
     inputs = [n.token("clipped", q, t) for t in n.visited(q.row)]
     values = [n[i] for i in inputs]
     return Formula(

@@ -26,7 +26,7 @@ def nothing_missing(update: Update) -> str:
 
 
 def non_finite(update: Update) -> Measure:
-    """How many numbers are not finite, the first of them as evidence."""
+    """Number of numbers that are not finite, the first of them as evidence."""
     found = list(_not_finite(update))
     more = {"first": found[0][1:]} if found else {}
     return Measure(

@@ -58,7 +58,7 @@ def headline(source: Source, result: Diagnosis) -> str:
 
 
 def place(one: Evidence) -> str:
-    """Where a piece of evidence is, and what it is."""
+    """Place of a piece of evidence, and what it is."""
     words: dict[str, Any] = {"step": one.step, "what": one.what, "row": one.row, "token": one.token}
     if one.row is None:
         text = tr("step {step}: {what}").format(**words)

@@ -85,7 +85,7 @@ class CharacterPolicy(Policy):
         loss.terms.loss.backward()
 
     def recorded_before(self, batch: Layout, reference: Scores | None) -> dict[str, Any]:
-        """Where the distributions stand, and those of the reference."""
+        """Place of the distributions, and those of the reference."""
         return recorded_before(batch.context, reference)
 
     def recorded_after(

@@ -38,7 +38,7 @@ class _NoSafetensorsError(ValueError):
 
 
 def checkpoint_path(size: Model) -> Path:
-    """Where the weights of a run lie that does not start untrained."""
+    """Place of the weights of a run that does not start untrained."""
     return resource(CHECKPOINT) if size.checkpoint == "shipped" else Path(size.checkpoint)
 
 

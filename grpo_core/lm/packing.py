@@ -1,4 +1,4 @@
-"""Where the tokens of an update lie when nothing is computed twice and no padding is computed at all.
+"""Place of the tokens of an update when nothing is computed twice and no padding is computed at all.
 
 The prompt of a group is computed once, and so are completions that are equal: most are, once a policy has learned. What
 is computed of a completion are its tokens but the last: token t + 1 is predicted at token t, and the first one at the

@@ -20,7 +20,7 @@ from grpo_core.text import tr
 
 
 class Place(Protocol):
-    """Where the tokens of a batch lie. Of :class:`~grpo_core.lm.packing.Packing` what the loss needs."""
+    """Place of the tokens of a batch. Of :class:`~grpo_core.lm.packing.Packing` what the loss needs."""
 
     @property
     def context(self) -> Array:

@@ -83,7 +83,7 @@ def well_formed(prompt: str, text: str) -> bool:
 
 
 def verdict(prompt: str, text: str, *, ended: bool = True) -> Verdict:
-    """What became of an arithmetic prompt: right, the left-to-right habit, a slip, ..."""
+    """Outcome of an arithmetic prompt: right, the left-to-right habit, a slip, ..."""
     expression = prompt.rstrip("=")
     if not _LINE.fullmatch(expression):
         return Verdict(None, "")

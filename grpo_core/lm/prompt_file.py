@@ -29,7 +29,7 @@ SHIPPED = "shipped:"
 
 
 def located(file: str) -> Path:
-    """Where the prompts of a setting lie: a path, or “shipped:” and the name of a list that comes with the program."""
+    """Place of the prompts of a setting: a path, or “shipped:” and the name of a list that comes with the program."""
     return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 
 

@@ -40,7 +40,7 @@ class Sampled:
 
     @property
     def ended(self) -> np.ndarray:
-        """Which completions were ended by the model rather than cut off, boolean (B,)."""
+        """The completions that were ended by the model rather than cut off, boolean (B,)."""
         return self.rows(slice(None))[2]
 
     def rows(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

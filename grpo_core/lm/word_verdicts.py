@@ -1,4 +1,4 @@
-"""What became of an answer in words, said in a few words: right, another number, no number, cut off."""
+"""Outcome of an answer in words, said in a few words: right, another number, no number, cut off."""
 
 from __future__ import annotations
 

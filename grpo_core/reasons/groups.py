@@ -1,4 +1,4 @@
-"""Which groups carry no signal, and why. Rewards that differ only between prompts, or hardly at all."""
+"""The groups that carry no signal, and why. Rewards that differ only between prompts, or hardly at all."""
 
 from __future__ import annotations
 

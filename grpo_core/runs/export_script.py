@@ -153,7 +153,7 @@ def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
 
 
 def _mask(mask: np.ndarray) -> list[str]:
-    """Which places hold a token: a rectangle, lengths, or place by place."""
+    """The places that hold a token: a rectangle, lengths, or place by place."""
     B, T = mask.shape
     length = mask.sum(axis=1)
     if mask.all():

@@ -106,7 +106,7 @@ def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> 
 
 
 def find(folder: Path, run_id: str, hint: str = "") -> Path | None:
-    """Where the run ``run_id`` lies: at ``hint``, or anywhere in ``folder``.
+    """Place of the run ``run_id``: at ``hint``, or anywhere in ``folder``.
 
     The hint was written by whoever wrote the file: it is followed to a file on this computer, or on the very share
     on which ``folder`` lies, but to no other host.

@@ -129,7 +129,7 @@ class FileWatch:
         )
 
     def _saved(self, committed: int) -> tuple[Path, int] | None:
-        """Where all that can be read lies now, and up to which update. None where nothing can be saved."""
+        """Place of all that can be read, and up to which update. None where nothing can be saved."""
         for place in (self._beside, _private_folder):
             name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
             with suppress(RunFileError, sqlite3.Error, OSError):

@@ -187,7 +187,7 @@ class Interactive(QWidget):
 
     @property
     def progress_text(self) -> str:
-        """How far longer work is, in a sentence. Empty at rest."""
+        """Progress of longer work, in a sentence. Empty at rest."""
         return ""
 
     def answer(self, check: str) -> float:

@@ -153,7 +153,7 @@ def answer_text(step: Step, row: int, origin: Origin) -> str:
 
 
 def bare_answers(step: Step, origin: Origin) -> np.ndarray:
-    """Which answers of an update are a number and nothing else, boolean (B,)."""
+    """The answers of an update that are a number and nothing else, boolean (B,)."""
     answers = (answer_text(step, row, origin) for row in range(len(step.tokens)))
     return np.array([BARE.fullmatch(answer) is not None for answer in answers])
 

@@ -117,7 +117,7 @@ class Reported(Interactive):
         return next((float(n) for n, right in enumerate(self._history(), start=1) if all(right)), math.nan)
 
     def _relapses(self) -> float:
-        """How often a prompt that was answered right was answered wrong before the next update."""
+        """Number of times that a prompt that was answered right was answered wrong before the next update."""
         return float(sum(a and not b for one, two in pairwise(self._history()) for a, b in zip(one, two, strict=True)))
 
     @Slot(str)

@@ -134,7 +134,7 @@ class SweetSpot(Interactive):
         return float(np.exp(step.dist_logp[0][:, RIGHT]).mean())
 
     def _here(self, view: View) -> tuple[float, float]:
-        """Where the point stands: what was dragged, or the last update shown. NaN high before the first."""
+        """Place of the point: what was dragged, or the last update shown. NaN high before the first."""
         if self._wanted is not None:
             return self._wanted, push(at_chance(self._base, self._wanted))
         way = self._way(view)

@@ -39,7 +39,7 @@ FILTERED = ("reward", "advantage", "length", "kl", "push")
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Which completions are listed.
+    """The completions that are listed.
 
     Attributes:
         text: a part of prompt or completion, whatever its case; empty for all.

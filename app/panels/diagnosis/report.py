@@ -151,7 +151,7 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
 
 
 def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
-    """Where the examination of ``run`` stands, in a sentence. ``busy``: a run is being examined."""
+    """Place of the examination of ``run``, in a sentence. ``busy``: a run is being examined."""
     if not run.is_recorded:
         return NOT_RECORDED
     if busy:

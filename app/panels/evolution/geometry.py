@@ -1,4 +1,4 @@
-"""Where the rows of fixed prompts, their columns, their strips and the curve below stand in a given room."""
+"""Place of the rows of fixed prompts, their columns, their strips and the curve below in a given room."""
 
 from __future__ import annotations
 

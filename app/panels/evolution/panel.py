@@ -185,7 +185,7 @@ class EvolutionPanel(Panel):
         )  # fmt: skip
 
     def _note(self, view: View, picture: RowsPicture) -> str:
-        """How many answers are right at the cursor. Before the first update, where the answers come from."""
+        """Number of answers that are right at the cursor. Before the first update, where the answers come from."""
         if not view.head:
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:

@@ -54,7 +54,7 @@ class EvolutionRows(QWidget):
 
     @property
     def geometry_now(self) -> Geometry:
-        """Where everything stands."""
+        """Place of everything."""
         assert self._theme is not None and self._picture is not None
         prompts = self._picture.evolution.prompts
         mono = QFontMetricsF(self._theme.font("answer", self._scale * self._picture.enlarged))
@@ -66,7 +66,7 @@ class EvolutionRows(QWidget):
         )  # fmt: skip
 
     def row(self, place: int) -> QRectF:
-        """Where the row of prompt ``place`` lies."""
+        """Place of the row of prompt ``place``."""
         return self.geometry_now.row(place)
 
     def spot(self, place: int, update: int) -> QPointF:

@@ -121,7 +121,7 @@ def _is_unread(picture: RowsPicture) -> bool:
 
 
 def tally(picture: RowsPicture) -> str:
-    """How many prompts have turned, and which way, at the cursor."""
+    """Number of prompts that have turned, and which way, at the cursor."""
     known = [
         (now.verdict.right, turn) for now, turn in zip(picture.now, picture.turns, strict=True) if now is not None
     ]  # fmt: skip
@@ -138,7 +138,7 @@ def tally(picture: RowsPicture) -> str:
 
 
 def tally_in_fewer_words(picture: RowsPicture) -> str:
-    """How many prompts are answered right at the cursor, for a line without room for :func:`tally`."""
+    """Number of prompts that are answered right at the cursor, for a line without room for :func:`tally`."""
     right = sum(now is not None and now.verdict.right is True for now in picture.now)
     return tr("{right} of {count} right before update {step:,}.").format(
         right=right, count=len(picture.now), step=picture.cursor

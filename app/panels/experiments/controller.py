@@ -20,7 +20,7 @@ class ExperimentResults(Protocol):
 
     @property
     def count(self) -> int:
-        """How many results have come."""
+        """Number of results that have come."""
 
     @property
     def so_far(self) -> str:

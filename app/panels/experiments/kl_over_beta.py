@@ -182,7 +182,7 @@ class KlOverBetaPanel(Panel):
         return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
 
     def _stale(self) -> str:
-        """What has changed since the sweep that is shown was computed. Empty if nothing."""
+        """Changes since the sweep that is shown was computed. Empty if nothing."""
         if self.controller.sweep is None or self.controller.busy:
             return ""
         try:
@@ -213,7 +213,7 @@ class KlOverBetaPanel(Panel):
         return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
 
     def _headline_of(self, results: SweepResults) -> str:
-        """What came of a sweep. Computed once, when its last runs have come."""
+        """Outcome of a sweep. Computed once, when its last runs have come."""
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""

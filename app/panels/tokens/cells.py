@@ -124,7 +124,7 @@ class Cells:
             x += width
 
     def paint_name(self, painter: QPainter, place: QRectF, name: str) -> None:
-        """What a row is called, to the left of its tokens: the number of its completion."""
+        """Name of a row, to the left of its tokens: the number of its completion."""
         painter.setFont(self.small)
         painter.setPen(self._quiet)
         painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name)

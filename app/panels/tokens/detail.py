@@ -221,7 +221,7 @@ class TokenDetail(QWidget):
             self.wanted.emit(quantity)
 
     def explained_box(self) -> QRect:
-        """Where the current line stands."""
+        """Place of the current line."""
         return self._places[self.current][0].toAlignedRect() if self.current < len(self._places) else self.rect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -1,4 +1,4 @@
-"""Where the tokens of a completion stand: one after the other, on as many lines as they need."""
+"""Place of the tokens of a completion: one after the other, on as many lines as they need."""
 
 from __future__ import annotations
 

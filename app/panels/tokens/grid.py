@@ -106,7 +106,7 @@ class TokenGrid(QAbstractScrollArea):
     # -- geometry ----------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        """Where each token stands. Laid out again only where the texts or the room have changed."""
+        """Place of each token. Laid out again only where the texts or the room have changed."""
         if self.rows is None or self._cells is None:
             return
         cells, texts, width = self._cells, self.rows.texts, self.viewport().width()
@@ -126,14 +126,14 @@ class TokenGrid(QAbstractScrollArea):
         bar.setSingleStep(round(cells.line))
 
     def box(self, n: int, token: int) -> QRectF:
-        """Where a token of the row drawn as number ``n`` stands, from the top of the first row."""
+        """Place of a token of the row drawn as number ``n``, from the top of the first row."""
         assert self._cells is not None
         places = self._flows[n]
         top = self._tops[n] + places.line_of(token) * self._cells.line
         return QRectF(places.left[token], top, places.width[token], self._cells.height)
 
     def explained_box(self) -> QRect:
-        """Where the selected token stands in the widget."""
+        """Place of the selected token in the widget."""
         if self.rows is None or self._selected is None:
             return self.rect()
         row, token = self._selected

@@ -125,7 +125,7 @@ class WhatIfHeader(QWidget):
             self.ask.setAccessibleDescription(tip)
 
     def show_passes(self, count: int, passed: int) -> None:
-        """How many passes there are to look at, and which is shown."""
+        """Number of passes to look at, and which is shown."""
         fill(self.passes, [tr("pass {n} of {count}").format(n=n + 1, count=count) for n in range(count)], passed)
         self.passes.setVisible(count > 1)
 

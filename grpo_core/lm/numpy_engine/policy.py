@@ -170,7 +170,7 @@ class NumpyPolicy(Characters):
     # -- record, keep, restore -------------------------------------------------------------------------------------
 
     def recorded_before(self, batch: Packing, reference: Scores | None) -> dict[str, Any]:
-        """Where the distributions stand, and those of the reference."""
+        """Place of the distributions, and those of the reference."""
         return recorded_before(batch.context, reference)
 
     def recorded_after(

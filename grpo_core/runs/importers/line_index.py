@@ -61,7 +61,7 @@ class LineIndex:
 
     @property
     def finished(self) -> np.ndarray:
-        """Which lines have their end, boolean (L,): another is read again."""
+        """The lines that have their end, boolean (L,): another is read again."""
         return np.asarray(self.starts < self.byte)
 
 

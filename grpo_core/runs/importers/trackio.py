@@ -67,7 +67,7 @@ def database_of(path: Path) -> tuple[Path, str]:
 
 @dataclass
 class _Update:
-    """Where the table and the numbers of one step lie."""
+    """Place of the table and the numbers of one step."""
 
     table: int | None = None
     reports: list[Report] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Where the parts of a Windows package lie while it is made on Linux, all of them below ``build/windows``."""
+"""Place of the parts of a Windows package while it is made on Linux, all of them below ``build/windows``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the parts of a race stand: picture and standing side by side or one above the other. A low panel scrolls."""
+"""Place of the parts of a race: picture and standing side by side or one above the other. A low panel scrolls."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class RaceArrangement(QScrollArea):
         self.setWidget(inside)
 
     def show_progress(self, done: int, of: int, *, busy: bool, scale: float) -> None:
-        """How many algorithms have come in."""
+        """Number of algorithms that have come in."""
         self.bar.setFixedHeight(max(round(2 * scale), 2))
         self.bar.setRange(0, max(of, 1))
         self.bar.setValue(done)

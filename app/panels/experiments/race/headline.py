@@ -1,4 +1,4 @@
-"""What came of a race, in one sentence made of claims: who leads, by how much, from when, and how many seeds failed."""
+"""Outcome of a race, in one sentence made of claims: who leads, by how much, from when, and how many seeds failed."""
 
 from __future__ import annotations
 

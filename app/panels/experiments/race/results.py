@@ -73,7 +73,7 @@ class RaceResults:
 
     @property
     def count(self) -> int:
-        """How many algorithms have come in."""
+        """Number of algorithms that have come in."""
         return len(self.digests)
 
     @property
@@ -117,7 +117,7 @@ class RaceResults:
 
     @cached_property
     def outcome(self) -> tuple[Claim[Trained], ...]:
-        """What came of a race that is complete."""
+        """Outcome of a race that is complete."""
         return outcome(self.trained)
 
     @cached_property
@@ -127,7 +127,7 @@ class RaceResults:
 
     @cached_property
     def behind(self) -> dict[str, Difference]:
-        """By how much each other one is behind the leader of a race that is complete."""
+        """The amount by which each other one is behind the leader of a race that is complete."""
         data = self.trained
         return data.against(data.ranked()[0][0])
 

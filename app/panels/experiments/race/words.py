@@ -78,7 +78,7 @@ def of_rest(results: RaceResults) -> str:
 
 
 def of_differences(results: RaceResults) -> list[str]:
-    """By how much the leader of a race that is complete is ahead of each other, a line each."""
+    """The amount by which the leader of a race that is complete is ahead of each other, a line each."""
     leader = spoken(results.ranked()[0][0])
     lines = []
     for name, gap in results.behind.items():
@@ -90,7 +90,7 @@ def of_differences(results: RaceResults) -> list[str]:
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:
-    """What has changed since the race that is shown."""
+    """Changes since the race that is shown."""
     try:
         paths = list(then.settings.differences(now.settings))
     except SettingsError:

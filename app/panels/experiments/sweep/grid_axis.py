@@ -1,4 +1,4 @@
-"""Where the values of a swept setting stand on an axis: evenly, in their order, with straight lines in between.
+"""Place of the values of a swept setting on an axis: evenly, in their order, with straight lines in between.
 
 A grid such as 0, 0.01, ..., 1 is crowded near zero on a linear axis and has no zero on a logarithmic one. Here every
 value that was run has the same room, and its label.

@@ -178,7 +178,7 @@ class Sweep:
 
 
 def title_of(path: str) -> str:
-    """What a setting is called."""
+    """Name of a setting."""
     return tr("KL estimator") if path == ESTIMATOR else described_at(path).title
 
 

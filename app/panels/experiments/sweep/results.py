@@ -51,12 +51,12 @@ class SweepResults:
 
     @property
     def wanted(self) -> int:
-        """How many points there are in all."""
+        """Number of points in all."""
         return len(self._keys)
 
     @property
     def count(self) -> int:
-        """How many points have come."""
+        """Number of points that have come."""
         return len(self.done)
 
     @property

@@ -72,7 +72,7 @@ def _training_reading(state: SweepState, measure: str, update: int) -> list[tupl
 
 
 def training_title(state: SweepState, measure: str) -> str:
-    """What the picture over training is called: the measure, and the value that is chosen."""
+    """Name of the picture over training: the measure, and the value that is chosen."""
     if state.runs is None or state.results is None:
         return tr("{measure} over training").format(measure=TITLES[measure])
     sweep = state.results.sweep

@@ -210,7 +210,7 @@ class SweepViews(QWidget):
 
 
 def _against(measure: str, title: str) -> str:
-    """What a chart of a measure against the setting called ``title`` is called."""
+    """Name of a chart of a measure against the setting called ``title``."""
     if not title:
         return tr("{measure} against the setting").format(measure=TITLES[measure])
     return tr("{measure} against {title}").format(measure=TITLES[measure], title=title)

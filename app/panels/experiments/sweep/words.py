@@ -69,7 +69,7 @@ def of_theory(results: SweepResults, row: int) -> str:
 
 
 def of_change(sweep: Sweep, wanted: Sweep) -> str:
-    """What has changed since a sweep was computed."""
+    """Changes since a sweep was computed."""
     if (sweep.over, sweep.across, sweep.seeds, sweep.updates) != (
         wanted.over,
         wanted.across,
