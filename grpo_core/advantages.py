@@ -163,7 +163,7 @@ def _scale(
     equal: Array,
     from_mean: Array | None,
 ) -> Array | float:
-    """What the centred rewards are divided by, (..., P, 1). 1 where the std is zero or undefined.
+    """Divisor of the centred rewards, (..., P, 1). 1 where the std is zero or undefined.
 
     ``from_mean``: the rewards less the mean of their group, for whoever has them already.
     """

@@ -1,4 +1,4 @@
-"""What a reward is compared with before it becomes an advantage: b in A = (R − b) / σ.
+"""Baselines, with which a reward is compared before it becomes an advantage: b in A = (R − b) / σ.
 
 =============  ===================================  ==========================================
 baseline       b                                    source

@@ -86,7 +86,7 @@ class Breakpoint:
         return bool(_TRUE[self.relation](value, self.value))
 
     def became(self, values: np.ndarray, before: bool = False) -> tuple[np.ndarray, bool]:
-        """Where in a series the condition becomes true.
+        """Places in a series at which the condition becomes true.
 
         A value that was not measured (NaN) changes nothing.
 
@@ -104,7 +104,7 @@ class Breakpoint:
         return known[is_true[1:] & ~is_true[:-1]], bool(is_true[-1])
 
     def at(self, value: float) -> str:
-        """What is said where ``value`` has made it true, such as “entropy 0.998 nats, below 1”."""
+        """The sentence for a ``value`` that has made it true, such as “entropy 0.998 nats, below 1”."""
         unit = METRICS[self.series].unit
         shown = f"{name_of(self.series)} {self._shown(value)}{f' {unit}' * bool(unit)}".replace("-", "−")
         return f"{shown}, {'not 0 for the first time' if self.relation == 'first' else self._side}"
@@ -203,7 +203,7 @@ def breakpoint_from_json(stored: Any) -> Breakpoint:
 
 
 def _no_such_series(series: object) -> str:
-    """What is allowed where a name is no metric's: the names that may have been meant, or all of them."""
+    """The sentence on a name that is no metric's: the names that may have been meant, or all of them."""
     near = difflib.get_close_matches(str(series), METRICS, n=3)
     if near:
         return tr("there is no such series; close to it are {near}").format(near=", ".join(near))

@@ -1,4 +1,4 @@
-"""What the program's command lines share: their exit codes, and how they complain."""
+"""Parts that all command lines share: their exit codes, and how they complain."""
 
 from __future__ import annotations
 

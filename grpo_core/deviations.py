@@ -1,4 +1,4 @@
-"""What the centred reward is divided by: σ in A = (R − b) / (σ + δ).
+"""Deviations, by which the centred reward is divided: σ in A = (R − b) / (σ + δ).
 
 The group's standard deviation is DeepSeekMath's (arXiv:2402.03300, section 4.1.2, which names no degrees of freedom);
 to divide by nothing is Dr. GRPO's (arXiv:2503.20783); the batch's is an option of TRL 1.16 (scale_rewards "batch").

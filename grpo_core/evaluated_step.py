@@ -140,7 +140,7 @@ class EvaluatedStep:
 
     @cached_property
     def dead(self) -> np.ndarray:
-        """Which groups' rewards are all equal, (P,)."""
+        """The groups whose rewards are all equal, (P,)."""
         return recompute.dead_groups(self.step)
 
     @cached_property
@@ -153,7 +153,7 @@ class EvaluatedStep:
 
     @cached_property
     def loss_source(self) -> str:
-        """Where the loss comes from: the preset's source. Of a mixture, that of the nearest preset."""
+        """Source of the loss: the preset's. Of a mixture, that of the nearest preset."""
         name = preset_of(self.step.settings)
         if name is not None:
             return PRESETS[name].source
@@ -162,7 +162,7 @@ class EvaluatedStep:
 
     @cached_property
     def compared_rewards(self) -> np.ndarray:
-        """What is compared within each group, (P, n): rewards, or those of steps. NaN where unscored or empty."""
+        """The values compared within each group, (P, n): rewards, or those of steps. NaN where unscored or empty."""
         return recompute.compared(self.step)
 
     @property
@@ -197,7 +197,7 @@ class EvaluatedStep:
         return np.asarray(self.terms(passed).ratio[self.used(passed)])
 
     def shares(self, passed: int) -> np.ndarray:
-        """What part of all weight each completion has in a pass, (B,)."""
+        """The share of all weight that each completion has in a pass, (B,)."""
         weight = self.terms(passed).weight.sum(axis=-1, dtype=np.float64)
         return np.asarray(weight / (weight.sum() or 1.0))
 

@@ -32,7 +32,7 @@ class Expression:
 
     @property
     def size(self) -> float:
-        """What rounding is judged by."""
+        """The size by which rounding is judged."""
         return max(self.scale, abs(self.value))
 
 

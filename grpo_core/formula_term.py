@@ -36,7 +36,7 @@ def joint(latex: str, *, glue: bool = False) -> Term:
 
 
 def ratio_factor(latex: str, name: str) -> Term:
-    """What stands in the place of the ratio in a surrogate that has no ratio alone."""
+    """Substitute for the ratio in a surrogate that has no ratio alone."""
     return Term(key="surrogate", latex=latex, name=name, help=tr("How the ratio enters this surrogate."))
 
 

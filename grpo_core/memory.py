@@ -1,4 +1,4 @@
-"""What training keeps in memory, block by block: which models, and of each its weights, gradients and optimizer states.
+"""Memory of training, block by block: which models, and of each its weights, gradients and optimizer states.
 
 The bill is arithmetic on the parameter count; the two blocks that depend on a model's shape (activations and the cache
 of keys and values) are estimates for a dense transformer and say so. The same ledger filled from the tensors of a model
@@ -20,7 +20,7 @@ WIDTH_PER_LAYER = 128
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What is trained, how, and which models stand beside it."""
+    """A training: its models, and those beside them."""
 
     parameters: float = setting(
         7e9,

@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """What a series is called and how it is shown.
+    """Name of a series, and how it is shown.
 
     Attributes:
         title: the name shown.

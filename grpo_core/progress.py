@@ -14,7 +14,7 @@ INTERVAL = 0.1
 
 
 class Phase(Enum):
-    """What an update of a language model spends its time on, in order."""
+    """Phases of an update of a language model, in order."""
 
     SAMPLING = "sampling"
     REFERENCE = "reference"
@@ -42,7 +42,7 @@ class Written:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where an update stands.
+    """Progress of an update.
 
     Attributes:
         step: number of the update.
@@ -67,7 +67,7 @@ class Progress:
 
 
 def nothing_written(group: int) -> Written | None:
-    """What is known of a group where nothing is sampled."""
+    """The progress of a group where nothing is sampled."""
     return None
 
 

@@ -100,7 +100,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """What would this update have been under other settings?
+    """Asks what an update would have been under other settings.
 
     Attributes:
         step: the update; its completions and rewards are taken as they are.
@@ -197,7 +197,7 @@ class FixedAnswers:
 
 
 def not_finite(error: NonFiniteError) -> GrpoError:
-    """What is said of an update that would have broken down under other settings. Nothing was stopped by it."""
+    """The sentence on an update that would have broken down under other settings. Nothing was stopped by it."""
     return GrpoError(
         tr("Under these settings {what} of update {step} would not be a finite number.").format(
             what=error.what, step=error.step

@@ -1,4 +1,4 @@
-"""What follows from a recorded step, computed again by the functions that trained.
+"""Numbers that follow from a recorded step, computed again by the functions that trained.
 
 Every function takes another ``objective`` for a what-if: the same batch under other switches is the same call.
 """
@@ -130,7 +130,7 @@ def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
 
 
 def dead_groups(step: Step) -> np.ndarray:
-    """Which groups' rewards (of steps, where those count) are all equal, boolean (P,)."""
+    """The groups whose rewards (of steps, where those count) are all equal, boolean (P,)."""
     return np.asarray(equal_rewards(compared(step)))
 
 
@@ -245,7 +245,7 @@ def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
 
 
 def gate_of(step: Step, passed: int) -> np.ndarray | None:
-    """What multiplies the surrogate in pass ``passed``, (B, T). None where nothing does."""
+    """The factor of the surrogate in pass ``passed``, (B, T). None where nothing does."""
     return step.gate if step.gate is None or step.gate.ndim == 2 else np.asarray(step.gate[passed])
 
 

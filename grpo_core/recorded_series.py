@@ -94,7 +94,7 @@ def numbers_of(
 
 
 def of_table(table: Completions) -> dict[str, float]:
-    """What follows from the table of completions."""
+    """Numbers that follow from the table of completions."""
     counted = np.ones(len(table.rewards), bool) if table.counted is None else table.counted
     scored = counted & np.isfinite(table.rewards)
     values: dict[str, float] = {}
@@ -119,7 +119,7 @@ def of_table(table: Completions) -> dict[str, float]:
 
 
 def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
-    """What follows from the tokens. The numbers that other runs have too are those of :func:`metrics`."""
+    """Numbers that follow from the tokens. The numbers that other runs have too are those of :func:`metrics`."""
     step = evaluated.step
     try:
         with np.errstate(all="ignore"):

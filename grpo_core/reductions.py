@@ -1,4 +1,4 @@
-"""How token losses are averaged: W, what one token counts in the loss Σ W ℓ.
+"""Reductions, which average token losses: W, what one token counts in the loss Σ W ℓ.
 
 ============  ==================  =========================================
 reduction     W                   source
@@ -49,7 +49,7 @@ class Reduction:
     knobs: tuple[str, ...] = ()
 
     def denominator(self, completions: int, tokens: Array | float) -> Array | float:
-        """What is divided by where no source says it: the completions, or the tokens, at least 1."""
+        """The divisor where no source says it: the completions, or the tokens, at least 1."""
         return at_least_one(tokens) if self.counts_tokens else float(completions)
 
     def weight(

@@ -1,4 +1,4 @@
-"""Where shipped files lie: in the source tree, in a frozen program, or beside an installed one."""
+"""Places of shipped files: in the source tree, in a frozen program, or beside an installed one."""
 
 from __future__ import annotations
 

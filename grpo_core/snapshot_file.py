@@ -1,4 +1,4 @@
-"""Where all weights of a large model are kept beside a run file: an update's ``resume`` names a file instead."""
+"""Files that keep all weights of a large model beside a run file: an update's ``resume`` names a file instead."""
 
 from __future__ import annotations
 

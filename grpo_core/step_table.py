@@ -175,7 +175,7 @@ def rows(
 
 
 def address(row: Row, column: Column, passed: int) -> Quantity | None:
-    """Where a cell's number can be explained. None for words."""
+    """The address under which a cell's number can be explained. None for words."""
     return Quantity(column.name, passed=passed, row=row.row, token=row.token) if column.explained else None
 
 

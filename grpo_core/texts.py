@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def prompt_text(step: Step, group: int, origin: Origin) -> str:
-    """What was asked in group ``group``."""
+    """The prompt of group ``group``."""
     known = step.prompt_texts[group] if step.prompt_texts is not None and group < len(step.prompt_texts) else None
     if known is not None:
         return known
@@ -33,7 +33,7 @@ def question_text(step: Step, group: int, origin: Origin) -> str:
 
 
 def question_in(prompt: Sequence[int], origin: Origin) -> str:
-    """What is asked in the tokens of a prompt, as :func:`question_text` has it."""
+    """The question in the tokens of a prompt, as :func:`question_text` has it."""
     whole = tokens_text(prompt, origin)
     if not origin.settings.model.folder:
         return whole
@@ -49,7 +49,7 @@ def question_in(prompt: Sequence[int], origin: Origin) -> str:
 
 
 def completion_text(step: Step, row: int, origin: Origin) -> str:
-    """What completion ``row`` says, its end sign included where it is put together from its tokens."""
+    """Text of completion ``row``, its end sign included where it is put together from its tokens."""
     known = None if step.completion_texts is None else step.completion_texts[row]
     if known is not None:
         return known

@@ -114,7 +114,7 @@ def _base(options: argparse.Namespace) -> Settings | None:
 
 @contextlib.contextmanager
 def _written_to(out: Path, force: bool) -> Iterator[Path]:
-    """Where a new run is written: ``out``, or a file beside the run there, which only a finished run replaces.
+    """The file of a new run: ``out``, or a file beside the run there, which only a finished run replaces.
 
     Raises:
         RunFileError: something is there that may not be replaced: without ``force`` anything, with it all but a run

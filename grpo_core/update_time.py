@@ -1,4 +1,4 @@
-"""How long an update of a model from a folder takes on this machine: asked of its process, shown before the first."""
+"""Time of an update of a model from a folder on this machine: asked of its process, shown before the first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UpdateTimeQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateTime:
-    """What an update of the longest completions takes, in seconds.
+    """Time of an update of the longest completions, in seconds.
 
     Attributes:
         sampling: drawing them.

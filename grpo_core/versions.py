@@ -12,7 +12,7 @@ _NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """What a version is compared by. Nothing for a text that is none, which is older than any."""
+    """The numbers by which a version is compared. Nothing for a text that is none, which is older than any."""
     found = _NUMBERS.match(version)
     return tuple(int(part) for part in found[0].split(".")) if found else ()
 

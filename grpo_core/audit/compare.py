@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def place(self) -> str:
-        """Where in the update it stands, counted from 1."""
+        """Place in the update, counted from 1."""
         if self.row is not None:
             return tr("completion {row}").format(row=self.row + 1)
         return tr("pass {n}, micro-batch {part}").format(n=(self.passed or 0) + 1, part=(self.part or 0) + 1)

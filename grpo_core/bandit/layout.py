@@ -1,4 +1,4 @@
-"""How the arrays of many runs lie in memory: the run axis is the first in shape, and the last in memory.
+"""Memory layout of the arrays of many runs: the run axis is the first in shape, and the last in memory.
 
 So NumPy adds up rewards, tokens and actions across thousands of runs with one vector instruction each, several times
 as fast as along short rows. Arithmetic keeps the layout of what goes in. Gathers and scatters work on flat memory.

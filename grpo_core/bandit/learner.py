@@ -64,7 +64,7 @@ class BanditLearner:
 
     @property
     def settings(self) -> Settings:
-        """What the next update runs under. Structural fields cannot be changed: that is another run."""
+        """The settings of the next update. Structural fields cannot be changed: that is another run."""
         return self._settings
 
     @settings.setter
@@ -98,7 +98,7 @@ class BanditLearner:
 
 
 def again(step: Step, settings: Settings, before: Step | None) -> Step:
-    """What update ``step`` would have been under ``settings``: learned from once more, from where it began.
+    """Update ``step`` under ``settings``: learned from once more, from where it began.
 
     Args:
         step: the recorded update; its completions and rewards are taken as they are.
@@ -123,7 +123,7 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
 
 
 def _batch(step: Step, prompts: int) -> Batch:
-    """What was drawn for a recorded update, for a run and its twin."""
+    """The batch drawn for a recorded update, for a run and its twin."""
 
     def twice(x: np.ndarray) -> np.ndarray:
         return runs_last(np.stack([x, x]))

@@ -1,4 +1,4 @@
-"""How a gradient becomes a change of the parameters: the plain step, and Adam."""
+"""Optimizers, which turn a gradient into a change of the parameters: the plain step, and Adam."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.config import Optimizer
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moments:
-    """What Adam remembers. Plain steps leave it as it is.
+    """Adam's moments. Plain steps leave it as it is.
 
     Attributes:
         first: running mean of the gradient, shape of the parameters.

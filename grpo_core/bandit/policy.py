@@ -111,7 +111,7 @@ def _unpadded(rows: int, prompts: int, states: int, runs: int) -> tuple[np.ndarr
 
 
 def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """How many of the ``bounds`` (A − 1, ...) each uniform has passed, int8: the action that it draws."""
+    """Number of ``bounds`` (A − 1, ...) that each uniform has passed, int8: the action that it draws."""
     return np.asarray((bounds <= u).view(np.int8).sum(axis=0, dtype=np.int8))
 
 

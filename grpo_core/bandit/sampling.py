@@ -21,7 +21,7 @@ ATTEMPTS = 10
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """What was drawn for an update.
+    """The draws of an update.
 
     Attributes:
         completions: tokens, mask and context, (R, B, T).

@@ -46,7 +46,7 @@ class State:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Update:
-    """What one update of R runs did. Lists hold one entry a pass, taken before it.
+    """Results of one update of R runs. Lists hold one entry a pass, taken before it.
 
     Attributes:
         state: the runs after the update.

@@ -1,4 +1,4 @@
-"""What the tabular policy is asked and what it is paid: landscapes of one action, the length toy, the chain.
+"""Prompts and rewards of the tabular policy: landscapes of one action, the length toy, the chain.
 
 A task is a small automaton. A completion begins in state 0; each token (an action) pays nothing by itself and leads to
 the next state or to the end; the reward is paid once, for the whole completion. A *context* is a prompt in a state:

@@ -1,4 +1,4 @@
-"""What every claim is: a frozen dataclass that can be checked against data, and said."""
+"""The base of every claim: a frozen dataclass that can be checked against data, and said."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.nda
 
 
 def _kind(reward: float, low: float, high: float) -> str:
-    """Which of the run's rewards this is. Of a run of one reward alone, 1 is right, and 0 or less is wrong."""
+    """The kind of one of the run's rewards. Of a run of one reward alone, 1 is right, and 0 or less is wrong."""
     near = NEAR * max(abs(low), abs(high), ALIKE)
     if high - low <= near:
         return "right" if abs(reward - 1) <= NEAR else "wrong" if reward <= 0 else "same"

@@ -1,4 +1,4 @@
-"""How claims write numbers: with as many decimals as it takes to tell apart what differs."""
+"""Formatting of numbers in claims: with as many decimals as it takes to tell apart what differs."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class TimesPush(Claim[Pair]):
 
 
 def _size(data: Pair) -> float:
-    """What is rounding where the pushes of tokens cancel on the logits."""
+    """The size below which pushes that cancel on the logits are rounding."""
     return RESIDUE * float(np.abs(data.tokens[1]).max(initial=0.0))
 
 

@@ -1,4 +1,4 @@
-"""What the tabular policy is asked."""
+"""Settings of the tabular policy's task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGER = ("length", "chain")
 
 @dataclass(frozen=True, kw_only=True)
 class BanditTask:
-    """What the tabular policy is asked, and what it is paid."""
+    """The task of the tabular policy: what it is asked, and what it is paid."""
 
     landscape: str = setting(
         "single_peak",

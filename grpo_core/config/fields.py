@@ -1,4 +1,4 @@
-"""How a setting describes itself: its sentence, symbol, unit and range stand beside the field and nowhere else.
+"""Self-description of settings: sentence, symbol, unit and range are written beside the field and nowhere else.
 
 Controls, tooltips, glossary, command line and error messages all read what is written here.
 """
@@ -17,7 +17,7 @@ from grpo_core.versions import FIRST, newest
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class About:
-    """What a person needs to know of one setting.
+    """Facts on one setting, for people.
 
     Attributes:
         help: one sentence.
@@ -62,7 +62,7 @@ class About:
 
     @property
     def allowed(self) -> str:
-        """What may be entered, in words."""
+        """The allowed values, in words."""
         if self.text:
             return tr("a text")
         if self.choices:

@@ -1,4 +1,4 @@
-"""What a language model is asked, what it is paid, and the model itself."""
+"""Settings of a language model's task: what it is asked, what it is paid, and the model itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """What sets one problem apart from the others.
+    """Properties in which one problem differs from the others.
 
     Attributes:
         in_words: its prompts are words, which only a model with a tokenizer of its own reads.
@@ -143,7 +143,7 @@ class LanguageTask:
 
     @property
     def part_weights(self) -> tuple[float, ...]:
-        """What one unit of each part of the reward pays: right answer, well-formed working, “=” signs. Of an answer in
+        """Pay for one unit of each part of the reward: right answer, well-formed working, “=” signs. Of an answer in
         words: right answer, form, brevity."""
         if self.in_words:
             return self.answer_weight, self.form_weight, self.brevity_weight

@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """What an update minimises. The text beside each field is the only help text there is.
+    """The objective that an update minimises. The text beside each field is the only help text there is.
 
     Numeric fields may be arrays of shape (R, 1, 1) inside experiments; an objective that is saved or compared holds
     plain numbers.

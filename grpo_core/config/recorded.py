@@ -1,4 +1,4 @@
-"""What is known of a run that another program trained."""
+"""Facts on a run that another program trained."""
 
 from __future__ import annotations
 

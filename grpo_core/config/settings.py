@@ -97,7 +97,7 @@ class Settings:
 
     @property
     def recorded(self) -> RecordedTask:
-        """What is known of a run that another program trained."""
+        """Facts on a run that another program trained."""
         assert isinstance(self.task, RecordedTask)
         return self.task
 

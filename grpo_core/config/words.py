@@ -1,4 +1,4 @@
-"""What the values of settings are called by people."""
+"""Names of the values of settings, for people."""
 
 from __future__ import annotations
 

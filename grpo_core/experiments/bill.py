@@ -13,7 +13,7 @@ FOUR: dict[str, Any] = {"critic": True, "reward_model": True, "reference": True}
 
 
 class Bill:
-    """What a training holds in memory, beside what it would hold with all four models of PPO.
+    """Memory that a training holds, beside what it would hold with all four models of PPO.
 
     Attributes:
         training: what is billed.

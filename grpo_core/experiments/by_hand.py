@@ -94,7 +94,7 @@ class Ratios:
         return 1 - float(self.objective.clip_low), 1 + float(self.objective.clip_high)
 
     def outside(self, ratio: np.ndarray) -> int:
-        """How many of the ratios lie outside of the bounds."""
+        """Number of ratios outside of the bounds."""
         low, high = self.bounds
         return int(((ratio < low) | (ratio > high)).sum())
 

@@ -23,7 +23,7 @@ ENOUGH = 0.9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChainProgress:
-    """How every seed learns the chain, from update 0 on.
+    """Progress of every seed in learning the chain, from update 0 on.
 
     Attributes:
         right: expected share of right decisions, (U + 1, S).
@@ -74,7 +74,7 @@ def tried(
 
 
 def paid_for(work: Task) -> np.ndarray:
-    """What the checker of steps pays for every action at every decision, (T, A), computed by the checker itself."""
+    """Pay of every action at every decision by the checker of steps, (T, A), computed by the checker itself."""
     assert work.step_rewards is not None
     actions = len(work.vocabulary)
     tokens = np.broadcast_to(np.arange(actions)[:, None], (1, actions, work.longest))  # a completion an action

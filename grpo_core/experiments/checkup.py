@@ -1,4 +1,4 @@
-"""What is wrong with a run: one thing at a time is put right, and the same seeds are trained again."""
+"""A checkup of a run: one thing at a time is put right, and the same seeds are trained again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a picture shows of many runs, made where they are computed: a window has no time for thousands of quantiles."""
+"""Summaries of many runs, made where they are computed: a window has no time for thousands of quantiles."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Course:
 
     @property
     def x(self) -> np.ndarray:
-        """Where the places lie, (n,)."""
+        """Places on the axis, (n,)."""
         return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
 
     def every(self, spacing: float) -> Course:
@@ -42,7 +42,7 @@ class Course:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Digest:
-    """What a window shows of one algorithm of a race.
+    """The summary that a window shows of one algorithm of a race.
 
     Attributes:
         name: of it.

@@ -55,7 +55,7 @@ def sampled(logp: np.ndarray, ref_logp: np.ndarray, count: int, seed: int) -> Sa
 
 
 def by_action(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:
-    """What each estimator says where an action is sampled, (A,) each, in nats."""
+    """The value of each estimator where an action is sampled, (A,) each, in nats."""
     return {name: kl.estimate(name, logp, ref_logp) for name in SAMPLED}
 
 
@@ -70,7 +70,7 @@ def moments(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, tuple[float, fl
 
 
 def pulls(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:
-    """Where each estimator in the loss moves the logits at the first pass, on average over all samples, (A,) each.
+    """Gradient on the logits of each estimator in the loss at the first pass, on average over all samples, (A,) each.
 
     β is 1 and all rewards are equal: a step of the KL alone, computed by the bandit's update.
     """
@@ -124,7 +124,7 @@ class Divergence:
 
     @cached_property
     def by_action(self) -> dict[str, np.ndarray]:
-        """What each estimator says of each action."""
+        """The value of each estimator for each action."""
         return by_action(self.logp, self.ref_logp)
 
     @cached_property

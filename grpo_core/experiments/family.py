@@ -56,7 +56,7 @@ def forebear(one: Member) -> Member | None:
 
 
 def settings_of(one: Member, settings: Settings) -> Settings:
-    """What a member runs under: its switches on top of task, group and rate of ``settings``.
+    """Settings of a member: its switches on top of task, group and rate of ``settings``.
 
     A loss without a ratio takes one pass; all others take those of ``settings``, whatever their paper used.
 
@@ -120,7 +120,7 @@ class Compared:
         return _change(self.before, self.own)
 
     def share(self, path: str) -> np.ndarray:
-        """What a switch adds to that change when it is turned after those before it, (S,). NaN if unknown."""
+        """The part of that change that a switch adds when it is turned after those before it, (S,). NaN if unknown."""
         return _change(*self._around(path))
 
     def same(self, path: str = "") -> bool:

@@ -1,4 +1,4 @@
-"""What is measured of many runs after every update."""
+"""Measurements of many runs after every update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long right and wrong answers of the length toy become: many seeds, the exact expectation of every policy."""
+"""Lengths that right and wrong answers of the length toy reach: many seeds, the exact expectation of every policy."""
 
 from __future__ import annotations
 

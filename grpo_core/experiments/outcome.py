@@ -84,14 +84,14 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
-    """What is said where there is more room: who still climbs."""
+    """Further claims, where there is more room: who still climbs."""
     found = climbed(data)
     claims = (Climbs(name=name, by=found[name].by, low=found[name].low, high=found[name].high) for name in found)
     return tuple(claim for claim in claims if claim.holds)
 
 
 def failed(data: Trained, names: Sequence[str]) -> Failed:
-    """How many of the seeds of ``names`` are stuck, and how many diverged."""
+    """Numbers of the seeds of ``names`` that are stuck, and that diverged."""
     lost = [data.diverged(name) for name in names]
     return Failed(
         names=tuple(names), diverged=sum(int(own.sum()) for own in lost), of=sum(map(len, lost)),
@@ -146,7 +146,7 @@ def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
 
 
 def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:
-    """What is said of repeats that have made an update or more."""
+    """Claims on repeats that have made an update or more."""
     past, own = np.sort(data.passed), data.own
     there, count = int(np.isfinite(past).sum()), len(past)
     middle = max(there - 1, 0)

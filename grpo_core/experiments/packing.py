@@ -1,4 +1,4 @@
-"""What experiments are given and what they yield, as JSON with raw bytes for arrays, and back. No pickle."""
+"""Arguments and results of experiments, as JSON with raw bytes for arrays, and back. No pickle."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _trained(
 
 
 class _Pace:
-    """How long the rest will take, at the mean pace so far."""
+    """An estimate of the remaining time, at the mean pace so far."""
 
     def __init__(self, updates: int) -> None:
         self._updates, self._done, self._began = updates, 0, time.monotonic()

@@ -1,4 +1,4 @@
-"""What a queue of runs is to do: a manifest in a folder, beside the run files that it names."""
+"""The plan of a queue of runs: a manifest in a folder, beside the run files that it names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Planned:
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """What is wanted.
+    """The plan of a queue.
 
     Attributes:
         axes: dotted paths of the settings in which the runs differ, besides the seed.

@@ -1,4 +1,4 @@
-"""How far the runs of a queue are, and their last metrics: read from their files."""
+"""Progress of the runs of a queue, and their last metrics: read from their files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grpo_core.runs.run_file import RunReader
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatus:
-    """How far a run of a queue is.
+    """Progress of a run of a queue.
 
     Attributes:
         done: updates in its file.
@@ -59,7 +59,7 @@ class Result(NamedTuple):
 
 
 def run_status(folder: Path, run: Planned) -> RunStatus:
-    """How far ``run``, whose file lies in ``folder``, is.
+    """Progress of ``run``, whose file lies in ``folder``.
 
     Raises:
         RunFileError: its file is damaged.

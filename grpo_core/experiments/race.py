@@ -37,7 +37,7 @@ EXTRAS = {"learner.critic": tr("critic"), "learner.resample_dead": tr("redraws d
 def entered(
     settings: Settings, name: str, fairness: str = "updates", *, own_mu: bool = False, step_length: float = STEP_LENGTH
 ) -> Settings:
-    """What the preset ``name`` runs under in a race: its own objective, under the β of ``settings`` if it has a KL.
+    """Settings of the preset ``name`` in a race: its own objective, under the β of ``settings`` if it has a KL.
 
     ``own_mu``: where the preset's source fixes the number of passes it is that one; else all make as many as
     ``settings`` say, because more passes over a batch are more steps.
@@ -62,12 +62,12 @@ def entered(
 
 
 def spoken(name: str) -> str:
-    """What the algorithm ``name`` is called in a sentence."""
+    """Name of the algorithm ``name`` in a sentence."""
     return SPOKEN.get(name, name)
 
 
 def differing(entries: Mapping[str, Settings]) -> dict[str, str]:
-    """What besides the objective differs between the algorithms of a race, in a few signs for each, such as "β 0.04".
+    """Differences between the algorithms of a race besides the objective, in a few signs for each, such as "β 0.04".
 
     ``entries``: name -> what it runs under. Empty texts where nothing differs.
     """

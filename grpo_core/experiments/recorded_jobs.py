@@ -55,7 +55,7 @@ def batches(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[d
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What an audit says.
+    """The result of an audit.
 
     Attributes:
         agrees: whether everything that was compared agrees; None where nothing could be compared.

@@ -32,7 +32,7 @@ SEEDS = 8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Groups:
-    """What groups are like, on average over all that were drawn. Arrays (n,), one entry a temperature.
+    """Properties of groups, on average over all that were drawn. Arrays (n,), one entry a temperature.
 
     Attributes:
         distinct: different answers in a group, 1 to G.
@@ -60,7 +60,7 @@ class FirstPass:
 
 
 def distinct(tokens: np.ndarray) -> np.ndarray:
-    """How many different completions each group holds, (..., G, T) -> (...). Padding is −1."""
+    """Number of different completions in each group, (..., G, T) -> (...). Padding is −1."""
     number = tokens[..., 0]
     if tokens.shape[-1] > 1:  # completions are numbered first; a single token is its own number
         _, number = np.unique(tokens.reshape(-1, tokens.shape[-1]), axis=0, return_inverse=True)

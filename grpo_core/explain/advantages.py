@@ -21,7 +21,7 @@ PAPER = DEEPSEEKMATH
 
 
 def score_of(n: Numbers, row: int) -> Quantity:
-    """What a completion brings to its group: the reward, less the KL penalty where it enters there."""
+    """The score of a completion in its group: the reward, less the KL penalty where it enters there."""
     return Quantity("penalised_reward" if n.penalised else "reward", row=row)
 
 
@@ -64,7 +64,7 @@ def penalised_reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _in_reward(n: Numbers) -> str:
-    """What of the KL enters the reward, whatever estimator is set."""
+    """The part of the KL that enters the reward, whatever estimator is set."""
     kind = n.objective.kl
     if kind == kl.IN_REWARD:
         return tr("The KL penalty enters as part of the reward: the summed k1 of the completion, times β.")

@@ -126,7 +126,7 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
 
 
 def _averaged(n: Numbers, places: int) -> str:
-    """How a mean over the places that were visited is taken."""
+    """The mean over the places that were visited, as a formula."""
     if places == 1:
         return tr("One place was visited.")
     if n.step.settings.is_language:
@@ -152,7 +152,7 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
 
 
 def _counted(o: Objective) -> str:
-    """What the share of clipped tokens counts."""
+    """The tokens counted in the share of clipped tokens."""
     clip = SURROGATES[o.surrogate].clip
     if clip is None:
         return tr("This loss has no clip, so no token counts.")

@@ -39,7 +39,7 @@ def estimate(n: Numbers, q: Quantity) -> Formula:
 
 
 def _note(n: Numbers, of_value: str) -> str:
-    """What is to be known of the estimate as a loss, under the settings that it has."""
+    """A note on the estimate as a loss, under the settings that it has."""
     o = n.objective
     estimator = None if o.kl == kl.EXACT else kl.ESTIMATORS[o.kl]
     sentences = [of_value] if estimator is None else [estimator.note]
@@ -117,7 +117,7 @@ def pull(n: Numbers, q: Quantity) -> Formula:
 
 
 def _through_ratio(n: Numbers, q: Quantity) -> tuple[str, str, float, list[Quantity], float]:
-    """What flows to log π because the estimate was multiplied by the ratio."""
+    """The gradient on log π that comes from multiplying the estimate by the ratio."""
     level, beta, limit = LEVELS[n.objective.level], n.objective.beta, n.objective.log_ratio_limit
     places = n.visited(q.row) if level.of_completion else [q.token or 0]
     terms = [(n.token("weight", q, t), n.token("kl", q, t)) for t in places]

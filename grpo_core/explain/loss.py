@@ -61,7 +61,7 @@ def token_loss(n: Numbers, q: Quantity) -> Formula:
 
 
 def _elsewhere(n: Numbers) -> str:
-    """Where the KL is, if it is not in the loss."""
+    """Place of the KL, if it is not in the loss."""
     if not n.objective.beta:
         return tr("β is 0, so there is no KL in the loss.")
     if BASELINES[n.objective.baseline].from_critic:

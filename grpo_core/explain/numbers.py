@@ -94,7 +94,7 @@ class Numbers(EvaluatedStep):
         return ""
 
     def compared(self, group: int | None) -> list[Quantity]:
-        """What is compared within a group, or within the batch: rewards of completions or of their steps."""
+        """The values compared within a group, or within the batch: rewards of completions or of their steps."""
         rows = range(len(self.step.group)) if group is None else self.rows(group)
         if self.by_step:
             return [self.canonical(Quantity("step_reward", row=i, token=t)) for i in rows for t in self.visited(i)]

@@ -35,7 +35,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Kind:
-    """What numbers of one name are called, and which parts of an address they have.
+    """Name of numbers of one kind, and the parts of their address.
 
     Attributes:
         title: the name in words.

@@ -1,4 +1,4 @@
-"""How the engine's value of each kind of number is read: from ``recompute``, the bandit's gradient, or the record."""
+"""Readings of the engine's value of each kind of number: from ``recompute``, the bandit's gradient, or the record."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _std(n: EvaluatedStep, q: Quantity, values: np.ndarray, freedom: int = 1) ->
 
 
 def _baseline(n: EvaluatedStep, q: Quantity) -> float:
-    """What the trained advantage has subtracted."""
+    """The baseline that the trained advantage has subtracted."""
     row = q.row or 0
     compared_with, here = BASELINES[n.objective.baseline], int(n.step.group[row])
     if n.by_step and compared_with.mean:
@@ -143,7 +143,7 @@ def _entropy(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def _new_probability(n: EvaluatedStep, q: Quantity) -> float:
-    """What was recorded. Under another objective, what a plain gradient step would have made."""
+    """The recorded probability. Under another objective, what a plain gradient step would have made."""
     if n.recorded:
         known = n.step.distribution(q.passed + 1)
         return NAN if known is None else float(np.exp(known[q.context, q.action]))

@@ -24,7 +24,7 @@ def reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _paid(n: Numbers, q: Quantity) -> Formula:
-    """What each part of a completion is paid, added up."""
+    """Pay of each part of a completion, added up."""
     weights = n.step.settings.language.part_weights
     counted = [(w, Quantity(name, row=q.row)) for w, name in zip(weights, PARTS, strict=True) if w]
     values = " + ".join(rf"{number(w)} \cdot {number(n[part])}" for w, part in counted)
@@ -43,7 +43,7 @@ def tokens(n: Numbers, q: Quantity) -> Formula:
 
 
 def denominator(n: Numbers, q: Quantity) -> Formula:
-    """What the sum of token losses is divided by: recorded, or counted over the micro-batch."""
+    """Divisor of the sum of token losses: recorded, or counted over the micro-batch."""
     if n.step.denominator is not None:
         note = tr("recorded: what the source divided by")
     elif REDUCTIONS[n.objective.reduction].counts_tokens:
@@ -77,7 +77,7 @@ def of_policy(policy: str) -> Rule:
 
 
 def measured(n: Numbers, q: Quantity) -> Formula:
-    """What only the model could produce."""
+    """Numbers that only the model could produce."""
     symbol = r"\|\nabla L\|" if q.name == "grad_norm" else rf"\mathrm{{{q.name.replace('_', chr(92) + ' ')}}}"
     return Formula(symbol=symbol, value=n[q], note=tr("measured while the update was computed"))
 
@@ -88,7 +88,7 @@ def absent(symbol: str, why: str) -> Formula:
 
 
 def lacking(n: Numbers, q: Quantity) -> str:
-    """What the update would have to hold for this number to exist. Empty where it does."""
+    """The part of the record that this number would need. Empty where it does."""
     step, beta = n.step, plain(n.objective.beta)
     if q.name == "kl" and q.row is not None and n.terms(q.passed).kl is None:
         return tr("no KL was computed: the update holds no reference policy (β is {beta})").format(beta=beta)

@@ -1,4 +1,4 @@
-"""What is maximised on one token, and whether the push on it was stopped: the formulas stand with each surrogate."""
+"""Formulas of what is maximised on one token, and of whether the push on it was stopped: each is in its surrogate."""
 
 from __future__ import annotations
 

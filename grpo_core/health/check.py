@@ -1,4 +1,4 @@
-"""What a check is: what it needs, what it measures of each update, and how the measures of a run are judged."""
+"""The form of a check: what it needs, what it measures of each update, and how the measures of a run are judged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRETCHES = 400
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measure:
-    """What a check measured of one update: small, for it is kept for all updates of a run.
+    """The measurement that a check made of one update: small, for it is kept for all updates of a run.
 
     Attributes:
         label: the trainer's number of the update.

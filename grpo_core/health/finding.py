@@ -1,4 +1,4 @@
-"""What a diagnosis says: findings with their evidence, and what could not be looked at."""
+"""The form of a diagnosis: findings with their evidence, and what could not be looked at."""
 
 from __future__ import annotations
 

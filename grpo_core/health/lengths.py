@@ -81,7 +81,7 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
 
 
 def _advice(settings: Settings, *, grows: bool) -> str:
-    """What to change against a drift, as far as the run does not do it already."""
+    """Advice against a drift, as far as the run does not do it already."""
     if not grows:
         return tr("See whether the reward falls with length, and whether a penalty for overlong answers is too strong.")
     look = tr("See whether the reward grows with length; a penalty for overlong answers holds it back.")

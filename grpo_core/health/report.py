@@ -48,7 +48,7 @@ def healthy(result: Diagnosis) -> list[str]:
 
 
 def headline(source: Source, result: Diagnosis) -> str:
-    """What was looked at and how much was found."""
+    """The number of updates looked at, and of findings, in a sentence."""
     facts = {"title": source.title, "source": source.settings.recorded.source, "updates": result.updates}
     if not result.updates:
         return tr("{title}: {source}; no update could be looked at.").format(**facts)

@@ -184,5 +184,5 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
 
 
 def _names(layer: str) -> tuple[str, ...]:
-    """What the tensor of a layer may be called in the files of a model, with and without the name of its body."""
+    """Possible names of a layer's tensor in the files of a model, with and without the name of its body."""
     return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"

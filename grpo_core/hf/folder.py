@@ -75,7 +75,7 @@ class ModelFiles:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the model."""
         return self.path.stem if self.gguf else self.path.name
 
     @property

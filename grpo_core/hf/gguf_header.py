@@ -1,4 +1,4 @@
-"""What a GGUF file says of itself: its metadata and the shapes of its tensors, without any of the weights.
+"""The header of a GGUF file: its metadata and the shapes of its tensors, without any of the weights.
 
 The layout is that of the GGUF specification, versions 2 and 3 (ggml's ``docs/gguf.md``).
 """
@@ -24,7 +24,7 @@ _TEXT, _LIST = 8, 9
 
 @dataclass(frozen=True, kw_only=True)
 class GgufHeader:
-    """What a file says of itself.
+    """The header of a GGUF file.
 
     Attributes:
         metadata: key -> number, text or list of these.

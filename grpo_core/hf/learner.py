@@ -51,7 +51,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         return step
 
     def update_time(self) -> UpdateTime:
-        """How long an update takes here, measured without making one.
+        """Time of an update here, measured without making one.
 
         Raises:
             Cancelled: it was given up.

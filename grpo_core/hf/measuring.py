@@ -1,4 +1,4 @@
-"""What a forward pass over a batch gives, filled in chunk by chunk of its rows: tables of numbers, no distribution."""
+"""Results of a forward pass over a batch, filled in chunk by chunk of its rows: tables of numbers, no distribution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIKELIEST = 5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measured:
-    """What a forward pass over a batch gives. Distributions are not kept beyond a chunk of rows.
+    """Results of a forward pass over a batch. Distributions are not kept beyond a chunk of rows.
 
     Attributes:
         logp: (B, T) of the sampled tokens; 0 in padding.

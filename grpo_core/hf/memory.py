@@ -1,4 +1,4 @@
-"""What training a model from a folder keeps in memory, said before anything is loaded."""
+"""Memory that training a model from a folder needs, said before anything is loaded."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Need:
 
     @property
     def sentence(self) -> str:
-        """What is needed, for people."""
+        """The need, for people."""
         return tr("Trains {trained:,} numbers and needs about {whole:.1f} GB of memory.").format(
             trained=self.trained, whole=self.whole / 1e9
         )
 
 
 def need(files: ModelFiles, settings: Settings) -> Need:
-    """What a run under ``settings`` needs."""
+    """Memory that a run under ``settings`` needs."""
     model, task = settings.model, settings.language
     each = 2 if model.in_bfloat16 and model.adapter_rank else 4
     trained = files.parameters

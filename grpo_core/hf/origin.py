@@ -10,7 +10,7 @@ from grpo_core.record import Origin
 
 
 def origin(settings: Settings) -> Origin:
-    """What a run starts from. Its policy is known only to the model, so there are no distributions.
+    """The origin of a run. Its policy is known only to the model, so there are no distributions.
 
     Raises:
         SettingsError: the folder cannot be used.

@@ -101,7 +101,7 @@ class FolderPolicy(FolderWeights):
         return self._chat.encoded(prompts)
 
     def text(self, tokens: np.ndarray) -> str:
-        """What a completion's tokens (L,) say, without the token that ends it."""
+        """Text of a completion's tokens (L,), without the token that ends it."""
         return self._chat.text(tokens)
 
     def completion(self, text: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How long an update of a model from a folder takes here: a few tokens and one chunk of rows, measured."""
+"""A probe of how long an update of a model from a folder takes here: a few tokens and one chunk of rows, measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a model from a folder cannot be had: the one error of its files, and the sentence of missing libraries."""
+"""Refusals of models from folders: the one error of their files, and the sentence of missing libraries."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from grpo_core.lm.packing import distinct_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """What was proved harmless on this very model. Where something was not, the plain way is taken.
+    """Shortcuts that were proved harmless on this very model. Where something was not, the plain way is taken.
 
     Attributes:
         padding: prompts may be padded on the left.

@@ -103,7 +103,7 @@ class Snapshots:
 def _tensors(
     weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]
 ) -> dict[str, Tensor]:  # fmt: skip
-    """What a snapshot holds, by name: every weight, and what the optimizer remembers of it."""
+    """Tensors of a snapshot, by name: every weight, and what the optimizer remembers of it."""
     tensors: dict[str, Tensor] = {}
     for name, weight in weights.items():
         tensors[f"{_WEIGHT}/{name}"] = weight.detach()

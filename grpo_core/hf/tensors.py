@@ -102,7 +102,7 @@ def _shape(entry: Any) -> tuple[int, ...]:
 
 
 def numbers(shapes: Shapes) -> int:
-    """How many numbers the tensors hold together."""
+    """Number of elements of all tensors together."""
     return sum(math.prod(shape) for shape in shapes.values())
 
 

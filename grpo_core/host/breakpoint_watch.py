@@ -1,4 +1,4 @@
-"""Where a run stops by itself: the breakpoints, compared with each update of the run that is being trained."""
+"""Breakpoints, at which a run stops by itself: compared with each update of the run that is being trained."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CAPACITY = 8192
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fresh:
-    """What has arrived since the last look, without a gap.
+    """Updates that have arrived since the last look, without a gap.
 
     Attributes:
         run_id: the run it belongs to.
@@ -44,7 +44,7 @@ class Fresh:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bundle:
-    """What has happened to a buffer since its last bundle: it brings the buffer of another process up to date.
+    """Changes of a buffer since its last bundle: it brings the buffer of another process up to date.
 
     Attributes:
         run_id: the run it belongs to.
@@ -102,7 +102,7 @@ class Buffer:
 
     @property
     def room(self) -> int:
-        """How many more updates may be put in before the window takes some."""
+        """Number of updates that may be put in before the window takes some."""
         return len(self._scalars) - self._count
 
     def put(self, step: Step, scalars: Mapping[str, float]) -> None:

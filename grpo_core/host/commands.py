@@ -1,4 +1,4 @@
-"""What a run's loop is asked to do. Commands are plain data: a process is sent them as JSON, a thread as they are."""
+"""Commands to a run's loop. Commands are plain data: a process is sent them as JSON, a thread as they are."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Pause(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class SetSettings(RunCommand):
-    """What the next update runs under."""
+    """Sets the settings of the next update."""
 
     settings: Settings
 
@@ -140,7 +140,7 @@ class SetSpeed(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class SetBreakpoints(Command):
-    """Where whatever trains is to stop."""
+    """Sets the breakpoints of whatever trains."""
 
     breakpoints: tuple[Breakpoint, ...]
 

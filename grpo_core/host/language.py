@@ -36,7 +36,7 @@ class AnsweringLearner:
 
     @property
     def settings(self) -> Settings:
-        """What the next update runs under."""
+        """The settings of the next update."""
         return self._learner.settings
 
     @settings.setter
@@ -50,12 +50,12 @@ class AnsweringLearner:
         return next(self._learner)
 
     def first_answers(self) -> FixedAnswers:
-        """What the model answers to its fixed prompts now. Asked before the first update."""
+        """The model's answers to its fixed prompts now. Asked before the first update."""
         rows = self._learner.watched_tokens()
         return FixedAnswers(tokens=tuple(tuple(token for token in row if token >= 0) for row in rows.tolist()))
 
     def update_time(self) -> UpdateTime:
-        """How long an update takes here. Asked before the first update.
+        """Time of an update here. Asked before the first update.
 
         Raises:
             GrpoError: of the program's own model, whose updates are quick.

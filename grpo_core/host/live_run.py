@@ -89,7 +89,7 @@ class LiveRun:
 
     @property
     def note(self) -> str:
-        """What the user should know of how the run was taken up. Empty for nothing."""
+        """A note for the user on how the run was taken up. Empty for nothing."""
         return str(getattr(self._learner, "note", ""))
 
     def answer(self, question: AnyQuestion) -> AnyAnswer:
@@ -131,7 +131,7 @@ class LiveRun:
         return self._begin.parent[0] if self._begin.parent is not None and not own.exists() else own
 
     def set_settings(self, settings: Settings) -> None:
-        """What the next update runs under.
+        """Set the settings of the next update.
 
         Raises:
             SettingsError: a structural setting differs; the settings stay as they were.

@@ -46,7 +46,7 @@ MOST_TOGETHER = 64
 
 
 class Inbox(Protocol):
-    """Where commands come from."""
+    """Source of commands."""
 
     def take(self, timeout: float | None) -> Iterable[Command]:
         """All commands that are there, oldest first. Waits up to ``timeout`` seconds for one, None without limit."""

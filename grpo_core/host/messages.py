@@ -144,7 +144,7 @@ def to_report(message: Mapping[str, Any]) -> Report:
 
 
 def from_progress(run_id: str, progress: Progress) -> Message:
-    """How far the update in progress of a run is, as a message."""
+    """The progress of the update in progress of a run, as a message."""
     written = None if progress.written is None else vars(progress.written)  # asdict copies every token by itself
     fields = {**vars(progress), "phase": progress.phase.value, "written": written}
     return {"is": "progress", "run_id": run_id, **fields}

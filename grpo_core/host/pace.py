@@ -1,4 +1,4 @@
-"""How fast a run goes: so many updates per second, on a clock that never jumps."""
+"""The pace of a run: so many updates per second, on a clock that never jumps."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ MakeLearners = Callable[["Outgoing"], Learners]
 
 
 class Outgoing:
-    """What the loop has to say, as messages (:class:`grpo_core.host.reports.Outlet`).
+    """Messages of the loop (:class:`grpo_core.host.reports.Outlet`).
 
     Fresh updates go out in one bundle when the window has asked for one, and before everything else that is said. The
     window asks for those of one run: what another one, which is being closed, has finished does not answer that.
@@ -84,7 +84,7 @@ class Outgoing:
         self.send({"is": "note", "text": sentence})
 
     def progress(self, progress: Progress) -> None:
-        """How far the update in progress is."""
+        """Report the progress of the update."""
         if self._buffer is not None:
             self.send(from_progress(self._buffer.run_id, progress))
 
@@ -219,7 +219,7 @@ class ProcessLearners:
 
 
 class _LogMessages(logging.Handler):
-    """What the loop logs, with its traceback, goes to the window's log."""
+    """Sends what the loop logs, with its traceback, to the window's log."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         super().__init__(logging.WARNING)

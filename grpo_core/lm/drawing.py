@@ -9,7 +9,7 @@ from grpo_core.progress import Written
 
 
 class Drawing:
-    """What the sampler has drawn so far. Nothing is copied until a group is read.
+    """The draws of the sampler so far. Nothing is copied until a group is read.
 
     Args:
         group_size: completions of a group, which are rows beside each other.

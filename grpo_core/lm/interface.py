@@ -1,4 +1,4 @@
-"""What a learner asks of a language model's policy, whatever computes it: sample, score, train, reference, snapshot.
+"""The interface of a language model's policy, whatever computes it: sample, score, train, reference, snapshot.
 
 Three kinds of policy do this: the character transformer that comes with the program, in torch (``character_policy.py``)
 or in NumPy (``numpy_engine/policy.py``), and a model from a folder of the user's (``grpo_core.hf.policy``). Prompts,
@@ -33,7 +33,7 @@ all that its advantages follow from."""
 
 
 class Scored(Protocol):
-    """What a forward pass over a batch gives, and whatever else a policy measures there."""
+    """Results of a forward pass over a batch, and whatever else a policy measures there."""
 
     @property
     def logp(self) -> Array:
@@ -42,7 +42,7 @@ class Scored(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scores:
-    """What a forward pass of the character transformer gives.
+    """Results of a forward pass of the character transformer.
 
     Attributes:
         dist_logp: (C, V) log-probabilities at every context, at the sampling temperature.
@@ -64,13 +64,13 @@ Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Sampling(Protocol):
-    """What drawing a batch needs of a policy."""
+    """Methods that drawing a batch needs of a policy."""
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
         """The tokens of prompts, (P, T_prompt), −1 in padding on the right."""
 
     def text(self, tokens: np.ndarray) -> str:
-        """What a completion's tokens (L,) say, without its end sign."""
+        """Text of a completion's tokens (L,), without its end sign."""
 
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
@@ -95,7 +95,7 @@ ScoresT = TypeVar("ScoresT", bound=Scored)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Passes(Generic[ScoresT]):
-    """What the passes over a batch have done.
+    """Results of the passes over a batch.
 
     Attributes:
         draft: the update as it was known before the first pass.
@@ -113,7 +113,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
 
     @property
     def engine(self) -> str:
-        """What computes it, a key of :data:`grpo_core.lm.engines.ENGINES`."""
+        """Name of the engine, a key of :data:`grpo_core.lm.engines.ENGINES`."""
 
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
         """Everything that is computed under ``settings`` is computed inside this."""
@@ -176,7 +176,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Numbers that only the model could produce, for the step's own."""
 
     def kept_for(self, settings: Settings) -> Any:
-        """What is needed to give the next update up."""
+        """State that is needed to give the next update up."""
 
     def put_back(self, kept: Any) -> None:
         """Stand where :meth:`kept_for` was asked.

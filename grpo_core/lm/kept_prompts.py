@@ -56,7 +56,7 @@ class Prompts(Sequence[Prompt]):
 
 
 class _Kept:
-    """What reading a file has come to. Empty before."""
+    """Progress of reading a file. Empty before."""
 
     prompts: Prompts | None = None
     error: str = ""

@@ -71,7 +71,7 @@ class PolicyLearner(Generic[PolicyT]):
 
     @property
     def settings(self) -> Settings:
-        """What the next update runs under. Structural fields cannot be changed: that is another run."""
+        """The settings of the next update. Structural fields cannot be changed: that is another run."""
         return self._settings
 
     @settings.setter
@@ -137,7 +137,7 @@ class PolicyLearner(Generic[PolicyT]):
             return likeliest(self._settings, self.policy, self._source.watched, self._poll)
 
     def again(self, step: Step, settings: Settings) -> Step:
-        """What the next update would be under ``settings`` if it drew the batch of ``step``. Nothing is left behind.
+        """The next update under ``settings`` if it drew the batch of ``step``. Nothing is left behind.
 
         Args:
             step: the recorded update after the one where this learner stands.

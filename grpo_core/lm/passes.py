@@ -76,7 +76,7 @@ PlaceT = TypeVar("PlaceT", bound=Place)
 
 
 class Trained(Protocol[PlaceT_contra]):
-    """What the passes need of a policy.
+    """Methods that the passes need of a policy.
 
     Attributes:
         critic: (D + 1,) a linear value of the stream, and its constant.

@@ -80,7 +80,7 @@ class PatternMatcher:
         )
 
     def _asked(self, pattern: str, text: str | None) -> bool | str | None:
-        """What the process answers. Nothing ("") where it has ended itself, None where it had to be ended."""
+        """The answer of the process. Nothing ("") where it has ended itself, None where it had to be ended."""
         if self._process is None:
             self._process = ChildProcess(serve)
             weakref.finalize(self, _end, self._process)

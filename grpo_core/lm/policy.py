@@ -51,7 +51,7 @@ class TrainedWeights:
 
     @property
     def engine(self) -> str:
-        """What computes it (:attr:`grpo_core.lm.interface.LanguagePolicy.engine`)."""
+        """Name of the engine (:attr:`grpo_core.lm.interface.LanguagePolicy.engine`)."""
         return TORCH
 
     def computing(self, settings: Settings) -> torch.autocast:
@@ -164,7 +164,7 @@ class TrainedWeights:
 
     @property
     def optimizer_states(self) -> list[Tensor]:
-        """What the optimizer remembers of earlier steps."""
+        """The optimizer's memory of earlier steps."""
         return [tensor for moments in self._moments() for tensor in moments.values()]
 
     def _moments(self) -> Iterator[dict[str, Tensor]]:

@@ -36,7 +36,7 @@ WARM_UP = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a checkpoint is made.
+    """Recipe of a checkpoint.
 
     Attributes:
         size: of the model.

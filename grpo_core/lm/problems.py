@@ -36,7 +36,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a completion is, in a few words. ``right`` is None where it cannot be told."""
+    """Judgement of a completion, in a few words. ``right`` is None where it cannot be told."""
 
     right: bool | None
     words: str

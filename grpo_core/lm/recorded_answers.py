@@ -1,4 +1,4 @@
-"""What the shipped model answers before any training: kept beside its weights, for a window that never loads them.
+"""Answers of the shipped model before any training: kept beside its weights, for a window that never loads them.
 
 The file names the digest of the weights that answered. With other weights in their place it says nothing.
 """

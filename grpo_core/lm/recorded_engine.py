@@ -1,4 +1,4 @@
-"""Which engine made an update of the character transformer, as its record says it."""
+"""The engine that made an update of the character transformer, as its record says it."""
 
 from __future__ import annotations
 

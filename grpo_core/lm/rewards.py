@@ -1,4 +1,4 @@
-"""What a completion is paid: parts that a rule can check, and their weights in the settings."""
+"""Rewards of completions: parts that a rule can check, and their weights in the settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HELD_OUT_SEED = 20_260_101
 
 
 class PromptSource:
-    """Where prompts come from: drawn by rule, or from the user's file.
+    """Source of prompts: drawn by rule, or from the user's file.
 
     Args:
         task: what is asked.

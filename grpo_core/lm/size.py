@@ -1,4 +1,4 @@
-"""How many numbers a model has, without building it."""
+"""Number of parameters of a model, without building it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LARGEST = 9
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a person should know of a task before it is trained.
+    """Facts on a task, for people, before it is trained.
 
     Attributes:
         watch: what to look at while it is learned.

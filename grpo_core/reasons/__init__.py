@@ -1,4 +1,4 @@
-"""Why a zero is zero, and what looks unhealthy: each reason is checked against the numbers of the update itself."""
+"""Reasons why a zero is zero, and what looks unhealthy: each is checked against the numbers of the update itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHECKS: dict[str, Check] = groups.CHECKS | lengths.CHECKS | loss.CHECKS | policy
 def reasons(
     step: Step, passed: int, objective: Objective | None = None, *, numbers: Numbers | None = None
 ) -> dict[str, Reason]:
-    """What there is to say about an update, by key.
+    """Reasons for the numbers of an update, by key.
 
     Args:
         step: the update.
@@ -41,7 +41,7 @@ def reasons(
 
 
 def reason_for(n: Numbers, passed: int, key: str) -> Reason | None:
-    """What :func:`reasons` would have under ``key``, without the others. None where the number needs no reason."""
+    """The reason of :func:`reasons` under ``key``, without the others. None where the number needs no reason."""
     if key.startswith(GROUP):
         return groups.group_reason(n, passed, int(key.removeprefix(GROUP)))
     return CHECKS[key](n, passed) if key in CHECKS else None

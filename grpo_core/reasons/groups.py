@@ -97,7 +97,7 @@ def _why(n: Numbers, group: int, scored: np.ndarray) -> list[Card]:
 
 
 def _alike(group: int, scored: np.ndarray) -> Card:
-    """What a group's rewards are, where they are equal."""
+    """The kind of a group's rewards, where they are equal."""
     if len(scored) == 0:
         return Card.of("unscored", group=group)
     if len(scored) == 1:

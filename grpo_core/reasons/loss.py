@@ -1,4 +1,4 @@
-"""Why the loss is 0 though the gradient is not, or not 0 though nothing has moved. Why the gradient is 0."""
+"""Reasons why the loss is 0 though the gradient is not, or not 0 though nothing has moved. Why the gradient is 0."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def grad_norm(n: Numbers) -> Reason | None:
 
 
 def _smaller_steps(n: Numbers) -> str:
-    """What makes the step along a large gradient smaller, under the settings in force."""
+    """Advice that makes the step along a large gradient smaller, under the settings in force."""
     if n.step.settings.optimizer.kind == "adam":
         return "adam_divides"
     if n.step.advantage is not None or not DEVIATIONS[n.objective.std].divides:

@@ -1,4 +1,4 @@
-"""Which claim a caption makes of what the rewards became."""
+"""The claim that a caption makes of what the rewards became."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grpo_core.evaluated_step import EvaluatedStep
 def normalized(
     n: EvaluatedStep, rows: np.ndarray, gained: np.ndarray, total: float | None = None
 ) -> Claim[Drawn] | None:
-    """What is to be said of the advantages ``gained`` (n,) of draws in the completions ``rows`` (n,).
+    """The claim on the advantages ``gained`` (n,) of draws in the completions ``rows`` (n,).
 
     ``total``: their sum, to be said too where they differ. None where no advantage is known.
     """

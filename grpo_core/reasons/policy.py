@@ -32,12 +32,12 @@ NUMERICS = {1e-9: 1e-6, 1e-5: 1e-3}
 
 
 def clip_fraction(n: Numbers) -> Reason | None:
-    """What the update's card says of the share of clipped tokens in the last pass."""
+    """The claims of the update's card on the share of clipped tokens in the last pass."""
     return _clip(n, n.step.passes - 1, "clip_fraction")
 
 
 def clipped(n: Numbers, passed: int) -> Reason | None:
-    """What is said of clipped tokens in the pass that is shown."""
+    """The claims on clipped tokens in the pass that is shown."""
     return _clip(n, passed, "clipped")
 
 
@@ -112,7 +112,7 @@ def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
 
 
 def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
-    """How far the range would have to be narrowed for the clip to act, where all ratios are inside it.
+    """The bound to which the range would have to be narrowed for the clip to act, where all ratios are inside it.
 
     A clip stops the push up of a ratio above 1 and the push down of one below; a cap cuts every ratio above it.
     """
@@ -177,14 +177,14 @@ def _one_at_first(n: Numbers) -> Card:
 
 
 def _keeps_nearer(n: Numbers) -> Card:
-    """What keeps the policy nearer to the reference. A larger β only where the KL in force pulls there."""
+    """Advice that keeps the policy nearer to the reference. A larger β only where the KL in force pulls there."""
     alone = n.objective.kl in ESTIMATORS and ESTIMATORS[n.objective.kl].pulls_nowhere
     nowhere = not n.objective.kl_in_reward and alone and not n.objective.kl_importance
     return Card.of("nearer_slower" if nowhere else "nearer")
 
 
 def kl(n: Numbers) -> Reason | None:
-    """What the update's card says of the KL of the policy after the update."""
+    """The claims of the update's card on the KL of the policy after the update."""
     value, at = n[Quantity("kl")], (Quantity("kl"),)
     if np.isnan(value) and n.terms(0).kl is None:
         return Reason(
@@ -265,7 +265,7 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
 
 
 def entropy(n: Numbers) -> Reason | None:
-    """What the update's card says of the entropy of the policy after the update."""
+    """The claims of the update's card on the entropy of the policy after the update."""
     value = n[Quantity("entropy")]
     if not value < CERTAIN:
         return None

@@ -1,4 +1,4 @@
-"""What a reason is: a sentence about a number of an update."""
+"""The form of a reason: a sentence about a number of an update."""
 
 from __future__ import annotations
 

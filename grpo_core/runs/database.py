@@ -124,7 +124,7 @@ def _size_of_file(path: Path) -> int:
 
 
 def newer_version_error(path: Path) -> RunFileError:
-    """What is said of a run file that only a newer version of the program can read."""
+    """The error on a run file that only a newer version of the program can read."""
     return RunFileError(
         tr("{name} was written by a newer version of GRPO Lab and cannot be read; update the program.").format(
             name=path.name

@@ -37,7 +37,7 @@ PLACES = ("update", "pass", "sample", "group", "prompt", "completion", "place", 
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """What an export has written.
+    """The files that an export has written.
 
     Attributes:
         files: in the order of writing.
@@ -157,7 +157,7 @@ def _write_series(file: IO[str], reader: RunReader) -> None:
 
 
 def _described(reader: RunReader) -> dict[str, Any]:
-    """What the run is, and its settings from which update on."""
+    """A description of the run, and of its settings from which update on."""
     meta = reader.meta
     return {
         "program": f"GRPO Lab {__version__}",

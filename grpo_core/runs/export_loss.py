@@ -48,7 +48,7 @@ def _ratio(o: Objective) -> list[str]:
 
 
 def _surrogate(o: Objective) -> list[str]:
-    """What is maximised, where its push is stopped, and its slope by what its gradient flows through."""
+    """Code of what is maximised, of where its push is stopped, and of its slope by what its gradient flows through."""
     algorithm = SURROGATES[o.surrogate]
     lines = list(algorithm.script(o).lines)
     return lines if algorithm.clip is not None else [*lines, "clipped = np.zeros((B, T), bool)"]

@@ -78,7 +78,7 @@ def _section(title: str) -> list[str]:
 
 
 def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[float]) -> list[str]:
-    """What was recorded, as literals. Of the tables by token only what is no padding."""
+    """The recorded values, as literals. Of the tables by token only what is no padding."""
     mask, objective = step.mask, step.settings.objective
     lines = [
         *_section("what was recorded"),

@@ -1,4 +1,4 @@
-"""What is said of a run beside its numbers, in captions and at the head of scripts."""
+"""Words on a run beside its numbers, in captions and at the head of scripts."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class Lineage:
         return nearest if nearest is not None else number if forwards else point
 
     def thinned(self) -> tuple[Stretch, ...]:
-        """Where updates were dropped, of this run and of those it branched off from as far as they exist."""
+        """Stretches of dropped updates, of this run and of those it branched off from as far as they exist."""
         own, point = self.reader.thinned, self.reader.first - 1
         above: tuple[Stretch, ...] = ()
         if point > 1:

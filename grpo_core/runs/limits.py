@@ -1,4 +1,4 @@
-"""How much a run file may hold. A file that says more was not written by GRPO Lab, and nothing is allocated for it.
+"""Limits on the size of a run file. A file that says more was not written by GRPO Lab, and nothing is allocated for it.
 
 Each limit is far above what the program writes; the writer stops before it reaches one.
 """

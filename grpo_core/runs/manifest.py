@@ -1,4 +1,4 @@
-"""What a session says of itself: which runs, what the window shows, which controls it offers, the notes."""
+"""The manifest of a session: which runs, what the window shows, which controls it offers, the notes."""
 
 from __future__ import annotations
 

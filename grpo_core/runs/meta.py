@@ -1,4 +1,4 @@
-"""What a run file says about itself: who wrote it, from which settings, and what its numbers mean."""
+"""The metadata of a run file: who wrote it, from which settings, and what its numbers mean."""
 
 from __future__ import annotations
 

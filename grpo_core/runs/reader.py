@@ -125,7 +125,7 @@ class RunReader:
 
     @property
     def thinned(self) -> tuple[thinning.Stretch, ...]:
-        """Where updates were dropped to keep the file below its size limit, as of now."""
+        """Stretches of updates dropped to keep the file below its size limit, as of now."""
         with explained(self.path):
             rows = self._connection.execute("SELECT key, value FROM meta WHERE key = ?", (thinning.KEY,)).fetchall()
         return thinning.stretches_from(dict(rows))
@@ -140,7 +140,7 @@ class RunReader:
         return None if nearest is None else int(nearest)
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
-        """What the model once answered, None if it was not asked."""
+        """The model's earlier answer, None if it was not asked."""
         with explained(self.path):
             row = self._connection.execute(
                 "SELECT answer FROM answer WHERE step = ? AND question = ? AND length(answer) <= ?",
@@ -221,7 +221,7 @@ class RunReader:
         return [(row[0], self._settings_row(row[0])) for row in rows]
 
     def settings_at(self, step: int) -> Settings:
-        """What update ``step`` ran under. For the update after the last, what it would run under."""
+        """The settings of update ``step``. For the update after the last, what it would run under."""
         changes = self.settings_changes()
         return changes[max(bisect_right(changes, step, key=lambda change: change[0]) - 1, 0)][1]
 

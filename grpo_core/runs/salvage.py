@@ -185,7 +185,7 @@ def uncut(row: bytes) -> bytes:
 
 
 def _in_a_row(chunks: Iterable[int]) -> int:
-    """How many of the numbers 0, 1, 2, … are there, up to the first that is not."""
+    """Number of the numbers 0, 1, 2, … that are there, up to the first that is not."""
     there, count = set(chunks), 0
     while count in there:
         count += 1

@@ -92,7 +92,7 @@ def save_session(
 
 
 def read_manifest(path: Path) -> Manifest:
-    """What a session file says of itself. Its directory has been looked through, its runs have not.
+    """The manifest of a session file. Its directory has been looked through, its runs have not.
 
     Raises:
         SessionError: it is missing, damaged, no session, from a newer version, or holds what no session may hold.

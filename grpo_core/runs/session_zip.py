@@ -31,7 +31,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def entry_name(number: int) -> str:
-    """What run ``number``, counted from 1, is called inside the zip."""
+    """Name of run ``number``, counted from 1, inside the zip."""
     return f"runs/{number}.grpo"
 
 

@@ -115,7 +115,7 @@ def used(connection: sqlite3.Connection) -> int:
 
 
 def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
-    """What has been thinned, from the table ``meta``.
+    """The stretches that have been thinned, from the table ``meta``.
 
     Raises:
         RunFileError: the row is damaged.
@@ -144,7 +144,7 @@ def note(connection: sqlite3.Connection, stretches: Iterable[Stretch]) -> None:
 
 
 def up_to(stretches: Iterable[Stretch], last: int) -> tuple[Stretch, ...]:
-    """What was thinned of the updates up to ``last``."""
+    """The stretches that were thinned of the updates up to ``last``."""
     return tuple(replace(s, last=min(s.last, last)) for s in stretches if s.first < last)
 
 
@@ -161,7 +161,7 @@ def stretch_at(stretches: Sequence[Stretch], number: int) -> Stretch | None:
 
 
 def stretches_text(stretches: Iterable[Stretch]) -> str:
-    """What was dropped, in a sentence for each stretch."""
+    """The stretches that were dropped, in a sentence for each."""
     return " ".join(
         tr("Of updates {first:,} to {last:,} every {every:,}th is kept.").format(
             first=s.first, last=s.last, every=s.every

@@ -74,7 +74,7 @@ class FileWatch:
         return (device, number) == (self._device, self.number) and size < self._size
 
     def changed(self) -> str:
-        """What has happened to the file, in words that follow its name. Empty where it is the same."""
+        """The change of the file, in words that follow its name. Empty where it is the same."""
         state = self._state()
         if state is None:
             return tr("is not there any more")

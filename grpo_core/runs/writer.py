@@ -180,7 +180,7 @@ class RunWriter:
 
     @property
     def thinned(self) -> tuple[Stretch, ...]:
-        """Where updates were dropped to keep the file below its limit."""
+        """Stretches of updates dropped to keep the file below its limit."""
         return self._thinning.stretches
 
     def append(self, step: Step, scalars: Mapping[str, float] | None = None) -> None:

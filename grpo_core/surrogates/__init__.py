@@ -1,4 +1,4 @@
-"""What is maximised, per token: how a ratio r and an advantage A combine, one file an algorithm.
+"""Surrogates, which are maximised per token: how a ratio r and an advantage A combine, one file an algorithm.
 
 A surrogate is its value, the pull that takes a gradient back, its clip, how one token of it is explained, the lines of
 its exported script, its terms in the formula strip, and the settings that act under it (:class:`Surrogate`). Whoever

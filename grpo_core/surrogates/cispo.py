@@ -32,7 +32,7 @@ def pull(b: Batch, upstream: Array) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """Where the ratio is above the cap, so that the token's weight was cut, boolean (..., B, T)."""
+    """The tokens whose ratio is above the cap, so that their weight was cut, boolean (..., B, T)."""
     return b.ratio > b.objective.clip_high
 
 

@@ -125,7 +125,7 @@ def _is_open(o: Objective, r: float, a: float) -> bool:
 
 
 def _condition(r: str, o: Objective) -> str:
-    """When min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A) no longer changes with r."""
+    """The condition under which min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A) no longer changes with r."""
     low, rising, falling = r"1 - \varepsilon", r"1 + \varepsilon^{+}", ""
     if o.dual_clip is not None:
         rising, falling = (rising, "c") if o.dual_clip >= 1 + o.clip_high else ("c", rising)

@@ -33,7 +33,7 @@ def mean_ratio(b: Batch) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """Where the token's own log-ratio was clipped."""
+    """The tokens whose own log-ratio was clipped."""
     a, o = b.advantage, b.objective
     return ((a > 0) & (b.log_ratio > o.clip_high)) | ((a < 0) & (b.log_ratio < -o.clip_low))
 

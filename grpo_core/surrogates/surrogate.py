@@ -1,4 +1,4 @@
-"""What one algorithm's surrogate is: its mathematics, and everything that is said, drawn and exported of it."""
+"""The parts of one algorithm's surrogate: its mathematics, and everything that is said, drawn and exported of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class Ratio(Enum):
-    """Which ratio a surrogate reads."""
+    """The ratio that a surrogate reads."""
 
     LEVEL = "the ratio at the objective's level"
     OWN = "one that it makes of the tokens' log-ratios, whatever the level"
@@ -23,7 +23,7 @@ class Ratio(Enum):
 
 
 class Path(Enum):
-    """What a surrogate's gradient flows through on its way to log π of a token."""
+    """The path of a surrogate's gradient on its way to log π of a token."""
 
     RATIO = "log r at the objective's level"
     LOG_PROB = "log π of the token itself; a ratio is a constant weight"
@@ -102,7 +102,7 @@ class Surrogate:
         assert (self.clip is None) == bool(self.unclipped), "a surrogate has a clip, or a sentence on why it has none"
 
     def clipped(self, batch: Batch) -> Array:
-        """Where the token's push was stopped (or its weight cut), boolean (..., B, T)."""
+        """The tokens whose push was stopped (or whose weight was cut), boolean (..., B, T)."""
         if self.clip is None:
             return batch.xp.zeros_like(batch.logp, dtype=batch.xp.bool)
         return self.clip.stopped(batch)

@@ -1,4 +1,4 @@
-"""What one recorded update would have been under other settings or another preset, side by side with what ran.
+"""One recorded update under other settings or another preset, side by side with what ran.
 
 The batch stays: completions, rewards and the policy before the update are those of the record. What follows from them
 is computed by the functions that train. ``replay.py`` makes the other record, ``compare.py`` the table, and

@@ -68,7 +68,7 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """How one gradient lies to another.
+    """The direction of one gradient relative to another.
 
     Attributes:
         cosine: of the angle between them; 1 the same way, 0 across, −1 the opposite way; None if one of them is 0.
@@ -114,7 +114,7 @@ def side_by_side(ran: Numbers, other: Numbers, wanted: Settings, *, asked: bool 
 
 
 def direction(here: np.ndarray, there: np.ndarray) -> Direction:
-    """How gradient ``there`` lies to gradient ``here``, arrays of one shape."""
+    """The direction of gradient ``there`` relative to gradient ``here``, arrays of one shape."""
     a, b = float(np.linalg.norm(here)), float(np.linalg.norm(there))
     cosine = float(np.clip(np.vdot(here, there) / (a * b), -1.0, 1.0)) if a and b else None
     return Direction(cosine=cosine, ratio=b / a if a else None)

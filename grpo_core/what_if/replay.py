@@ -81,7 +81,7 @@ def _acts(step: Step, path: str) -> bool:
 
 
 def in_force(step: Step, wanted: Settings) -> Settings:
-    """What of ``wanted`` can act on the batch of ``step``. In all else, the settings it ran under."""
+    """The part of ``wanted`` that can act on the batch of ``step``. In all else, the settings it ran under."""
     return step.settings.replace({d.path: d.wanted for d in differences(step, wanted) if d.replayed})
 
 

@@ -1,4 +1,4 @@
-"""What does not change under other settings, and why, and what a recorded batch cannot tell."""
+"""Sentences on what does not change under other settings, and why, and on what a recorded batch cannot tell."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _pushes(w: WhatIf, passed: int) -> Iterator[Claim[Pair]]:
 
 
 def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
-    """How the pushes of a pass compare. None where there is nothing to say, or what acts is not recorded."""
+    """A claim that compares the pushes of a pass. None where there is nothing to say, or what acts is not recorded."""
     pairs = w.passes(passed)
     ran, other = (side.gradient(nearest) for side, nearest in pairs)
     spread = any(side.through_distributions for side in w.sides)
@@ -166,7 +166,7 @@ def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
 
 
 def _factor(ran: np.ndarray, other: np.ndarray) -> float | None:
-    """How many times as large every push is that points the same way. None where one does not."""
+    """The factor by which every push that points the same way is larger. None where one does not."""
     ratio = direction(ran, other).ratio
     return ratio if ratio and _is_times(ran, other, ratio) else None
 

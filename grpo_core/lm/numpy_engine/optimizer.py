@@ -12,7 +12,7 @@ from grpo_core.config import Optimizer
 
 @dataclass(kw_only=True, eq=False)
 class Memory:
-    """What AdamW remembers.
+    """The memory of AdamW.
 
     Attributes:
         mean: (n,) running mean of the gradient.

@@ -164,7 +164,7 @@ class NumpyPolicy(Characters):
 
     @property
     def optimizer_states(self) -> list[np.ndarray]:
-        """What the optimizer remembers of earlier steps."""
+        """The optimizer's memory of earlier steps."""
         return [] if self._memory is None else [self._memory.mean, self._memory.square]
 
     # -- record, keep, restore -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def merged(found: np.ndarray) -> np.ndarray:
-    """What the heads of each token found, side by side: (rows, H, columns, d) -> (rows columns, D)."""
+    """Outputs of the heads of each token, side by side: (rows, H, columns, d) -> (rows columns, D)."""
     rows, heads, columns, each = found.shape
     return np.asarray(found.transpose(0, 2, 1, 3).reshape(rows * columns, heads * each))
 

@@ -1,4 +1,4 @@
-"""How many threads NumPy's matrix products take."""
+"""Number of threads of NumPy's matrix products."""
 
 from __future__ import annotations
 

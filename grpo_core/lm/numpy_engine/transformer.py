@@ -37,7 +37,7 @@ class Normed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attended:
-    """What an attention keeps: queries, keys, values and the share of each key, (rows, H, ., .) each."""
+    """Values that an attention keeps: queries, keys, values and the share of each key, (rows, H, ., .) each."""
 
     q: np.ndarray
     k: np.ndarray
@@ -47,7 +47,7 @@ class Attended:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlockTrace:
-    """What a block keeps for the way back. ``entered`` and ``read`` are what its two halves read, normalised."""
+    """Values that a block keeps for the way back. ``entered`` and ``read`` are what its two halves read, normalised."""
 
     norm1: Normed
     entered: np.ndarray
@@ -244,5 +244,5 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def added_where(allowed: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """What is added to the scores: 0 where it is ``allowed`` to look, else −∞."""
+    """Numbers to add to the scores: 0 where it is ``allowed`` to look, else −∞."""
     return np.asarray(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))

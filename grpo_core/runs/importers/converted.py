@@ -128,7 +128,7 @@ class ConvertedRun:
         return str(self._rest(position).get("incomplete") or "")
 
     def _rest(self, position: int) -> dict[str, Any]:
-        """What the file holds of an update beside its arrays."""
+        """The part of an update that the file holds beside its arrays."""
         with RunReader.open(self.path) as reader, explained(self.path):
             row = reader._connection.execute("SELECT text FROM text WHERE id = ?", (position,)).fetchone()
         return _parsed(None if row is None else row[0], self.path)

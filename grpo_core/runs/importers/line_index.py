@@ -1,4 +1,4 @@
-"""Where the lines of a large file begin and to which step each belongs, found without reading the lines as JSON.
+"""An index of the lines of a large file and of the step that each belongs to, made without reading the lines as JSON.
 
 The index is kept in the user's cache, so that a file is looked through once; a file that grows is looked at from where
 it ended. Of a large file that was never opened before, the end is looked at first.

@@ -31,7 +31,7 @@ class Texts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Completions:
-    """What nearly every source holds of one update: a row a completion, nothing of its tokens' loss.
+    """The table that nearly every source holds of one update: a row a completion, nothing of its tokens' loss.
 
     Attributes:
         prompts: (B,) as text, a conversation as JSON; None where not recorded.
@@ -72,7 +72,7 @@ class Completions:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What the trainer said of one of its optimizer steps.
+    """The trainer's report on one of its optimizer steps.
 
     Attributes:
         step: the trainer's own number.
@@ -154,7 +154,7 @@ class Source(Protocol):
         ...
 
     def reports(self, position: int) -> Sequence[Report]:
-        """What the trainer said of the optimizer steps of the update at ``position``. Empty where it said nothing."""
+        """The trainer's reports on the optimizer steps of the update at ``position``. Empty where it said nothing."""
         ...
 
     def stamp(self, position: int) -> tuple[int, ...]:

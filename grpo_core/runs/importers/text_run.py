@@ -1,4 +1,4 @@
-"""What the sources that hold texts and rewards have in common: no step, groups found from the order of their rows."""
+"""The common part of sources that hold texts and rewards: no step, groups found from the order of their rows."""
 
 from __future__ import annotations
 

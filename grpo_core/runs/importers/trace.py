@@ -181,7 +181,7 @@ class Trace:
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
-        """What is put together of columns and index that do not belong together ends in a sentence.
+        """Turn an error in putting together columns and index that do not belong together into a sentence.
 
         Raises:
             RunFileError: it did.
@@ -266,7 +266,7 @@ class Trace:
         return tr("The files of process {ranks} are missing.").format(ranks=", ".join(map(str, missing)))
 
     def _log(self, attempt: int) -> dict[int, list[Report]]:
-        """What was logged in an attempt, by the trainer's step. Read again where the file has changed."""
+        """The log of an attempt, by the trainer's step. Read again where the file has changed."""
         path = self.path / "rank0" / f"attempt{attempt}" / LOG
         try:
             facts = path.stat()

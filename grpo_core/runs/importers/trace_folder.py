@@ -31,7 +31,7 @@ LONGEST_DESCRIPTION = 4 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """What one process wrote of one step.
+    """The part of one step that one process wrote.
 
     Attributes:
         path: the file, Parquet or arrays of NumPy.
@@ -62,7 +62,7 @@ class StepFiles:
 
 
 def description_of(folder: Path) -> dict[str, Any]:
-    """What ``trace.json`` says.
+    """The content of ``trace.json``.
 
     Raises:
         RunFileError: it is missing, no JSON, or of another format or a newer version.
@@ -131,7 +131,7 @@ def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[s
 
 
 def _written(step: StepFiles) -> float:
-    """When the last file of a step was written, in seconds. 0 where none can be looked at."""
+    """Time at which the last file of a step was written, in seconds. 0 where none can be looked at."""
     times = [0.0]
     for piece in step.pieces.values():
         with suppress(OSError):

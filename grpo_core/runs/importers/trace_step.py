@@ -213,7 +213,7 @@ class StepAssembly:
         return first[:, 0] if (np.where(present, whole, first) == first).all() else whole
 
     def _gate(self) -> np.ndarray | None:
-        """What multiplies the surrogate: both masks, and the sampler's importance weights where TRL applies them."""
+        """The factor of the surrogate: both masks, and the sampler's importance weights where TRL applies them."""
         gates = [self._uses(name, 1.0) for name in ("off_policy", "entropy_mask")]
         ratio = self._rows("sampling_ratio", np.float32, 1.0)
         if ratio is not None and self.loss_type != "vespo":

@@ -100,7 +100,7 @@ def config_of(connection: RunConnection, run: Any) -> dict[str, Any]:
 
 
 def metrics_at(connection: RunConnection, number: int) -> Any:
-    """What one row of the metrics holds. None where it is missing or no JSON."""
+    """The content of one row of the metrics. None where it is missing or no JSON."""
     row = connection.execute("SELECT metrics FROM metrics WHERE id = ?", (number,)).fetchone()
     return parsed(row[0]) if row else None
 

@@ -90,7 +90,7 @@ def _number(settings: Mapping[str, Any], name: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class MicroBatch:
-    """What a micro-batch's loss was divided by, as the trainer knew it.
+    """The divisor of a micro-batch's loss, as the trainer knew it.
 
     Attributes:
         rows: completions in it, fully masked ones too.

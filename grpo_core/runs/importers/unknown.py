@@ -1,4 +1,4 @@
-"""What a file or folder that no importer knows looks like, so that its refusal says what is missing."""
+"""A look at a file or folder that no importer knows, so that its refusal says what is missing."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class VerlRollouts(TextRun):
 
 
 def _group_key(row: dict[str, Any]) -> tuple[str, str]:
-    """What the completions of one prompt share: their uid without its last two parts, or the prompt itself."""
+    """The part that the completions of one prompt share: their uid without its last two parts, or the prompt itself."""
     uid = row.get("uid")
     if isinstance(uid, str) and uid.count("_") >= 2:
         return "uid", uid.rsplit("_", 2)[0]

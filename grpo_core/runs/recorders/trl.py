@@ -250,7 +250,7 @@ class Recorder:
         )
 
     def _after_log(self, result: Any, logs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        """What the trainer reported, with the trainer's own step number."""
+        """Take the trainer's report, with the trainer's own step number."""
         if self.rank == 0 and self._training:
             numbers = {key: float(value) for key, value in logs.items() if isinstance(value, (int, float))}
             try:
@@ -538,7 +538,7 @@ def as_text(value: Any) -> str:
 
 
 def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, Any]:
-    """What ``trace.json`` says: who trained, under which settings, and what the columns mean."""
+    """The content of ``trace.json``: who trained, under which settings, and what the columns mean."""
     import trl
 
     settings = {}
