@@ -1,4 +1,4 @@
-"""What the program says of itself: which build it is, and under which licences it and its parts are."""
+"""Self-description of the program: which build it is, and under which licences it and its parts are."""
 
 from __future__ import annotations
 

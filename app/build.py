@@ -1,4 +1,4 @@
-"""Which build of the program this is: the source, a wheel, or one of the packages that ``build.spec`` makes."""
+"""The build of the program: the source, a wheel, or one of the packages that ``build.spec`` makes."""
 
 from __future__ import annotations
 

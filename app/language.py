@@ -1,4 +1,4 @@
-"""Which language the program speaks, chosen once and before anything that says something is imported."""
+"""The language of the program, chosen once and before anything that says something is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shipped beside the code: fonts, icons, lessons. Found from the source tree and in a frozen program alike."""
+"""Files shipped beside the code: fonts, icons, lessons. Found from the source tree and in a frozen program alike."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ STAGES = ("seconds_sampling", "seconds_reference", "seconds_training", "seconds_
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """What is measured.
+    """The size that is measured.
 
     Attributes:
         widths, lengths: of the model, and of the longest completion in tokens.
@@ -120,7 +120,7 @@ def stops(settings: Settings) -> tuple[float, bool]:
 
 
 def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], None]) -> str:
-    """What a run says when there is no memory for an update. It goes on once there is."""
+    """The output of a run when there is no memory for an update. It goes on once there is."""
     run = learner(settings)
     next(run)
     starve()
@@ -141,7 +141,7 @@ def drift(settings: Settings, count: int = 4) -> float:
 
 
 def rounding(settings: Settings) -> float:
-    """How far a first pass's probabilities lie from the sampler's, as a ratio less 1."""
+    """The distance of a first pass's probabilities from the sampler's, as a ratio less 1."""
     step = steps_of(settings, 1)[0]
     assert step.sampling_logp is not None
     return float(np.abs(np.expm1(step.old_logp - step.sampling_logp))[recompute.used(step, 0)].max())

@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def _others() -> dict[str, dict[str, object]]:
-    """What else is compared: label -> changes of the default settings."""
+    """Further comparisons: label -> changes of the default settings."""
     many: dict[str, object] = {"task.prompts": 64, "learner.group_size": 16}
     larger: dict[str, object] = {"model": LARGER}
     found: dict[str, dict[str, object]] = {

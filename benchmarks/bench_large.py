@@ -1,4 +1,4 @@
-"""What a frame costs on a large screen: 3840 x 2160 pixels at 200 %.
+"""Cost of a frame on a large screen: 3840 x 2160 pixels at 200 %.
 
 python -m benchmarks.bench_large
 """

@@ -1,4 +1,4 @@
-"""How long the window waits for its own events while the worker trains flat out, against the same window at rest.
+"""Lateness of the window's own events while the worker trains flat out, against the same window at rest.
 
     python -m benchmarks.bench_latency
 

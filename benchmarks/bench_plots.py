@@ -1,4 +1,4 @@
-"""What a frame of a plot costs: a history of up to a million updates, and its pyramid.
+"""Cost of a frame of a plot: a history of up to a million updates, and its pyramid.
 
     python -m benchmarks.bench_plots
 

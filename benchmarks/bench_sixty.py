@@ -1,4 +1,4 @@
-"""What a person feels of a window that trains: frames, late events, updates shown, and what each costs.
+"""Responsiveness of a window that trains: frames, late events, updates shown, and what each costs.
 
     python -m benchmarks.bench_sixty
 

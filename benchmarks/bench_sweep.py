@@ -57,7 +57,7 @@ def loop(settings: Settings, seeds: int) -> list[list[tuple[float, float]]]:
 
 
 def node(settings: Settings) -> dict[str, Any]:
-    """What Node says: its seconds and the last KL and reward of every run."""
+    """Node's result: its seconds and the last KL and reward of every run."""
     o, task = settings.objective, settings.bandit
     said = {
         "betas": BETAS, "seeds": SEEDS, "updates": UPDATES, "actions": task.actions, "peak": task.peak,

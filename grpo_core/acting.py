@@ -1,4 +1,4 @@
-"""Which settings of the objective act under the others: what a list of controls has to show."""
+"""The settings of the objective that act under the others: what a list of controls has to show."""
 
 from __future__ import annotations
 

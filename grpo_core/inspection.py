@@ -97,7 +97,7 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
 
 
 def _of_signal(group: step_table.GroupRow) -> str:
-    """What a group's rewards leave to be learned from, where that is little."""
+    """The signal that a group's rewards leave to be learned from, where that is little."""
     if group.silent:
         return (
             "; all rewards are equal, no signal" if group.dead and group.size else "; every advantage is 0, no signal"

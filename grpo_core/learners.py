@@ -78,7 +78,7 @@ def nothing_earlier(number: int) -> Step:
 
 
 def origin(settings: Settings) -> Origin:
-    """What a run under ``settings`` starts from: vocabulary, starting policy, and what else is known before update 1.
+    """The origin of a run under ``settings``: vocabulary, starting policy, and what else is known before update 1.
 
     Raises:
         GrpoError: the prompts of a language model's task cannot be used.

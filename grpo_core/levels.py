@@ -1,4 +1,4 @@
-"""What a ratio belongs to: a token, or a whole completion.
+"""Levels of a ratio: a token, or a whole completion.
 
 =============  ====================================  ===========================================
 level          ratio                                 source
@@ -21,7 +21,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """How tokens share a ratio.
+    """The way in which tokens share a ratio.
 
     Attributes:
         of_completion: all tokens of a completion have one ratio; otherwise each has its own.

@@ -154,7 +154,7 @@ class Replayed:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstAnswers:
-    """What does the model answer to its fixed prompts before any training? Asked of a run without an update.
+    """Asks a run without an update what the model answers to its fixed prompts before any training.
 
     Attributes:
         run: id of that run.

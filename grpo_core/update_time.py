@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateTimeQuestion:
-    """How long does an update take here? Asked of a run without an update.
+    """Asks a run without an update how long an update takes here.
 
     Attributes:
         run: id of that run.

@@ -36,7 +36,7 @@ LARGEST = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """What is recorded under a name.
+    """The settings and numbers recorded under a name.
 
     Attributes:
         title: the name shown.

@@ -15,7 +15,7 @@ Context: TypeAlias = Literal["app", "lesson", "present"]
 
 
 class CommandStatus(NamedTuple):
-    """How a command stands at the moment. Read once a frame, and shown only where it differs from the last one.
+    """State of a command at the moment. Read once a frame, and shown only where it differs from the last one.
 
     Attributes:
         text: what it is called.

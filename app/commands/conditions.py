@@ -1,4 +1,4 @@
-"""When commands can run: each condition gives the sentence that says why not, empty where they can."""
+"""Conditions of commands: each gives the sentence that says why a command cannot run, empty where it can."""
 
 from __future__ import annotations
 

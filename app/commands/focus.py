@@ -1,4 +1,4 @@
-"""Which keys the focused widget needs for itself.
+"""The keys that the focused widget needs for itself.
 
 Qt asks before it runs a shortcut: the focused widget receives a ``ShortcutOverride`` event, and if it accepts, the key
 reaches the widget as an ordinary key press. Text fields answer for themselves; buttons, combo boxes, sliders and tables

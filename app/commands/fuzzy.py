@@ -17,7 +17,7 @@ def plain(text: str) -> str:
 
 
 def score(query: str, text: str) -> int | None:
-    """How well ``text`` fits ``query``. None when a letter of the query is missing.
+    """Measure of how well ``text`` fits ``query``. None when a letter of the query is missing.
 
     Each word of the query must be found, letter by letter in order; letters at the start of words and letters in a row
     count more, and shorter texts win among equals.

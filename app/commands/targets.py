@@ -1,4 +1,4 @@
-"""What commands act on."""
+"""Targets that commands act on."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What commands do, one subject a file. Each controller names the few parts of the program that it uses."""
+"""Actions of commands, one subject a file. Each controller names the few parts of the program that it uses."""

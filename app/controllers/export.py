@@ -29,7 +29,7 @@ HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
 
 
 class ExportController(QObject):
-    """What can be exported. ``panel`` is an id, by default that of the panel in focus."""
+    """Exports what the user asks for. ``panel`` is an id, by default that of the panel in focus."""
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, panels: PanelsController, exporter: Exporter,

@@ -284,7 +284,7 @@ class FirstSteps(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        """Where the run rests, and all that was computed is taken in: go on, unless somebody has taken the controls."""
+        """Go on where the run rests and all that was computed is taken in, unless somebody has taken the controls."""
         if self._playing is None or self._run is None:
             return
         if self._workspace.run is not self._run:

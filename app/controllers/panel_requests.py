@@ -1,4 +1,4 @@
-"""What panels ask of the rest of the program: each of their signals, connected with what does it."""
+"""Requests of panels to the rest of the program: each of their signals, connected with what does it."""
 
 from __future__ import annotations
 

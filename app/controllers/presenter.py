@@ -32,7 +32,7 @@ On the way back a window manager may take longer to say what that size is."""
 
 @dataclass(frozen=True, kw_only=True)
 class _Before:
-    """How the window was before the class saw it."""
+    """State of the window before the class saw it."""
 
     state: Qt.WindowState
     box: QRect

@@ -1,4 +1,4 @@
-"""What goes on beside a recorded run that is shown: its series are computed, and what is written meanwhile appears."""
+"""The work beside a recorded run that is shown: its series are computed, and what is written meanwhile appears."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def _in_process(readers: Readers, path: Path, stretches: Sequence[tuple[int, int
 
 
 def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[Rows]:
-    """What ``make`` yields. What has come of it is in the cache afterwards, also where the rest is given up."""
+    """The result of ``make``. What has come of it is in the cache afterwards, also where the rest is given up."""
     known: dict[int, dict[str, float]] = {}
     try:
         for first, some in make(poll):

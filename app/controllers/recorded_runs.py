@@ -129,7 +129,7 @@ class RecordedRuns(QObject):
             self._messages.post(Message(text=text, severity=Severity.INFO, id=PREPARING))
 
     def _say_notes(self, run: RecordedRun) -> None:
-        """What is torn, repeated, missing or left out of a run."""
+        """Say what of a run is torn, repeated, missing or left out."""
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)

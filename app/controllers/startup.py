@@ -111,7 +111,7 @@ class Startup(QObject):
     # -- what it offers ----------------------------------------------------------------------------------------------
 
     def welcome(self) -> None:
-        """What can be done first, in one line that goes away with the first update, or with another kind of run."""
+        """Say what can be done first, in one line that goes away with the first update, or with another kind of run."""
         text = tr(
             "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7. "
             "Or begin with one of these; Space pauses it at any time."

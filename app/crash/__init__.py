@@ -1,1 +1,1 @@
-"""What happens when something goes wrong: unexpected exceptions, log files, Ctrl-C, safe mode."""
+"""Handling of failures: unexpected exceptions, log files, Ctrl-C, safe mode."""

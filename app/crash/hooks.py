@@ -1,4 +1,4 @@
-"""What happens to an exception that nobody expected.
+"""Handling of an exception that nobody expected.
 
 It may arise in any thread, in the middle of painting or while the program ends. A hook therefore touches no widget: it
 writes the log and leaves a ``CrashReport`` in a locked list, which the window empties on its frame timer.
@@ -78,7 +78,7 @@ class CrashHooks:
             self._before = None
 
     def take_reports(self) -> list[CrashReport]:
-        """What has come in since the last call. For the GUI thread's frame timer."""
+        """Take the reports that have come in since the last call. For the GUI thread's frame timer."""
         if not self._reports:
             return []
         with self._lock:

@@ -107,7 +107,7 @@ def _program() -> list[str]:
 
 
 def _names(paths: Paths) -> dict[str, str]:
-    """What is replaced by what, the longest first: a folder before the one that it lies in."""
+    """Replacements of names, the longest first: a folder before the one that it lies in."""
     folders = {
         paths.runs: "<runs>", paths.data: "<data>", paths.config: "<config>", paths.cache: "<cache>",
         paths.log: "<log>", Path(grpo_core.__file__).parents[1]: "<program>", Path(sys.prefix): "<python>",

@@ -42,7 +42,7 @@ class StartMarker:
 
     @property
     def sentence(self) -> str | None:
-        """What to tell the user in safe mode."""
+        """The sentence for the user in safe mode."""
         if not self.safe_mode:
             return None
         return tr(

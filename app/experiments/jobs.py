@@ -1,4 +1,4 @@
-"""Where experiments are computed: in processes of their own, so that the window keeps its interpreter to itself."""
+"""Processes in which experiments are computed, so that the window keeps its interpreter to itself."""
 
 from __future__ import annotations
 

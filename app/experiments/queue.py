@@ -27,7 +27,7 @@ NICE = 10
 
 
 class QueueState(Enum):
-    """What becomes of the queue."""
+    """State of the queue."""
 
     EMPTY = "empty"
     WORKING = "working"

@@ -1,4 +1,4 @@
-"""What a picture is to look like: panel, size, theme, scale, caption and, for a sequence, which updates."""
+"""The look of a picture: panel, size, theme, scale, caption and, for a sequence, which updates."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LESSON_ANEW = tr(
 
 @dataclass(frozen=True, kw_only=True)
 class PictureChoice:
-    """What was chosen. None stands for “as shown”.
+    """The user's choice of a picture. None stands for “as shown”.
 
     Attributes:
         panel: its id.

@@ -1,4 +1,4 @@
-"""Where exports may go, and how they get there."""
+"""Targets of exports, and how files get there."""
 
 from __future__ import annotations
 

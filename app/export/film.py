@@ -37,7 +37,7 @@ AT_END = 1.2
 
 @dataclass(frozen=True, kw_only=True)
 class FilmChoice(FilmLook):
-    """What is filmed, and how it looks.
+    """The user's choice of a film: what is filmed, and how it looks.
 
     Attributes:
         spec: the panel's row of the registry; None for the one that plays the film of this kind of run.

@@ -1,4 +1,4 @@
-"""How a film looks, whatever is filmed."""
+"""The look of a film, whatever is filmed."""
 
 from __future__ import annotations
 

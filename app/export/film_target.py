@@ -1,4 +1,4 @@
-"""Where the pictures of a film go: one animated WebP, or a folder of numbered pictures."""
+"""Targets for the pictures of a film: one animated WebP, or a folder of numbered pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FRAME = re.compile(r"frame-\d{4,}\.png")
 
 
 def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTarget:
-    """What takes the pictures of a film that is to be written to ``out``. Nothing is there before it is finished.
+    """The target for the pictures of a film that is to be written to ``out``. Nothing is there before it is finished.
 
     Args:
         out: a file that ends in .webp, or a folder for numbered pictures.

@@ -1,4 +1,4 @@
-"""Where a lesson is given with nobody watching: the player, the page and the panels of a lesson without a window."""
+"""A lesson given with nobody watching: the player, the page and the panels of a lesson without a window."""
 
 from __future__ import annotations
 

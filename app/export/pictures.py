@@ -38,7 +38,7 @@ LOWEST = 24
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What is to be exported.
+    """The wanted export.
 
     Attributes:
         specs: the panels' rows of the registry.
@@ -233,7 +233,7 @@ def steps_of(run: RunHandle, steps: range | None) -> list[int]:
 
 
 def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int], Path]:
-    """Where each panel of each update goes."""
+    """Target of each panel of each update."""
     ending, kinds = out.suffix.lower(), (".png", ".svg", ".pdf", ".csv")
     if not wanted.several and not out.is_dir() and ending:
         if ending not in kinds:

@@ -48,7 +48,7 @@ def themed(name: str) -> Theme:
 
 
 def caption_of(panel: Panel) -> str:
-    """What stands below the picture of a panel."""
+    """Caption below the picture of a panel."""
     view = panel.workspace.view
     step = view.step.step
     shown = (

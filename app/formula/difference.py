@@ -1,4 +1,4 @@
-"""What another objective changes in the formula: pieces that go struck out, pieces that come marked as new.
+"""Changes that another objective makes in the formula: pieces that go struck out, pieces that come marked as new.
 
 No piece has a value or can be explained: it is the formula of an update that has not been made.
 """
@@ -26,7 +26,7 @@ OLD, NEW = "old", "new"
 
 
 def definitions(objective: Objective) -> dict[str, Term]:
-    """What stands behind letters of the formula that objectives define differently, by the letter. Each on one line."""
+    """Definitions of letters of the formula that objectives define differently, by the letter. Each on one line."""
     terms = {"A": _advantage(objective)}
     reduction = REDUCTIONS[objective.reduction]
     terms["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)

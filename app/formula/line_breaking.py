@@ -1,4 +1,4 @@
-r"""Where a formula that is too wide can be broken: before an equals sign, a plus or a minus.
+r"""Places at which a formula that is too wide can be broken: before an equals sign, a plus or a minus.
 
 First outside of all brackets; then also within the sums between ``\left(`` and ``\right)`` and within fractions that
 are too wide themselves, which are written on one line: with plain brackets, and with a slash.
@@ -30,7 +30,7 @@ def breakings(latex: str, most: int) -> Iterator[list[str]]:
 
 
 def _pieces(latex: str) -> list[str]:
-    """What stands between the places where ``latex`` can be broken."""
+    """Pieces of ``latex`` between the places where it can be broken."""
     pieces, depth, before = [""], 0, ""
     for token in _TOKEN.findall(latex):
         depth += token in ("{", "(", "[") or token.startswith(r"\left")
@@ -83,7 +83,7 @@ def _flat(latex: str) -> str:
 
 
 def _group(latex: str, place: int) -> tuple[str, int]:
-    """What the next braces from ``place`` on hold, and the place behind them."""
+    """The content of the next braces from ``place`` on, and the place behind them."""
     start, depth = latex.find("{", place), 0
     for end in range(max(start, place), len(latex)):
         if latex[end - 1] != "\\":

@@ -1,4 +1,4 @@
-"""What papers and programs report: cited text, never a number of this program's own."""
+"""Reports of papers and programs: cited text, never a number of this program's own."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
 
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """What lesson files may name. ``panels`` are the ids of those that may stand beside a lesson."""
+    """The words that lesson files may name. ``panels`` are the ids of those that may stand beside a lesson."""
     from app.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}

@@ -25,7 +25,7 @@ def homework_button() -> QPushButton:
 
 
 class Ending(QWidget):
-    """What stands in the place of the words after the last step.
+    """The text after the last step, in the place of the words.
 
     Signals:
         chosen: the lesson of this id is to be opened next; empty for the list of lessons.

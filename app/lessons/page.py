@@ -181,7 +181,7 @@ class LessonPage(QWidget):
         return self.prediction.guess if placed is None else placed.guess
 
     def _show_guess_beside(self) -> None:
-        """Where a height is asked for that the picture of the policy beside the lesson has, it is dragged there."""
+        """Have a height dragged in the picture of the policy beside the lesson, where that picture has it."""
         lesson_player = self._lesson_player
         shown: tuple[float | None, bool] = None, False
         if lesson_player.lesson is not None and not lesson_player.finished and not self.filmed:
@@ -194,7 +194,7 @@ class LessonPage(QWidget):
             self.guess_shown.emit(*shown)
 
     def _focus_new_step(self, lesson: Lesson) -> None:
-        """Where another step, another question, or the end is shown, the keyboard goes to it."""
+        """Give the keyboard to another step, another question, or the end, where that is shown."""
         lesson_player = self._lesson_player
         shown = lesson.id, lesson_player.place, lesson_player.covered, lesson_player.finished
         if shown != self._shown:

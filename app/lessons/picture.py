@@ -42,7 +42,7 @@ class LessonPicture(QWidget):
 
     @property
     def progress_text(self) -> str:
-        """What the picture is still computing, in a sentence. Empty where nothing."""
+        """Progress of the picture's computation, in a sentence. Empty where nothing."""
         return "" if self.interactive is None else self.interactive.progress_text
 
     def open(self, name: str) -> bool:

@@ -58,7 +58,7 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
 
 
 def _input_for(prediction: Prediction) -> Options | Value:
-    """What the guess is chosen with."""
+    """The input with which the guess is chosen."""
     match prediction.kind:
         case "direction":
             return Options(prediction.ask, DIRECTIONS)
@@ -72,7 +72,7 @@ def _input_for(prediction: Prediction) -> Options | Value:
 
 
 def result_text(prediction: Prediction, value: float) -> str:
-    """What the run computed: the number with its name, and the text of the choice that holds it."""
+    """The run's answer: the number with its name, and the text of the choice that holds it."""
     number = number_text(prediction, value)
     if prediction.number:
         number = tr("{name}: {value}").format(name=prediction.number, value=number)
@@ -101,7 +101,7 @@ def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) 
 
 
 def guess_text(prediction: Prediction, placed: Placed) -> str:
-    """What a class had predicted, in a few words. Nothing where nobody did."""
+    """The prediction of a class, in a few words. Nothing where nobody did."""
     if placed.guess is None:
         return ""
     if placed.right:
@@ -259,7 +259,7 @@ class PredictionBox(QWidget):
 
     @property
     def guess(self) -> float | None:
-        """What would be placed now. None before anything was chosen."""
+        """The guess that would be placed now. None before anything was chosen."""
         return None if self.input is None else self.input.guess
 
     def put(self, guess: float) -> None:

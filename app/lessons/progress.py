@@ -1,4 +1,4 @@
-"""What is remembered of lessons, on this machine only: how far each was taken, and every prediction."""
+"""Memory of lessons, on this machine only: how far each was taken, and every prediction."""
 
 from __future__ import annotations
 

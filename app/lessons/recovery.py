@@ -108,7 +108,7 @@ class LessonRecovery(QObject):
 
 
 def _read(file: Path) -> OpenLesson | None:
-    """What an earlier start has left, None where it left nothing that can be read."""
+    """The progress that an earlier start has left, None where it left nothing that can be read."""
     try:
         with file.open("rb") as opened:
             stored = json.loads(opened.read(LARGEST))

@@ -1,4 +1,4 @@
-"""What the user had before a lesson, and how it is given back."""
+"""The user's state before a lesson, and how it is given back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.explain import Quantity
 
 @dataclass(frozen=True, kw_only=True)
 class SavedState:
-    """What the window showed before a lesson was opened.
+    """State of the window before a lesson was opened.
 
     Attributes:
         run: the run that was shown.
@@ -36,7 +36,7 @@ class SavedState:
 
     @classmethod
     def of(cls, workspace: Workspace) -> SavedState:
-        """What ``workspace`` shows now."""
+        """The state that ``workspace`` shows now."""
         assert workspace.run is not None
         return cls(
             run=workspace.run, wanted=workspace.editing.wanted, cursor=workspace.cursor,

@@ -1,4 +1,4 @@
-"""What the speaker reads while a lesson is before a class: where it stands, what comes next, what to say."""
+"""The speaker's text while a lesson is before a class: where it is, what comes next, what to say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class SpeakerNotes:
-    """What the speaker's window says about a lesson.
+    """The text of the speaker's window about a lesson.
 
     Attributes:
         now: the lesson, the step, and whether its question stands open.

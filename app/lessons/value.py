@@ -1,4 +1,4 @@
-"""How a number is predicted: by a mark that is dragged along a scale, or by the height of a ghost bar."""
+"""Predictions of a number: by a mark that is dragged along a scale, or by the height of a ghost bar."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ READ_MS, MS_A_LETTER = 5000, 60
 
 
 class Severity(Enum):
-    """How much a message matters: its word for screen readers, its sign, and its colour on light and dark ground."""
+    """The importance of a message: its word for screen readers, its sign, and its colour on light and dark ground."""
 
     INFO = (tr("Note"), "i", "#0072B2", "#56B4E9")
     WARNING = (tr("Warning"), "!", "#B87400", "#F0B429")

@@ -19,7 +19,7 @@ edges of the window."""
 
 
 class Place(Enum):
-    """Where messages are shown."""
+    """A place in which messages are shown."""
 
     WINDOW = "window"
     ELSEWHERE = "elsewhere"

@@ -1,4 +1,4 @@
-"""What every panel is: a widget that draws a ``View``, and nothing else."""
+"""The base of every panel: a widget that draws a ``View``, and nothing else."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Panel(QWidget):
         self._describe(view)
 
     def _describe(self, view: View) -> None:
-        """What a screen reader reads out. While a run goes on not more often than anybody listens."""
+        """Update the description for screen readers. While a run goes on not more often than anybody listens."""
         now = time.monotonic()
         if not view.running or now - self._described >= DESCRIBE_SECONDS:
             self._described = now
@@ -111,7 +111,7 @@ class Panel(QWidget):
         """Keep nothing of the run that was drawn before: no axis, no place among rows. Called before it draws."""
 
     def summary(self, view: View) -> str:
-        """What the panel shows, in one sentence, for screen readers."""
+        """The panel in one sentence, for screen readers."""
         return ""
 
     def focus_picture(self) -> None:
@@ -143,7 +143,7 @@ class Panel(QWidget):
         self.on_frame()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """What can be done with the whole panel, such as exporting it: its actions."""
+        """Show the actions of the whole panel, such as exporting it."""
         if not self.actions():
             event.ignore()
             return

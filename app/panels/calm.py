@@ -58,12 +58,12 @@ class CalmBox(QComboBox):
 
 
 def in_percent(position: int) -> str:
-    """What a screen reader says of a slider from 0 to 100 %."""
+    """The value of a slider from 0 to 100 % for a screen reader."""
     return f"{position} %"
 
 
 class _SpokenSlider(QAccessibleWidget):
-    """What a screen reader asks of a slider: the value that a position stands for, with its unit."""
+    """The value and the unit of a slider's position, for screen readers."""
 
     def __init__(self, slider: CalmSlider) -> None:
         super().__init__(slider, QAccessible.Role.Slider)

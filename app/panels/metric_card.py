@@ -101,7 +101,7 @@ class MetricCard(QWidget):
 
     @property
     def text_area(self) -> QRectF:
-        """Where title, value and chip are painted."""
+        """The area in which title, value and chip are painted."""
         return QRectF(self.rect()).adjusted(8, 6, -2, -6)
 
     @property

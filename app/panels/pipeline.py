@@ -33,7 +33,7 @@ CHANGE_MS = 7000
 
 
 class PipelinePanel(Panel):
-    """Where in the update the eye is, and what the loss is made of there."""
+    """The stage of the update that is shown, and what the loss is made of there."""
 
     plans = False
 
@@ -150,7 +150,7 @@ class PipelinePanel(Panel):
 
     @Slot()
     def _on_edited(self) -> None:
-        """Where the next update has another formula, show for some seconds what is struck out and what is new."""
+        """Show for some seconds what is struck out and what is new, where the next update has another formula."""
         run, objective = self.workspace.run, self.workspace.editing.wanted.objective
         (known, before), self._wanted = self._wanted, (run, objective)
         if run is not known or objective == before:
@@ -209,13 +209,13 @@ def _name(stage: Stage, view: View) -> str:
 
 
 def _settings(view: View) -> Settings:
-    """What the update shown ran under. Where there is none, what the next one will run under."""
+    """The settings of the update shown. Where there is none, what the next one will run under."""
     shown_here = view.step.step is not None or view.run.is_recorded
     return view.step.settings if shown_here else view.next_settings
 
 
 def _prompts(view: View) -> int:
-    """How many prompts the update has."""
+    """Number of prompts of the update."""
     settings, step = _settings(view), view.step.step
     if settings.is_recorded:
         return 1 if step is None else int(step.group.max(initial=0)) + 1

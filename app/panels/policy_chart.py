@@ -66,7 +66,7 @@ def policy_chart(*, headed: bool = True) -> LaneChart:
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """What somebody predicts for the probability of the likeliest action.
+    """A prediction of the probability of the likeliest action.
 
     Attributes:
         height: the probability; None before one is chosen.
@@ -172,7 +172,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
 
 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
-    """What this update has changed so far, with digits."""
+    """The change that this update has made so far, with digits."""
     values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
     meanings = tuple(_meaning(value, SMALL) for value in values)
     picture = BarPicture(

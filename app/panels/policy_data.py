@@ -1,4 +1,4 @@
-"""What the policy picture shows of one context: policies, rewards, the draws of the update, and what they led to."""
+"""Data of the policy picture of one context: policies, rewards, the draws of the update, and what they led to."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Draws:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EarlierEnds:
-    """Where the policies of earlier runs ended, in one context.
+    """The ends of the policies of earlier runs, in one context.
 
     Attributes:
         names: what each run is called.

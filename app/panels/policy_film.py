@@ -98,7 +98,7 @@ def centred(picture: PolicyPicture) -> np.ndarray | None:
 
 
 def marks(picture: PolicyPicture) -> tuple[Mark, ...]:
-    """What lies above the lanes at the moment that ``picture`` shows."""
+    """The marks above the lanes at the moment that ``picture`` shows."""
     draws = picture.draws
     if draws is None:
         return ()

@@ -15,7 +15,7 @@ NAMED = 3
 
 
 def stage_sentence(picture: PolicyPicture) -> str:
-    """What the stage shown does with the draws of this context. Equal throughout a stage's film."""
+    """The sentence on what the stage shown does with the draws of this context. Equal throughout a stage's film."""
     draws = picture.draws
     if draws is None:
         return tr("Before the first update: draws are taken from these bars.")
@@ -41,7 +41,7 @@ def paid(draws: Draws) -> Scored:
 
 
 def normalized_words(made: Claim[Drawn] | None) -> str:
-    """What the rewards became, in a sentence."""
+    """The sentence on what the rewards became."""
     return tr("Normalize: rewards become advantages.") if made is None else made.words()
 
 

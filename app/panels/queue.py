@@ -144,7 +144,7 @@ class QueuePanel(Panel):
 
     @property
     def _settings(self) -> Settings:
-        """What all runs share: the settings shown, where they are a language model's."""
+        """The settings that all runs share: those shown, where they are a language model's."""
         shown = self.workspace.editing.wanted
         return shown if shown.is_language else language_settings()
 

@@ -1,4 +1,4 @@
-"""What a queue of runs is made from: one setting or two with their values, how many seeds, how many updates."""
+"""The form of a queue of runs: one setting or two with their values, how many seeds, how many updates."""
 
 from __future__ import annotations
 

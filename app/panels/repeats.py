@@ -53,7 +53,7 @@ class RepeatResults:
 
     @property
     def series(self) -> Mapping[str, np.ndarray]:
-        """What has come of each of :data:`SERIES`, (n, S). The same arrays until more updates have come."""
+        """The values so far of each of :data:`SERIES`, (n, S). The same arrays until more updates have come."""
         return self._series if self.count else {}
 
     @property

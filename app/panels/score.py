@@ -153,7 +153,7 @@ class ScorePanel(Panel):
         return (self.submission.step.step, self.submission.question.group) != (step.step, self._group)
 
     def _origin_of_stale(self, step: Step, origin: Origin) -> str:
-        """Where the dimmed answer comes from, and how to get the one that belongs here."""
+        """The sentence on where the dimmed answer comes from, and how to get the one that belongs here."""
         assert self.submission is not None
         submission = self.submission
         prompt = question_text(submission.step, submission.question.group, origin)

@@ -1,4 +1,4 @@
-"""Which series the training history draws: a row of boxes, and a menu for those that have no room in it."""
+"""The choice of series of the training history: a row of boxes, and a menu for those that have no room in it."""
 
 from __future__ import annotations
 

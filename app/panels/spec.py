@@ -1,4 +1,4 @@
-"""What the program knows of a panel before the panel is made: its name, its factory, and where layouts put it."""
+"""Facts on a panel before the panel is made: its name, its factory, and where layouts put it."""
 
 from __future__ import annotations
 

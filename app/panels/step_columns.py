@@ -1,4 +1,4 @@
-"""How the columns of the step table are shown: their order, widths and titles, what a stage reveals, and their sums."""
+"""Columns of the step table: their order, widths and titles, what a stage reveals, and their sums."""
 
 from __future__ import annotations
 

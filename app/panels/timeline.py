@@ -337,7 +337,7 @@ def _widest(metrics: QFontMetrics, texts: Sequence[str]) -> int:
 
 
 def preview(run: RunHandle, step: int) -> str:
-    """What an update would show, in a few lines."""
+    """A preview of an update, in a few lines."""
     lines = [tr("<b>Update {step:,}</b>").format(step=run.label(step))]
     for name in PREVIEW:
         values = run.series[name].values

@@ -233,7 +233,7 @@ class TrainingHistoryPanel(Panel):
         return " ".join(part for part in (sentence, self._of_trials(view)) if part)
 
     def _of_trials(self, view: View) -> str:
-        """What stands behind the curves, in words."""
+        """The runs behind the curves, in words."""
         parts = []
         names = [trial_text(trial) for trial in view.trials if trial.shown]
         if names:

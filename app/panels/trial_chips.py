@@ -102,7 +102,7 @@ class TrialChip(QAbstractButton):
             super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """What the first click did is taken back, and the run is opened."""
+        """Take back what the first click did, and open the run."""
         if self.can_open and event.button() is Qt.MouseButton.LeftButton:
             self.click()
             self.opened.emit()

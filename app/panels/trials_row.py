@@ -211,7 +211,7 @@ def held_out(run: RunHandle) -> tuple[float, int] | None:
 
 
 def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | None) -> str:
-    """What the chip of the run that is shown says."""
+    """Text of the chip of the run that is shown."""
     if held is not None:
         return tr("this run: held-out {share} at {update}").format(share=shown(held[0], 2), update=held[1])
     if past_half is None:
@@ -223,7 +223,7 @@ def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | No
 
 
 def trial_text(trial: Trial) -> str:
-    """What the chip of an earlier run says: its seed, what differs, when an action held most of the policy."""
+    """Text of the chip of an earlier run: its seed, what differs, when an action held most of the policy."""
     held = held_out(trial.run) if trial.run.origin.settings.is_language else None
     if held is not None:
         return tr("{name}: held-out {share} at {update}").format(
@@ -241,7 +241,7 @@ def trial_text(trial: Trial) -> str:
 
 
 def trial_tip(trial: Trial) -> str:
-    """What a chip's tooltip says: which run it is, and what can be done with it."""
+    """Tooltip of a chip: which run it is, and what can be done with it."""
     return tr(
         "{title}, {updates:,} updates. The update is the first one after which the largest probability, averaged over "
         "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it."

@@ -1,1 +1,1 @@
-"""How numbers look: curves, bars, axes, table twins, export. Widgets that know nothing of runs."""
+"""Drawing of numbers: curves, bars, axes, table twins, export. Widgets that know nothing of runs."""

@@ -18,7 +18,7 @@ from app.theme.tokens import Theme
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """What one axis of a plot shows.
+    """The range and labels of one axis of a plot.
 
     Attributes:
         label: in words, may be empty where the title says it.

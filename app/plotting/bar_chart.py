@@ -90,7 +90,7 @@ class BarChart(PlaceChart):
 
     @property
     def _labels(self) -> tuple[str, str]:
-        """What the axes say."""
+        """Labels of the axes."""
         picture = self.picture
         return picture.label if picture.x_label is None else picture.x_label, picture.y.text
 
@@ -103,7 +103,7 @@ class BarChart(PlaceChart):
         return self.axes()
 
     def pixel_at(self, place: int, height: float) -> QPointF:
-        """Where ``height`` over the middle of ``place`` (from 0) is in the widget."""
+        """Place of ``height`` over the middle of ``place`` (from 0) in the widget."""
         return self.axes().at(place + 1.0, height)
 
     def place_at(self, point: QPointF) -> int | None:

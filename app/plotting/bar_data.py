@@ -1,4 +1,4 @@
-"""What a bar chart shows, as data: places side by side, and over them bars, levels, markers and piles of dots."""
+"""Data of a bar chart: places side by side, and over them bars, levels, markers and piles of dots."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class BarPicture:
         return float(every.min()), float(every.max())
 
     def top(self, place: int) -> float:
-        """Where the bars of ``place`` end: the highest above the base, or the lowest where the first goes down."""
+        """The end of the bars of ``place``: the highest above the base, or the lowest where the first goes down."""
         heights = [float(s.heights[place]) for s in self.series if s.is_bar and np.isfinite(s.heights[place])]
         if not heights:
             return 0.0

@@ -1,4 +1,4 @@
-"""How the parts of a bar chart are painted, one function a style. All lengths but heights and places are pixels."""
+"""Painting of the parts of a bar chart, one function a style. All lengths but heights and places are pixels."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def tally_shift(rank: int, count: int, pitch: float, factor: float) -> float:
 
 
 def tally_dots(count: int, pitch: float, factor: float) -> int:
-    """How many of ``count`` dots are drawn side by side in a place ``pitch`` pixels wide. A number tells the rest."""
+    """Number of dots, of ``count``, drawn side by side in a place ``pitch`` pixels wide. A number tells the rest."""
     return min(count, TALLY_DOTS) if pitch >= TALLY_ROOM * factor else min(count, 1)
 
 

@@ -1,4 +1,4 @@
-"""What a plot draws and where: our axes, our look, ranges that do not jump, names at the ends of lines."""
+"""The plot: our axes, our look, ranges that do not jump, names at the ends of lines."""
 
 from __future__ import annotations
 

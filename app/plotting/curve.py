@@ -241,7 +241,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 def _common(xs: np.ndarray, ys: np.ndarray, other_xs: np.ndarray, other_ys: np.ndarray) -> int:
-    """How many of the first points (n,), (n,) and (m,), (m,) are the same. Two that are missing are."""
+    """Number of the first points (n,), (n,) and (m,), (m,) that are the same. Two that are missing are."""
     n = min(len(xs), len(other_xs))
     a, b = ys[:n], other_ys[:n]
     same = (xs[:n] == other_xs[:n]) & ((a == b) | (np.isnan(a) & np.isnan(b)))

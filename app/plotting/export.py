@@ -27,7 +27,7 @@ PARTS = QWidget.RenderFlag.DrawWindowBackground | QWidget.RenderFlag.DrawChildre
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """What a picture is drawn on.
+    """The surface that a picture is drawn on.
 
     Attributes:
         theme: of the ground and of the caption.

@@ -45,7 +45,7 @@ def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
 
 
 def targets(path: Path, titles: Sequence[str]) -> list[Path]:
-    """Where so many tables go: the first and only one to ``path``, several beside it under names of their own."""
+    """Targets of so many tables: the first and only one to ``path``, several beside it under names of their own."""
     if len(titles) == 1:
         return [path]
     names: list[str] = []

@@ -134,7 +134,7 @@ class LaneChart(PlaceChart):
         return self.places().axes[(with_diamonds or lanes)[0].key]
 
     def pixel_at(self, place: int, height: float, lane: str = "") -> QPointF:
-        """Where ``height`` of a lane, by default of the one that is dragged, is over the middle of ``place``."""
+        """Place of ``height`` of a lane, by default of the one that is dragged, over the middle of ``place``."""
         axes = self.places().axes[lane] if lane else self.drag_axes()
         return axes.at(place + 1.0, height)
 
@@ -208,7 +208,7 @@ class LaneChart(PlaceChart):
         paint_ground(painter, self.rect(), self.picture, places, hints, self.theme, self.factor)
 
     def _level_words(self, lane: Lane, places: LanePlaces) -> tuple[str, QRectF]:
-        """What stands on the lane's level, and where. Nothing where it has no room or no level."""
+        """The text on the lane's level, and its place. Nothing where it has no room or no level."""
         if lane.level is None:
             return "", QRectF()
         metrics = QFontMetricsF(self.theme.font("digits", self.factor))

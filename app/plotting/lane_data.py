@@ -1,4 +1,4 @@
-"""What a chart in lanes shows, as data: bar pictures over one axis of places, and marks that move among them."""
+"""Data of a chart in lanes: bar pictures over one axis of places, and marks that move among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies below the bars of a chart in lanes and seldom changes: titles, grid, digits, the names of the places."""
+"""The ground of a chart in lanes, which seldom changes: titles, grid, digits, the names of the places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a chart in lanes is painted: where each lane lies, its title and ticks, and the marks that move among lanes."""
+"""Painting of a chart in lanes: where each lane lies, its title and ticks, and the marks that move among lanes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HATCHED = 9.0
 
 @dataclass(frozen=True, kw_only=True)
 class LanePlaces:
-    """Where everything of a chart in lanes lies, in pixels.
+    """Places of everything in a chart in lanes, in pixels.
 
     Attributes:
         axes: of each lane, by its key.
@@ -127,7 +127,7 @@ def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, fac
 def level_box(
     lane: Lane, axes: Axes, metrics: QFontMetricsF, line: float, factor: float, taken: Sequence[QPointF] = ()
 ) -> tuple[str, QRectF]:
-    """What is written on a lane's level, and where: the whole text, or in short, or nothing where neither has room.
+    """The text on a lane's level, and its box: the whole text, or in short, or nothing where neither has room.
 
     It stands clear above or below the line, which is ``line`` pixels wide, at its left end, its right end, or between
     two places, and covers neither diamonds nor what is drawn around the points ``taken``.
@@ -194,7 +194,7 @@ def ghost_outlines(ghosts: tuple[np.ndarray, ...], axes: Axes) -> QPainterPath:
 
 
 def paint_ghosts(painter: QPainter, outlines: QPainterPath, axes: Axes, theme: Theme, factor: float) -> None:
-    """What :func:`ghost_outlines` gave, faint and inside the lane."""
+    """Paint the outlines of :func:`ghost_outlines`, faint and inside the lane."""
     painter.save()
     painter.setClipRect(axes.area)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)

@@ -1,4 +1,4 @@
-"""What the marks of a plot mean: swatches with their second cue, in one painted line."""
+"""The legend of a plot: swatches with their second cue, in one painted line."""
 
 from __future__ import annotations
 

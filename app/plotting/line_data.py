@@ -1,4 +1,4 @@
-"""What a line chart shows, as data: lines with bands and markers, loose points, short texts, and the two axes."""
+"""Data of a line chart: lines with bands and markers, loose points, short texts, and the two axes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Line:
 
     @property
     def spoken(self) -> str:
-        """What the read-out and the table call the line."""
+        """Name of the line in the read-out and the table."""
         return self.title or self.label or self.name
 
     @property

@@ -1,4 +1,4 @@
-"""How a number is written: one way for cards, tables, tooltips and formulas, in every locale.
+"""Formatting of numbers: one way for cards, tables, tooltips and formulas, in every locale.
 
 Three decimals by default, U+2212 for minus, full precision on hover, ASCII on copy so that a spreadsheet can read it.
 """
@@ -35,7 +35,7 @@ class Missing:
 
 
 class Residue(float):
-    """What rounding has left of a zero: it reads as nearly zero, and has no sign."""
+    """The rounding left of a zero: it reads as nearly zero, and has no sign."""
 
 
 def residue(value: float, scale: float) -> float:
@@ -130,7 +130,7 @@ def full(value: object) -> str:
 
 
 def hover(value: object, unit: str = "") -> str:
-    """What a tooltip and a screen reader say: full precision with the unit, or that and why it was not computed."""
+    """Text of a tooltip and of a screen reader: full precision with the unit, or that and why it was not computed."""
     if isinstance(value, Missing) and value.reason:
         return f"{NOT_COMPUTED}: {value.reason}"
     text = full(value)

@@ -1,4 +1,4 @@
-"""What every painted chart over places has in common: places are chosen, dragged and read by mouse and keyboard."""
+"""The base of every painted chart over places: they are chosen, dragged and read by mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class PlaceChart(QWidget):
             self.update()
 
     def set_drag(self, drag: str) -> None:
-        """What can be dragged from now on. See ``drag``.
+        """Set what can be dragged from now on. See ``drag``.
 
         Raises:
             ValueError: that is none of "", "bar" and "diamond".

@@ -90,18 +90,18 @@ class Plot(Canvas):
 
     @property
     def place_name(self) -> str:
-        """What a place on the horizontal axis is called in the read-out and in the table."""
+        """Name of a place on the horizontal axis in the read-out and in the table."""
         return self.x_scale.label or "x"
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
-        """What the read-out says at ``x``: lines of (text, meaning). Subclasses override it where they know better."""
+        """The read-out at ``x``: lines of (text, meaning). Subclasses override it where they know better."""
         values = [(curve, curve.at(x)) for curve in self.curves if curve.isVisible()]
         lines = [(f"{c.label}  {shown(v, 6)}", c.meaning) for c, v in values if not is_missing(v)]
         where = shown(self.number_at(round(x) if self.x_scale.whole else x))
         return [(f"{self.place_name} {where}", "muted"), *lines]
 
     def table(self) -> tuple[list[Column], Rows]:
-        """What is drawn, as a table whose rows are made when asked for. Subclasses without curves override it."""
+        """The plot as a table whose rows are made when asked for. Subclasses without curves override it."""
         columns = [Column("x", self.place_name, chars=8, decimals=0 if self.x_scale.whole else 3)]
         columns += [Column(c.key, c.label, chars=9, help=c.label) for c in self.curves]
         return columns, SeriesRows([(c.series, c.first) for c in self.curves], whole=self.x_scale.whole)

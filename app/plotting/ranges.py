@@ -1,4 +1,4 @@
-"""Where things go: axis ranges that do not jump, ticks at round numbers, labels that do not overlap."""
+"""Layout of plots: axis ranges that do not jump, ticks at round numbers, labels that do not overlap."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class TableModel(QAbstractTableModel):
         return row if self._order is None else self._order.index(row)
 
     def text(self, place: int, column: int, *, narrow: bool = False) -> str:
-        """What stands in a cell. In a ``narrow`` one numbers with an exponent are brief."""
+        """Text of a cell. In a ``narrow`` one numbers with an exponent are brief."""
         value, what, written = self.value(place, column), self.columns[column], brief if narrow else shown
         if what.kind in WORDS:
             beside = f"  {value.beside}" if isinstance(value, Marked) and value.beside else ""

@@ -1,4 +1,4 @@
-"""What stands in the cells of a table: words, numbers, samples of lines and chips, painted a column at a time."""
+"""Painting of a table's cells: words, numbers, samples of lines and chips, a column at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TablePainter:
     def paint_column(
         self, painter: QPainter, column: int, left: float, width: float, high: float, rows: Sequence[tuple[int, float]]
     ) -> None:
-        """What stands in a column, in rows ``high`` pixels high. ``rows``: (place on screen, top) of those painted."""
+        """Paint a column, in rows ``high`` pixels high. ``rows``: (place on screen, top) of those painted."""
         # The model is asked directly: through Qt the way costs more than the answer.
         model, pad = self._model, 8 * self._factor
         kind, room = model.columns[column].kind, width - 2 * pad

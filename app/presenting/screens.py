@@ -1,4 +1,4 @@
-"""Which screen the class sees, and where the speaker's window goes."""
+"""The screen that the class sees, and where the speaker's window goes."""
 
 from __future__ import annotations
 

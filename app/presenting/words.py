@@ -29,7 +29,7 @@ def sentence_now(view: View) -> str:
 
 
 def sentence_next(view: View) -> str:
-    """What the forward key of a remote will show."""
+    """The sentence on what the forward key of a remote will show."""
     step, passes = view.cursor.step, max(view.step.passes, 1)
     here = view.cursor.next_stage(passes) if step > 0 else None
     if here is not None:

@@ -88,5 +88,5 @@ def _pixels(image: QImage) -> np.ndarray:
 
 
 def _ink(image: QImage) -> np.ndarray:
-    """Which pixels (height, width) of a picture on a transparent ground are covered."""
+    """The pixels (height, width) of a picture on a transparent ground that are covered."""
     return np.asarray(_pixels(image)[..., 3] > 100)

@@ -26,7 +26,7 @@ def golden_file() -> Path:
 
 
 def numbers(step: Step) -> dict[str, Any]:
-    """What is compared of an update: the drawn actions, the logits after it, and every series it has."""
+    """The compared numbers of an update: the drawn actions, the logits after it, and every series it has."""
     series = {name: value for name, value in metrics(step).items() if not math.isnan(value)}
     return {
         "actions": step.tokens.ravel().tolist(),

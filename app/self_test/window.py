@@ -68,7 +68,7 @@ def check_window(report: CheckReport, out: Path | None) -> None:
 
 
 def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
-    """What is checked as long as the window is open."""
+    """Check the program as long as the window is open."""
     report.check("the worker trains as the learner does", lambda: _trained(driven))
     if sys.platform == "linux" and this_build().kind in (SLIM, FULL):
         report.check("every process loads this package's libraries", own_libraries)

@@ -27,7 +27,7 @@ DEAF_MS = 5000
 
 
 class TaskPoll:
-    """What a task is given: called, it says whether the task is to be given up. ``tell`` says how far it is.
+    """The poll of a task: called, it says whether the task is to be given up. ``tell`` says how far it is.
 
     Attributes:
         fraction: of the task that is done, from 0 to 1; None where that is not known.

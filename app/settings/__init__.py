@@ -1,1 +1,1 @@
-"""Where the program keeps its files, what the user prefers, and how the windows were arranged."""
+"""Files of the program, preferences of the user, and how the windows were arranged."""

@@ -1,4 +1,4 @@
-"""Where docks and windows stand, kept so that a damaged file can never reach Qt.
+"""Places of docks and windows, kept so that a damaged file can never reach Qt.
 
 One flipped byte in what ``saveState`` returns can crash ``restoreState``. The state is therefore kept with a checksum,
 the version of the layout and of Qt; whatever does not match is left alone, and the window stays as it was built.

@@ -93,7 +93,7 @@ def _paths(folders: Mapping[str, Path], *problems: str) -> Paths:
 
 
 def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
-    """What could not be used and why, in one sentence however many folders it is, and where it goes instead."""
+    """The sentence on folders that could not be used and why, however many they are, and on what is used instead."""
     names = [_PURPOSE[kind] for kind in refused]
     places, reasons = zip(*refused.values(), strict=True)
     if len(names) == 1:

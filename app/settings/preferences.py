@@ -1,4 +1,4 @@
-"""What the user prefers, as one frozen object that goes to a JSON file and back.
+"""The user's preferences, as one frozen object that goes to a JSON file and back.
 
 A preference that cannot be read costs that preference alone, and a message names it.
 """
@@ -58,7 +58,7 @@ def _length(tempo: Tempo, title: str, whose: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
-    """What outlives a session. The text beside each field is its only help text.
+    """The choices that outlive a session. The text beside each field is its only help text.
 
     Raises:
         SettingsError: a field is outside its range.
@@ -211,7 +211,7 @@ def _stored(name: str, value: Any) -> Any:
 
 
 def title(name: str) -> str:
-    """What the preference ``name`` is called on screen."""
+    """Name of the preference ``name`` on screen."""
     rules = dict(described(Preferences))
     return rules[name].title if name in rules else name.replace("_", " ").capitalize()
 

@@ -118,7 +118,7 @@ def clamp(scale: float) -> float:
 
 
 class Look(QObject):
-    """What the user has chosen, applied. The stylesheet waits for :meth:`dress`.
+    """Applies the look that the user has chosen. The stylesheet waits for :meth:`dress`.
 
     Attributes:
         choice: one of ``CHOICES``.

@@ -175,7 +175,7 @@ class Theme:
         return QFont(_font(family, role, max(round(ROLES[role][0] * scale), least, 1)))
 
     def type_unit(self, scale: float) -> float:
-        """How many times as large as at 100 % the words and digits within pictures are."""
+        """The factor by which words and digits within pictures are larger than at 100 %."""
         return self.font("digits", scale).pixelSize() / ROLES["digits"][0]
 
 

@@ -1,4 +1,4 @@
-"""By when the process of a run has to say something, and what to say where it does not."""
+"""Deadlines by which the process of a run has to say something, and what to say where it does not."""
 
 from __future__ import annotations
 

@@ -37,10 +37,10 @@ LIMITS = Limits(nice=5)
 
 
 class ProcessOutlet(Outlet, Protocol):
-    """Where the results, reports and progress of a process go."""
+    """Outlet for the results, reports and progress of a process."""
 
     def progress(self, run_id: str, progress: Progress) -> None:
-        """How far the update of a run is that is being computed."""
+        """Report the progress of the update of a run that is being computed."""
 
 
 class ProcessHost:
@@ -140,7 +140,7 @@ class ProcessHost:
         self._on_end(sentence.format(name=name, seconds=seconds), gave_up_loading=bool(name))
 
     def handed_over(self) -> list[Command]:
-        """What another host has to carry out instead, where no process can be had."""
+        """The commands that another host has to carry out, where no process can be had."""
         return [command for _, command in self._unheard]
 
     # -- to the process --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How the window's thread learns that a command has been carried out, where it waits for that."""
+"""Waiting of the window's thread for a command that is carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another process has to know in order to go on where a run's process has ended."""
+"""The state that another process needs in order to go on where a run's process has ended."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class RestartState:
 
     @property
     def current_begin(self) -> Begin | None:
-        """How the run that trains would begin now. None without one."""
+        """The commands with which the run that trains would begin now. None without one."""
         return self.begins.get(self.current)
 
     @property

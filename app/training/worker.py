@@ -106,7 +106,7 @@ class Worker(QThread):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """What language models can be computed on, in words. Empty until one was loaded."""
+        """The devices on which language models can be computed, in words. Empty until one was loaded."""
         return () if self.process is None else self.process.devices
 
     @property

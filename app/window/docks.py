@@ -211,7 +211,7 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
     def _no_title(self) -> NoTitle:
-        """What stands in the place of the title bar. Made when the dock is first among tabs."""
+        """An empty widget in the place of the title bar. Made when the dock is first among tabs."""
         if self._blank is None:
             self._blank = NoTitle(self)
             self._blank.hide()

@@ -54,7 +54,7 @@ RIGHT, RIGHT_SHARE = 372, 0.27
 
 
 def size_class(size: QSize, scale: float) -> int:
-    """Which arrangement a layout has in a window of ``size``: 0 to 3 with ever larger type, or ever less room."""
+    """The arrangement of a layout in a window of ``size``: 0 to 3 with ever larger type, or ever less room."""
     if size.height() / scale < TWO_PICTURES:
         return 2 if size.height() / scale >= FORMULA else 3
     return int(size.width() / scale < THREE_COLUMNS)
@@ -69,7 +69,7 @@ def layout_for(language: bool, *, recorded: bool = False) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrangement:
-    """Which panels stand where, by id.
+    """Places of panels, by id.
 
     Attributes:
         left, strip, centre, bottom, right: the panels of each area in order. The first of ``centre`` is the picture in

@@ -185,7 +185,7 @@ class MainWindow(QMainWindow):
 
     @property
     def holders(self) -> dict[str, QWidget]:
-        """What is shown or hidden for each panel, by its id: its dock. The timeline has none."""
+        """Widget that is shown or hidden for each panel, by its id: its dock. The timeline has none."""
         return {TIMELINE.id: self.panels.of(TIMELINE), **self.docks}
 
     def show_layout(self, name: str) -> None:

@@ -28,7 +28,7 @@ MARGIN = 48
 
 
 def description(run: RunHandle) -> str:
-    """What a run is, in a line: the kind of its policy, the settings that are not the usual ones, seed and length."""
+    """A run in a line: the kind of its policy, the settings that are not the usual ones, seed and length."""
     if run.is_recorded:
         return tr("{source} · {head:,} updates recorded").format(
             source=run.origin.settings.recorded.source, head=run.head

@@ -20,7 +20,7 @@ def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) 
 
 
 class SavedDocks:
-    """Where the docks stood before a lesson or a class arranged them.
+    """Places of the docks before a lesson or a class arranged them.
 
     The first borrower saves the state, and the last to give the window back restores it, in whatever order they go.
     """

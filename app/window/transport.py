@@ -41,7 +41,7 @@ RUN_TEXTS = (tr("Run"), tr("Pause"))
 
 
 class Transport(QToolBar):
-    """What moves the run. The buttons are the commands' own actions.
+    """Controls that move the run. The buttons are the commands' own actions.
 
     Signals:
         seed_wanted: begin a new run from this seed.
@@ -212,7 +212,7 @@ class Transport(QToolBar):
 
     @Slot(QPoint)
     def _on_seed_menu(self, place: QPoint) -> None:
-        """What a session may do with the seed, as with every control."""
+        """Show what a session may do with the seed, as with every control."""
         editing = self._workspace.editing
         control = Restrainable(paths=("seed",), lock=tr("Lock the seed"), hide=tr("Hide the seed"))
         menu = restraint_menu(self, editing, control, lambda: editing.restrict((), ()))

@@ -1,4 +1,4 @@
-"""What completions are worth as answers: right or wrong as they were paid, and in words as a reader would say it."""
+"""Verdicts on completions as answers: right or wrong as they were paid, and in words as a reader would say it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _pays_for_right(origin: Origin) -> bool:
 
 
 def words(step: Step, row: int, origin: Origin) -> str:
-    """What completion ``row`` is, such as “went left to right”. Empty where that cannot be told."""
+    """The verdict on completion ``row`` in words, such as “went left to right”. Empty where that cannot be told."""
     if step.prompt_tokens is None or not _pays_for_right(origin):
         return ""
     tokens = step.tokens[row][step.mask[row]]

@@ -11,7 +11,7 @@ from grpo_core.breakpoints import Breakpoint
 
 
 class Breakpoints(QObject):
-    """Where whatever trains is to stop.
+    """The conditions at which whatever trains is to stop.
 
     Attributes:
         all: in the order in which they were added.

@@ -33,7 +33,7 @@ class RunsOfEdit:
 
 
 class Editing(QObject):
-    """What the controls show and change.
+    """The settings that the controls show and change.
 
     Attributes:
         settings: of the next update at the head.

@@ -1,4 +1,4 @@
-"""What a run's model answers to its fixed prompts, update by update: read from the steps, a little every frame."""
+"""Answers of a run's model to its fixed prompts, update by update: read from the steps, a little every frame."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUDGET = 0.005
 
 
 class Mark(IntFlag):
-    """What one update, or any of several, said to a prompt. None of these: it could not be read."""
+    """The answer to a prompt at one update, or at any of several. None of these: it could not be read."""
 
     RIGHT = 1
     WRONG = 2
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """How the answer to one prompt came to be right or wrong.
+    """The turn of the answer to one prompt to right or wrong.
 
     Attributes:
         since: the update from which on it has been right, or wrong, without a break; 1 for from the start.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a program that opens no recorded run never needs them
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Result:
-    """What is known of a run that is or was examined.
+    """The results on a run that is or was examined.
 
     Attributes:
         diagnosis: its findings; None before they are there.
@@ -73,7 +73,7 @@ class Examination(QObject):
         return self._runner.busy
 
     def of(self, run: str) -> Result | None:
-        """What is known of the run with this id. None where it was never examined."""
+        """The results on the run with this id. None where it was never examined."""
         return self._results.get(run)
 
     def start(self, run: str, path: Path, head: int) -> None:

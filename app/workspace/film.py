@@ -46,7 +46,7 @@ class Film:
 
     @property
     def seconds(self) -> float:
-        """How long it plays."""
+        """Duration of the film."""
         return sum(part.seconds for part in self.parts)
 
     @property

@@ -28,7 +28,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, run: RunHandle, cursor: int) -> HeldOut:
-        """What was measured up to update ``cursor``."""
+        """The measurements up to update ``cursor``."""
         values = run.series[SERIES].values[:cursor]
         measured = np.flatnonzero(np.isfinite(values))
         task = run.origin.settings.language

@@ -28,7 +28,7 @@ def model_summary(settings: Settings, update_time: UpdateTime | None = None) -> 
 
 
 def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) -> str:
-    """What :func:`model_summary` says that matters most before Run: how long an update takes, or else what it needs."""
+    """The most important part of :func:`model_summary` before Run: how long an update takes, or else what it needs."""
     if update_time is not None:
         return update_time.brief
     files = _files(settings.model.folder, settings.model.digest)

@@ -1,4 +1,4 @@
-"""Where something begins in a growing series: found once, then only looked up."""
+"""Onsets in a growing series: found once, then only looked up."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Onsets:
 
 
 def leaves_zero(values: np.ndarray) -> np.ndarray:
-    """Where a series that was zero (or unknown) is above zero."""
+    """Places at which a series that was zero (or unknown) is above zero."""
     with np.errstate(invalid="ignore"):
         above = values > 0
     return np.asarray(above[1:] & ~above[:-1])
 
 
 def changes(values: np.ndarray) -> np.ndarray:
-    """Where a series becomes another value. There is nothing to change from before the first."""
+    """Places at which a series becomes another value. There is nothing to change from before the first."""
     now, then = values[1:], values[:-1]
     return np.asarray((now != then) & ~np.isnan(now) & ~np.isnan(then))

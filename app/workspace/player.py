@@ -28,7 +28,7 @@ MOVING = (State.PREPARING, State.RUNNING, State.STOPPING)
 
 
 class Mode(Enum):
-    """What the transport is doing."""
+    """Modes of the transport."""
 
     RESTING = "resting"
     REPLAYING = "replaying"
@@ -270,7 +270,7 @@ class Player(QObject):
 
     @property
     def progress(self) -> Progress | None:
-        """How far the update that is being computed is. None where it is quick or there is none."""
+        """Progress of the update that is being computed. None where it is quick or there is none."""
         return self._controller.progress
 
     @property

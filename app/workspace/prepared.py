@@ -27,7 +27,7 @@ Reasons = Mapping[str, Reason | None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prepared:
-    """What panels ask of an update, computed.
+    """The parts of an update that panels ask for, computed.
 
     Attributes:
         number: of the update.

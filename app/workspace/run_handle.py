@@ -192,7 +192,7 @@ class RunHandle:
             self.version += 1
 
     def settings_at(self, step: int) -> Settings:
-        """What update ``step`` ran under."""
+        """The settings of update ``step``."""
         latest = self.changes[0][1]
         for first, settings in self.changes:
             if first > step:
@@ -201,7 +201,7 @@ class RunHandle:
         return latest
 
     def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
-        """What is to be done in a thread before the place of ``cursor`` can be shown. None where nothing is.
+        """The work to be done in a thread before the place of ``cursor`` can be shown. None where nothing is.
 
         Its result goes to :meth:`adopt`. Updates that are trained here are small, or in memory.
         """
@@ -211,7 +211,7 @@ class RunHandle:
         """Keep what :meth:`preparation` has made."""
 
     def prepared(self, number: int) -> Prepared | None:
-        """What was prepared of update ``number``. None where nothing was."""
+        """The prepared parts of update ``number``. None where nothing was."""
         return None
 
     def keep(self, step: Step) -> None:
@@ -243,7 +243,7 @@ class RunHandle:
         return self.in_memory[number]
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
-        """What the model has answered before, if its file holds that.
+        """The model's earlier answer, if its file holds it.
 
         Raises:
             RunFileError: the file cannot be read.

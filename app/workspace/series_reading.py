@@ -20,7 +20,7 @@ LONG = 100_000
 
 
 class Poll(Protocol):
-    """What a long reading is given."""
+    """The poll that a long reading is given."""
 
     def __call__(self) -> bool:
         """Whether to give up."""
@@ -62,7 +62,7 @@ def all_series(path: Path, reader: RunReader, poll: Poll | None = None) -> dict[
 
 
 class _Progress:
-    """What two threads tell together."""
+    """Progress that two threads tell together."""
 
     def __init__(self, poll: Poll | None, total: int) -> None:
         self._poll, self._total, self._lock = poll, total, threading.Lock()

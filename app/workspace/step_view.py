@@ -68,7 +68,7 @@ class StepView:
 
     @property
     def settings(self) -> Settings:
-        """What this update ran under."""
+        """The settings of this update."""
         return self.step.settings if self.step else self.origin.settings
 
     @property

@@ -1,4 +1,4 @@
-"""How fast runs go and after how many updates they stop, for each kind of policy."""
+"""Speed of runs and number of updates after which they stop, for each kind of policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which run the one learner has, and the updates that arrive from it."""
+"""The run of the one learner, and the updates that arrive from it."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Training(QObject):
 
     @Slot()
     def _on_edited(self) -> None:
-        """What the controls say holds from the next update on, if the run that is shown is the one that trains."""
+        """Let the controls hold from the next update on, if the run that is shown is the one that trains."""
         if self._workspace.training is not None and self._workspace.training is self._workspace.run:
             self._controller.set_settings(self._workspace.editing.settings)
 

@@ -64,7 +64,7 @@ class Trial:
 
 
 class Trials:
-    """Which earlier runs are compared with the run that is shown.
+    """The earlier runs that are compared with the run that is shown.
 
     Attributes:
         wanted: whether there are any; none stand beside a lesson, whose picture is about its own runs.
@@ -152,7 +152,7 @@ def _compares(other: RunHandle, run: RunHandle) -> bool:
 
 
 def rises_past_half(values: np.ndarray) -> np.ndarray:
-    """Where a series that was one half at most (or unknown) is above it."""
+    """Places at which a series that was one half at most (or unknown) is above it."""
     with np.errstate(invalid="ignore"):
         above = values > HALF
     return np.asarray(above[1:] & ~above[:-1])
@@ -179,7 +179,7 @@ def _policy(run: RunHandle) -> np.ndarray | None:
 
 
 def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
-    """What a run under ``settings`` has that one under ``here`` has not, in a few words each. The seed apart.
+    """Differences of a run under ``settings`` from one under ``here``, in a few words each. The seed apart.
 
     A preset's switches are named by the preset where more than one of them differs.
     """

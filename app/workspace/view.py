@@ -1,4 +1,4 @@
-"""What a panel draws from: one frozen picture of the whole state. Everything on screen is a function of it."""
+"""The picture of the whole state that a panel draws from, frozen. Everything on screen is a function of it."""
 
 from __future__ import annotations
 

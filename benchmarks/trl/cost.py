@@ -1,4 +1,4 @@
-"""What the recorder costs the thread that trains, at the size of a real step: 512 completions of up to 1,000 tokens.
+"""Cost of the recorder for the thread that trains, at the size of a real step: 512 completions of up to 1,000 tokens.
 
     python benchmarks/trl/cost.py [STEPS]
 

@@ -20,7 +20,7 @@ Reward = Callable[..., list[float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Disease:
-    """What is unwise about a run.
+    """A run that is unwise in one respect.
 
     Attributes:
         finding: the check of ``grpo_core.health`` that must name it.

@@ -36,7 +36,7 @@ from grpo_core.lm.rewards import PromptSource, parts
 
 @dataclass(kw_only=True)
 class Times:
-    """What the updates of one side took.
+    """Times of the updates of one side.
 
     Attributes:
         wall: seconds of each update.

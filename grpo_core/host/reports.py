@@ -1,4 +1,4 @@
-"""What a run's loop reports: where it stands, what went wrong, and whatever else the window is to hear."""
+"""Reports of a run's loop: where it is, what went wrong, and whatever else the window is to hear."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.questions import AnyAnswer, AnyQuestion
 
 
 class State(Enum):
-    """What the training is doing, as the window sees it."""
+    """States of the training, as the window knows them."""
 
     IDLE = "idle"
     PREPARING = "preparing"
@@ -58,7 +58,7 @@ class Report:
 
 
 class Outlet(Protocol):
-    """Where a loop's results and reports go. Every method is called from the loop and returns soon."""
+    """Outlet for a loop's results and reports. Every method is called from the loop and returns soon."""
 
     def fresh(self, buffer: Buffer) -> None:
         """An update was finished, or its run begun. It lies in ``buffer``."""

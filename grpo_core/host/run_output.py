@@ -21,7 +21,7 @@ Updates = Sequence[tuple[Step, Mapping[str, float]]]
 
 
 class Writer(Protocol):
-    """What a run that is trained needs of :class:`grpo_core.runs.run_file.RunWriter`."""
+    """Methods that a run that is trained needs of :class:`grpo_core.runs.run_file.RunWriter`."""
 
     committed: int
     full: str | None

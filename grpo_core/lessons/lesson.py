@@ -52,7 +52,7 @@ class Teaching:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Which number of the live run a prediction is scored against. Exactly one of the first three is given.
+    """The number of the live run that a prediction is scored against. Exactly one of the first three is given.
 
     Attributes:
         metric: a key of ``METRICS``.
@@ -80,7 +80,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What is to be predicted before a step shows it.
+    """The number to be predicted before a step shows it.
 
     Attributes:
         kind: one of :data:`KINDS`.
@@ -196,7 +196,7 @@ class Lesson:
     digest: str = ""
 
     def settings_at(self, place: int, turned: Mapping[str, Any] | None = None) -> Settings:
-        """What the run of step ``place`` runs under, knobs that were ``turned`` included.
+        """Settings of the run of step ``place``, knobs that were ``turned`` included.
 
         Raises:
             SettingsError: a knob stands where it may not.
@@ -204,7 +204,7 @@ class Lesson:
         return self.settings_of(self.steps[place], turned)
 
     def settings_of(self, step: LessonStep, turned: Mapping[str, Any] | None = None) -> Settings:
-        """What the run of ``step`` runs under, knobs that were ``turned`` included.
+        """Settings of the run of ``step``, knobs that were ``turned`` included.
 
         Raises:
             SettingsError: a knob stands where it may not.
@@ -233,5 +233,5 @@ class Lesson:
 
     @property
     def asked(self) -> int:
-        """How many predictions it asks for."""
+        """Number of predictions it asks for."""
         return sum(step.predict is not None for step in self.steps)

@@ -1,4 +1,4 @@
-"""Where in a lesson file something stands, and the error that says so."""
+"""Place of something in a lesson file, and the error that names it."""
 
 from __future__ import annotations
 

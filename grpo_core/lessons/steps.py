@@ -32,7 +32,7 @@ _TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """What an interactive understands.
+    """The words that an interactive understands.
 
     Attributes:
         shows: the words of a step's ``show``.
@@ -49,7 +49,7 @@ class Offer:
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """What the program around a lesson has: panels, interactives, recorded runs, and words defined elsewhere."""
+    """The words of the program around a lesson: panels, interactives, recorded runs, and words defined elsewhere."""
 
     panels: tuple[str, ...] = ()
     interactives: Mapping[str, Offer] = field(default_factory=dict)

@@ -42,7 +42,7 @@ class Table:
         return self.source.error((*self.place, key) if key else self.place, what)
 
     def any(self, key: str, default: Any = MISSING) -> Any:
-        """What stands under ``key``.
+        """The value under ``key``.
 
         Raises:
             LessonError: nothing does, and there is no default.

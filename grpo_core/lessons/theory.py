@@ -1,4 +1,4 @@
-"""What theory expects, for lessons to hold their counts against."""
+"""Expectations of theory, for lessons to hold their counts against."""
 
 from __future__ import annotations
 

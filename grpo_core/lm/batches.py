@@ -23,7 +23,7 @@ ATTEMPTS = 10
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Drawn:
-    """What an update learns from.
+    """The batch that an update learns from.
 
     Attributes:
         prompts: (P,).

@@ -1,4 +1,4 @@
-"""What a policy of the character transformer does whichever engine computes it: its text, and its record."""
+"""The part of a policy of the character transformer that all engines share: its text, and its record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Characters:
         return padded(rows, max(map(len, rows)))
 
     def text(self, tokens: np.ndarray) -> str:
-        """What a completion's tokens (L,) say, without its end sign."""
+        """Text of a completion's tokens (L,), without its end sign."""
         return decode(tokens)
 
 

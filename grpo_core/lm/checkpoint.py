@@ -82,7 +82,7 @@ def device_named(name: str) -> torch.device:
 
 
 def devices() -> list[str]:
-    """What models can be computed on here, in words."""
+    """The devices on which models can be computed here, in words."""
     names = [tr("cpu ({cpu_count} cores)").format(cpu_count=os.cpu_count() or 1)]
     if torch.cuda.is_available():
         names.append(tr("cuda ({get_device_name})").format(get_device_name=torch.cuda.get_device_name()))

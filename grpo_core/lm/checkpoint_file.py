@@ -113,7 +113,7 @@ def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]
 
 
 def _place(entry: Any) -> tuple[int, int]:
-    """Where a tensor's numbers start and stop, in bytes behind the header."""
+    """Begin and end of a tensor's numbers, in bytes behind the header."""
     match entry:
         case {"dtype": str(), "shape": list(shape), "data_offsets": [int(start), int(stop)]} if all(
             type(n) is int and n >= 0 for n in shape

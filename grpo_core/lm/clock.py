@@ -1,4 +1,4 @@
-"""How long the stages of an update take."""
+"""Timing of the stages of an update."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Clock:
         self.seconds: dict[str, float] = {}
 
     def lap(self, name: str) -> None:
-        """What has been done since the last lap was ``name``."""
+        """Count the time since the last lap as that of ``name``."""
         self._synchronize()
         now = time.perf_counter()
         self.seconds[name] = now - self._last

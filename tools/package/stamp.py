@@ -1,4 +1,4 @@
-"""What a package says of itself: version, kind, commit, and what its folder and archive are called."""
+"""Self-description of a package: version, kind, commit, and the names of its folder and archive."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def stamp(root: Path, kind: str) -> Stamp:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """What git says of ``root``. Empty without git, or outside of a repository."""
+    """The output of git on ``root``. Empty without git, or outside of a repository."""
     try:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     except OSError:

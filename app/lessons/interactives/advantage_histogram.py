@@ -168,7 +168,7 @@ class AdvantageHistogram(Interactive):
         return rows
 
     def _summary(self, found: OfAction, drawn: bool) -> str:
-        """What the reward is worth on average, and what became of it."""
+        """The mean worth of the reward, and what became of it."""
         answers = found.answers()
         own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
         if own > average:

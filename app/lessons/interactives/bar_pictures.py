@@ -1,4 +1,4 @@
-"""What the bar charts of the lessons show: dragged policies, rewards of a group, ratios, counts, comparisons."""
+"""Bar charts of the lessons: dragged policies, rewards of a group, ratios, counts, comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every small interactive of a lesson is: a widget that draws the lesson's run, and answers with numbers."""
+"""The base of every small interactive of a lesson: a widget that draws the lesson's run, and answers with numbers."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Interactive(QWidget):
 
     @property
     def shows(self) -> str:
-        """Which of its pictures the step wants to be seen: one of ``offer.shows``, by default the first."""
+        """The picture that the step wants to be shown: one of ``offer.shows``, by default the first."""
         return self.step.show or (self.offer.shows[0] if self.offer.shows else "")
 
     # -- while a question is open --------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Interactive(QWidget):
         return {}
 
     def summary(self, view: View) -> str:
-        """What the picture shows, in one sentence, for screen readers."""
+        """The picture in one sentence, for screen readers."""
         return ""
 
     def let_go(self) -> None:

@@ -48,7 +48,7 @@ LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entr
 
 
 def _spoken_beta(place: int) -> str:
-    """What a screen reader says of the slider."""
+    """The value of the slider for a screen reader."""
     return f"{BETAS[place]:g}"
 
 
@@ -233,7 +233,7 @@ class BetaSweep(Interactive):
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _gap(self, name: str) -> float:
-        """How far the KL of a curve is from theory's, at most."""
+        """The largest distance of the KL of a curve from theory's."""
         theory = np.array([tilt_measures(self._base, beta)["kl"] for beta in BETAS])
         return float(np.abs(self._values(name, "kl") - theory).max())
 

@@ -170,7 +170,7 @@ class BuildGroup(Interactive):
         }
 
     def _scale(self) -> float:
-        """How many times as large as against the mean of the whole group."""
+        """The factor by which it is larger than against the mean of the whole group."""
         usual = of_group(self._objective.replace(baseline="group_mean"), self.rewards)[-1]
         return float(self.now[-1] / usual) if usual else float("nan")
 

@@ -43,7 +43,7 @@ def at_ratios(objective: Objective, ratios: tuple[float, ...], sign: float) -> T
 
 
 def corners(objective: Objective) -> dict[tuple[int, str], bool]:
-    """Which of the four corners outside the clip range stop the push: (sign of A, side of the range) -> clipped."""
+    """The corners, of four outside the clip range, that stop the push: (sign of A, side of the range) -> clipped."""
     low, high = max(1 - objective.clip_low, 0) / 2, 1 + 2 * objective.clip_high
     stopped: dict[tuple[int, str], bool] = {}
     for sign in (1, -1):
@@ -194,5 +194,5 @@ class Clip(Interactive):
 
 
 def _reach(ratio: float) -> float:
-    """Where an axis that shows ``ratio`` ends."""
+    """The end of an axis that shows ``ratio``."""
     return WIDEST if ratio <= WIDEST else float(math.ceil(ratio))

@@ -76,7 +76,7 @@ class Credit(Interactive):
 
     @property
     def lengths(self) -> Lengths | None:
-        """What the seeds have come to under the settings shown."""
+        """Results of the seeds under the settings shown."""
         return self.trained.latest(self._wanted)
 
     @property

@@ -92,7 +92,7 @@ def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
 
 
 def _two(view: StepView, row: int) -> list[Note]:
-    """What the critic says the answer was worth, and what came after it."""
+    """The critic's value of the answer, and what came after it."""
     first, rest = first_and_rest(view, row)
     return [
         (tr("answer {first}").format(first=marked(first)), _colour(first)),

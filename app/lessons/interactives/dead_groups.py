@@ -44,7 +44,7 @@ def first_update(settings: Settings) -> Step:
 
 @lru_cache(maxsize=64)
 def counted(settings: Settings) -> tuple[int, int]:
-    """How many groups of the first update are dead, and how many there are, over all seeds together."""
+    """Numbers of groups of the first update that are dead, and of all, over all seeds together."""
     done = next(updates(settings, SEEDS))
     dead = equal_rewards(done.batch.rewards.reshape(len(SEEDS), -1, settings.learner.group_size))
     return int(dead.sum()), dead.size

@@ -1,4 +1,4 @@
-"""What a lesson's experiments have come to, by what was asked. Computed beside the window, one at a time."""
+"""Results of a lesson's experiments, by what was asked. Computed beside the window, one at a time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Experiments(Generic[Key, Result]):
 
     @property
     def coming(self) -> Key | None:
-        """What is being computed. None at rest."""
+        """The experiment that is being computed. None at rest."""
         return self._coming
 
     def results(self, key: Key | None) -> list[Result]:

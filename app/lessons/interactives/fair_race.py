@@ -76,7 +76,7 @@ class FairRace(Interactive):
 
     @property
     def results(self) -> RaceResults | None:
-        """What has come of the race that the step wants."""
+        """Results so far of the race that the step wants."""
         if self._plan in self._done:
             return self._done[self._plan]
         here = self.controller.results

@@ -83,7 +83,7 @@ class FamilyTree(Interactive):
 
     @property
     def result(self) -> Compared | None:
-        """What has come of the comparison that is looked at."""
+        """Results so far of the comparison that is looked at."""
         return None if self._settings is None else self.comparisons.latest((self.member.name, self._settings))
 
     @property
@@ -161,7 +161,7 @@ class FamilyTree(Interactive):
         self.table.setFixedHeight(min(wanted, round(TABLE * self.height())))
 
     def _adds(self, path: str) -> object:
-        """What a switch adds, in the table."""
+        """The contribution of a switch, in the table."""
         found = self.result
         if found is None or path not in found.turned:
             return Marked("…", "muted")

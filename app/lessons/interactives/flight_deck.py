@@ -61,7 +61,7 @@ class FlightDeck(Interactive):
 
     @property
     def _key(self) -> Key | None:
-        """What is computed for the page that is shown."""
+        """Key of what is computed for the page that is shown."""
         return None if self._settings is None else (self._settings, self._right - 1, self.shows == "remedies")
 
     @property
@@ -137,7 +137,7 @@ class FlightDeck(Interactive):
         return float(self._ends(name).mean())
 
     def summary(self, view: View) -> str:
-        """What the dials stand at, or what helps, in a sentence."""
+        """The values of the dials, or what helps, in a sentence."""
         if self.problem:
             return self.problem
         if self.shows == "dials":

@@ -226,7 +226,7 @@ def _known(kinds: object) -> tuple[str, ...]:
 
 
 def _ends(title: str, values: Mapping[int, str]) -> str:
-    """What the smallest and the largest group came to. Empty before there is one."""
+    """Results of the smallest and the largest group. Empty before there is one."""
     if not values:
         return ""
     small, large = min(values), max(values)

@@ -1,4 +1,4 @@
-"""What the line charts of the lessons show: medians of many runs over updates, measures over temperature, means."""
+"""Line charts of the lessons: medians of many runs over updates, measures over temperature, means."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def running_means(lines: Sequence[Line], means: Mapping[str, np.ndarray], exact:
 
 
 def temperature_place(temperature: float) -> float:
-    """Where on the axis a positive temperature is, or the nearer end."""
+    """Place of a positive temperature on the axis, or the nearer end."""
     return min(max(math.log10(temperature), TEMPERATURE_ENDS[0]), TEMPERATURE_ENDS[1])
 
 

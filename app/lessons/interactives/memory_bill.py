@@ -1,4 +1,4 @@
-"""What training keeps in memory: four models to switch off, a few knobs, every block with its formula."""
+"""Memory of training: four models to switch off, a few knobs, every block with its formula."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def bare_answers(step: Step, origin: Origin) -> np.ndarray:
 
 
 def exact_answers(step: Step, origin: Origin) -> np.ndarray:
-    """Which of those are right: what an exact checker would pay, boolean (B,)."""
+    """Answers that an exact checker would pay, boolean (B,)."""
     judged = right(step, origin)
     return bare_answers(step, origin) & (False if judged is None else judged)
 

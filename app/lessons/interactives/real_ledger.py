@@ -12,7 +12,7 @@ from grpo_core.memory import Block
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What the model's process holds after an update.
+    """Memory of the model's process after an update.
 
     Attributes:
         blocks: of the policy, its optimizer and its reference.

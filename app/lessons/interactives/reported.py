@@ -1,4 +1,4 @@
-"""What was recorded and what is reported: a model's answers at an update, their whole history, and cited results."""
+"""Recorded and reported answers: a model's answers at an update, their whole history, and cited results."""
 
 from __future__ import annotations
 
@@ -100,14 +100,14 @@ class Reported(Interactive):
         return math.nan if right is None else float(sum(right))
 
     def _right_at(self, step: Step | None) -> list[bool] | None:
-        """Which watched prompts are answered right before ``step``. None where that is not recorded."""
+        """The watched prompts that are answered right before ``step``. None where that is not recorded."""
         origin = self.workspace.view.run.origin
         if step is None or step.watched_tokens is None:
             return None
         return [watched(step, place, origin)[1].right is True for place in range(len(origin.watched))]
 
     def _history(self) -> list[list[bool]]:
-        """Which watched prompts are answered right before each update of the run that recorded it, in order."""
+        """The watched prompts answered right before each update of the run that recorded it, in order."""
         run = self.workspace.view.run
         known = (self._right_at(run.step(update)) for update in range(1, run.head + 1))
         return [right for right in known if right is not None]

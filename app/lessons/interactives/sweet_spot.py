@@ -84,7 +84,7 @@ class SweetSpot(Interactive):
 
     @property
     def _key(self) -> Settings:
-        """What the curve belongs to: the settings without a difficulty of their own."""
+        """Key of the curve: the settings without a difficulty of their own."""
         return self._base.replace({"task.bias": 0.0, "seed": 0})
 
     @property

@@ -218,7 +218,7 @@ class Temperature(Interactive):
     # -- words and answers ---------------------------------------------------------------------------------------------
 
     def _sentence(self) -> str:
-        """What the picture shows, in a sentence."""
+        """The picture in a sentence."""
         if self.problem:
             return self.problem
         if self.shows == "language":

@@ -1,4 +1,4 @@
-"""What the lesson on temperature draws: groups of the bandit, at once, and of the language model, in its process."""
+"""Drawings of the lesson on temperature: groups of the bandit, at once, and of the language model, in its process."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class CompletionsPanel(Panel):
         self.table.set_summary(self.summary(view))
 
     def _fit_top(self, scale: float) -> None:
-        """What filters on one line with the rest where both have room, else above it."""
+        """Lay out the filters on one line with the rest where both have room, else above it."""
         filters = round(SEARCH * scale) + sum(w.sizeHint().width() for w in (self.by, self.low, self.high))
         needed = filters + self.count.width() + self.keep.sizeHint().width() + 24 + 5 * 6
         directions = QBoxLayout.Direction
@@ -184,7 +184,7 @@ class CompletionsPanel(Panel):
 
     @property
     def filter(self) -> Filter:
-        """What the fields say. A limit that is no number limits nothing."""
+        """The filter of the fields. A limit that is no number limits nothing."""
         return Filter(
             text=self.search.text(), column=str(self.by.currentData()),
             low=_number(self.low.text(), -math.inf), high=_number(self.high.text(), math.inf),

@@ -91,7 +91,7 @@ class CompletionText(QWidget):
         self.text.setExtraSelections(marks)
 
     def _begin_at(self, place: int) -> None:
-        """Where not all of the text has room, put the completion in sight: prompts may be long, and equal."""
+        """Put the completion in sight where not all of the text has room: prompts may be long, and equal."""
         for position in (len(self.text.toPlainText()), place):
             cursor = self.text.textCursor()
             cursor.setPosition(min(position, self.text.document().characterCount() - 1))

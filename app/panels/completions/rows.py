@@ -110,7 +110,7 @@ def batch_of(view: View) -> Batch | None:
 
 
 def preview(text: str | None) -> str:
-    """How a text begins, on one line."""
+    """The beginning of a text, on one line."""
     return "" if text is None else " ".join(text[: 2 * PREVIEW].split())[:PREVIEW]
 
 

@@ -20,7 +20,7 @@ LEARNER = ("mu", "temperature")
 
 
 class RecordedSettings(QWidget):
-    """What the run was trained under: first in this program's words, then every setting as the trainer names it."""
+    """Settings of a recorded run: first in this program's words, then every setting as the trainer names it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -67,7 +67,7 @@ class Restraints(QFrame):
 
 
 def _restraints_text(locked: int, hidden: int) -> str:
-    """How many controls a session locks and hides, as a sentence."""
+    """Number of controls that a session locks and hides, as a sentence."""
     patterns = {
         (1, 0): tr("{locked} control is locked for this session."),
         (2, 0): tr("{locked} controls are locked for this session."),

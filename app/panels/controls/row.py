@@ -1,4 +1,4 @@
-"""What every row of the controls has: a name, room for an entry, and below it what there is to say of that entry."""
+"""The base of every row of the controls: a name, room for an entry, and below it what there is to say of that entry."""
 
 from __future__ import annotations
 

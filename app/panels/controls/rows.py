@@ -77,7 +77,7 @@ class NumberRow(Row):
                 self.slider.setValue(self._scale.position(float(value)))
 
     def _spoken(self, position: int) -> str:
-        """What a screen reader says of the slider: the value in force where it stands for that, with the unit."""
+        """The value of the slider for a screen reader: the value in force, with the unit, where the slider shows it."""
         here = self._value is not None and self._scale.position(self._value) == position
         value = self._value if here else self._scale.value(position)
         return f"{shown(value)} {self.about.unit}".rstrip()

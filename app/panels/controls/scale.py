@@ -1,4 +1,4 @@
-"""How the positions of a slider map to the values of a setting."""
+"""Mapping of a slider's positions to the values of a setting."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def shown(value: object) -> str:
 
 
 def parsed(text: str, whole: bool) -> object:
-    """What a person typed, as a number where it is one. A decimal comma is understood."""
+    """The typed text, as a number where it is one. A decimal comma is understood."""
     text = text.strip().replace("\u2212", "-")
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""What an examination found out, as rows and sentences."""
+"""The result of an examination, as rows and sentences."""
 
 from __future__ import annotations
 

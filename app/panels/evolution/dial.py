@@ -49,7 +49,7 @@ class HeldOutDial(QWidget):
 
     @property
     def words(self) -> str:
-        """What it shows, in a sentence."""
+        """The value shown, in a sentence."""
         held_out = self._held_out
         if held_out is None or held_out.last is None or held_out.first is None:
             return tr("Held-out prompts have not been asked yet.")

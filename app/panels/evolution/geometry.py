@@ -103,12 +103,12 @@ class Geometry:
 
     @property
     def top(self) -> float:
-        """Where the first row begins."""
+        """Top of the first row."""
         return CAPTION * self.scale
 
     @property
     def bottom(self) -> float:
-        """Where the last row ends."""
+        """Bottom of the last row."""
         return self.top + self.count * self.line
 
     @property
@@ -130,7 +130,7 @@ class Geometry:
         return place if 0 <= place < self.count else -1
 
     def x_of(self, update: float) -> float:
-        """Where update ``update`` ends on the axis. Half an update less is its middle."""
+        """Place on the axis where update ``update`` ends. Half an update less is its middle."""
         return self.strip[0] + self.strip[1] * update / self.end
 
     def update_at(self, x: float, head: int) -> int:

@@ -137,7 +137,7 @@ class EvolutionPanel(Panel):
         super().on_frame()
 
     def of_run(self) -> Evolution | None:
-        """What has been read of the active run. What was read of runs that are closed is let go."""
+        """The part of the active run that has been read. What was read of runs that are closed is let go."""
         run = self.workspace.run
         if run is None or not run.origin.watched:
             return None

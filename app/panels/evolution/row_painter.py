@@ -1,4 +1,4 @@
-"""How a fixed prompt's row is painted: the prompt, its answer, the strip of right and wrong, since when."""
+"""Painting of a fixed prompt's row: the prompt, its answer, the strip of right and wrong, since when."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHORT = 16
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowsPicture:
-    """What the rows show.
+    """The content of the rows.
 
     Attributes:
         evolution: the answers as far as they have been read.
@@ -246,6 +246,6 @@ def _ink(change: Change) -> str:
 
 
 def _spans(flags: np.ndarray) -> list[tuple[int, int]]:
-    """Where ``flags`` is not zero: [(first, behind the last)]."""
+    """Spans in which ``flags`` is not zero: [(first, behind the last)]."""
     edges = np.flatnonzero(np.diff(flags.astype(bool).astype(np.int8), prepend=0, append=0))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -1,4 +1,4 @@
-"""What to watch in a language model's run, and what has happened to its fixed prompts, in sentences."""
+"""Sentences on what to watch in a language model's run, and on what has happened to its fixed prompts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def what_to_watch(settings: Settings) -> str:
 
 
 def why(settings: Settings) -> str:
-    """What is behind :func:`what_to_watch`, as long as no update has been made."""
+    """The reasons behind :func:`what_to_watch`, as long as no update has been made."""
     task = settings.language
     if task.in_words:
         return IN_WORDS[task.problem][1]
@@ -75,7 +75,7 @@ def why(settings: Settings) -> str:
 
 
 def acts_without_answers(settings: Settings) -> tuple[str, ...]:
-    """What may move the weights of a run in which no answer is right."""
+    """The terms that may move the weights of a run in which no answer is right."""
     goal, optimizer = settings.objective, settings.optimizer
     k1 = goal.kl in ESTIMATORS and ESTIMATORS[goal.kl].pulls_nowhere  # it pushes every token, also at the reference
     acting = (
@@ -95,7 +95,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def story(picture: RowsPicture) -> str:
-    """How the answer to one prompt turned: of the chosen one, or of the one that turned last."""
+    """The turns of the answer to one prompt: of the chosen one, or of the one that turned last."""
     place = _told(picture)
     if place is None:
         if _is_unread(picture):

@@ -1,4 +1,4 @@
-"""What race and sweep have in common: one experiment at a time beside the window, shown while the rest is coming."""
+"""The common part of race and sweep: one experiment at a time beside the window, shown while the rest is coming."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.experiments.runner import Make, Runner
 
 
 class ExperimentResults(Protocol):
-    """What has come of an experiment.
+    """Results of an experiment so far.
 
     Attributes:
         note: why not all results have come; empty while they come and once they have.
@@ -60,7 +60,7 @@ class ExperimentController(QObject, Generic[R]):
 
     @property
     def done(self) -> int:
-        """How many results of the experiment that is coming have come. 0 at rest."""
+        """Number of results that have come, of the experiment that is being computed. 0 at rest."""
         return self._coming.count if self._coming is not None else 0
 
     def refuse(self, sentence: str) -> None:

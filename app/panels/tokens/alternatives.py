@@ -62,7 +62,7 @@ def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -
 
 
 def remark(view: StepView, row: int, token: int) -> str:
-    """What to know about the alternatives of a place: that they are not all tokens, or why there are none."""
+    """A remark on the alternatives of a place: that they are not all tokens, or why there are none."""
     step = view.step
     if step is None or not step.there[row, token]:
         return ""

@@ -35,7 +35,7 @@ ANNOUNCE_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Writing:
-    """What is shown of the completions of one group.
+    """The part of the completions of one group that is shown.
 
     Attributes:
         caption: which update they belong to, how far it is, and what was asked.
@@ -49,7 +49,7 @@ class Writing:
 
     @classmethod
     def of(cls, progress: Progress, origin: Origin) -> Writing | None:
-        """What is known of an update in progress. None where its completions are not told."""
+        """The known part of an update in progress. None where its completions are not told."""
         written = progress.written
         if written is None:
             return None
@@ -132,7 +132,7 @@ class BeingWritten(QWidget):
         return QFontMetricsF(theme.font("answer", scale)).height() * 1.15
 
     def _describe(self) -> None:
-        """What a screen reader reads out, once a second while tokens come."""
+        """Update the description for screen readers, once a second while tokens come."""
         now, still = self._clock(), self.writing is None or all(self.writing.ended)
         if still or now - self._described >= ANNOUNCE_SECONDS:
             self._described = now
@@ -146,7 +146,7 @@ class BeingWritten(QWidget):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def box(self, place: int) -> QRectF:
-        """Where completion ``place`` stands. Empty where it has no room."""
+        """Place of completion ``place``. Empty where it has no room."""
         assert self._look is not None
         scale = self._look[1]
         column, line = divmod(place, self._lines)

@@ -1,4 +1,4 @@
-"""How one token and the notes of a completion are painted. Colours are mixed once a look, not once a token."""
+"""Painting of one token and of the notes of a completion. Colours are mixed once a look, not once a token."""
 
 from __future__ import annotations
 

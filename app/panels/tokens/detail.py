@@ -192,7 +192,7 @@ class TokenDetail(QWidget):
 
     @property
     def quantities(self) -> list[Quantity | None]:
-        """What explains each row, the alternatives first."""
+        """Quantities that explain each row, the alternatives first."""
         return [*(each.quantity for each in self._alternatives), *(line[3] for line in self._lines)]
 
     def event(self, event: QEvent) -> bool:

@@ -29,7 +29,7 @@ SCORING = 0.75
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """How much of a group is revealed.
+    """The part of a group that is revealed.
 
     Attributes:
         written: tokens of each completion that stand there.
@@ -47,7 +47,7 @@ class Moment:
 
 
 def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
-    """What ``cursor`` reveals of ``group``. None where the whole update is shown and no film plays."""
+    """The part of ``group`` that ``cursor`` reveals. None where the whole update is shown and no film plays."""
     if cursor == Cursor(step=cursor.step):
         return None
     rows, progress = step.group == group, cursor.progress
@@ -71,7 +71,7 @@ def _share(cursor: Cursor, stage: Stage) -> float:
 
 
 def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
-    """How many of ``count`` have come in ``stage`` by ``share`` of it."""
+    """Number of ``count`` that have come in ``stage`` by ``share`` of it."""
     return math.ceil(share * count) if cursor.stage is stage else 0
 
 

@@ -23,7 +23,7 @@ TOP = 4.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TokenRows:
-    """What the grid draws: one row a completion.
+    """Data of the grid: one row a completion.
 
     Attributes:
         index: (n,) row of the record for each row drawn.
@@ -206,7 +206,7 @@ class TokenGrid(QAbstractScrollArea):
             cells.ring(painter, self.box(n, selected))
 
     def _paint_notes(self, painter: QPainter, n: int, y: float) -> None:
-        """What stands beside a completion, as far as it is revealed. Under its advantage a bar while that grows."""
+        """Paint the notes beside a completion, as far as it is revealed. Under its advantage a bar while that grows."""
         assert self.rows is not None and self._cells is not None
         rows, cells, film = self.rows, self._cells, self._moment
         notes = rows.notes[n]

@@ -39,7 +39,7 @@ LOW = 230
 
 
 class TokenInspectorPanel(Panel):
-    """Which tokens the update pushed up and down, and why. Within a stage, its film.
+    """Tokens that the update pushed up and down, and why. Within a stage, its film.
 
     Signals:
         language_wanted: begin a language model's run and compute its first update.

@@ -10,7 +10,7 @@ from grpo_core.text import tr
 
 
 def remark(view: StepView, group: int) -> str:
-    """What is remarkable about ``group``, a number in ``view.step.group``. Empty where nothing is."""
+    """A remark on ``group``, a number in ``view.step.group``. Empty where nothing is."""
     reason = view.reason(f"group:{group}")
     if reason is not None:
         return reason.sentence

@@ -19,7 +19,7 @@ Line = tuple[str, str, str, Quantity | None]
 
 
 def kl_share(view: StepView) -> np.ndarray | None:
-    """How much of the batch's KL estimate each token carries, (B, T). None where estimates cancel or are zero."""
+    """The share of the batch's KL estimate that each token carries, (B, T). None where estimates cancel or are zero."""
     kl, total = None if view.terms is None else view.terms.kl, view.derived(_kl_total)
     return None if kl is None or total is None else np.asarray(kl / total)
 
@@ -85,7 +85,7 @@ def _entropy(view: StepView, row: int, token: int) -> list[Line]:
 
 
 def _branch(view: StepView, ratio: float) -> str:
-    """Which branch of the minimum a ratio takes. The surrogate's name where it is no minimum of the two."""
+    """The branch of the minimum that a ratio takes. The surrogate's name where it is no minimum of the two."""
     algorithm = SURROGATES[view.objective.surrogate]
     if algorithm.clip is None or algorithm.clip.cuts_weight or algorithm.path is not Path.RATIO:
         return worded(view.objective.surrogate)

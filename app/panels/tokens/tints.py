@@ -1,4 +1,4 @@
-"""What a token can be tinted by: a quantity of the update shown, on a fixed and labelled scale."""
+"""Tints of tokens: a quantity of the update shown, on a fixed and labelled scale."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Tint:
 
 
 def strength(share: float) -> float:
-    """How strong a tint is, from 0 to 1, for a share of its limit: the square root.
+    """Strength of a tint, from 0 to 1, for a share of its limit: the square root.
 
     At one fork, one token in ten moves a tenth as far as any could; it must still be seen.
     """

@@ -106,7 +106,7 @@ class BatchView(QStackedWidget):
         self._explain(name if name in PAIRS else "gradient", *self.samples.place(place))
 
     def _explain(self, name: str, row: int, token: int) -> None:
-        """Where the number of the update that ran comes from."""
+        """Explain the number of the update that ran."""
         passed = self.workspace.view.step.passed
         self.workspace.explain(Quantity(name, passed=passed, row=row, token=token))
 

@@ -130,7 +130,7 @@ class WhatIfHeader(QWidget):
         self.passes.setVisible(count > 1)
 
     def show_views(self, shows: Sequence[str], current: str, tints: Sequence[str], tint: str) -> None:
-        """What can be looked at here."""
+        """Offer the views that can be looked at here."""
         for box, names, here in ((self.shows, shows, current), (self.tint, tints, tint)):
             titles = SHOWS if box is self.shows else {name: TINTS[name].title for name in names}
             with QSignalBlocker(box):

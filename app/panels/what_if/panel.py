@@ -1,4 +1,4 @@
-"""What if: the update shown under another preset or other settings, beside what really ran."""
+"""What-if panel: the update shown under another preset or other settings, beside what really ran."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BESIDE = 300
 
 
 def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
-    """What ``work`` computes, with everything that the panel asks of it."""
+    """Compute ``work``, with everything that the panel asks of it."""
     poll()
     evaluated = work()
     picture = evaluated.picture

@@ -1,4 +1,4 @@
-"""What is asked of an update: a preset, changes on top of it, and what the model has answered. Evaluated once."""
+"""The question to an update: a preset, changes on top of it, and what the model has answered. Evaluated once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class WhatIfPicture:
 
     @cached_property
     def direction(self) -> Direction:
-        """How the pushes of both sides lie to each other."""
+        """The direction of the pushes of both sides relative to each other."""
         ran, other = (side.gradient(nearest) for side, nearest in self.what_if.passes(self.passed))
         return direction(ran, other)
 
@@ -135,13 +135,13 @@ class WhatIfQuestion:
         return Replay(step=step.step, settings=in_force(step, self.wanted(step.settings)))
 
     def keep(self, run: str, question: Replay, answer: Replayed) -> None:
-        """What the model has answered."""
+        """Keep the model's answer."""
         self._answers[run, question.step, question.settings] = answer
         for old in list(itertools.islice(self._answers, max(len(self._answers) - ANSWERS, 0))):
             del self._answers[old]
 
     def answer(self, run: str, step: Step) -> Replayed | None:
-        """What the model has answered to the present question, as far as it is at hand."""
+        """The model's answer to the present question, as far as it is at hand."""
         question = self.replay(step)
         return self._answers.get((run, question.step, question.settings))
 
@@ -165,7 +165,7 @@ class WhatIfQuestion:
         return self._evaluated.picture if self._evaluated is not None and self._evaluated.key == key else None
 
     def work(self, view: View, step: Step, passed: int) -> Callable[[], Evaluated]:
-        """What computes the picture, in any thread. Its result goes to :meth:`keep_picture`.
+        """The function that computes the picture, in any thread. Its result goes to :meth:`keep_picture`.
 
         Raises:
             SettingsError: the settings that are wanted do not go together.

@@ -50,7 +50,7 @@ def description(picture: WhatIfPicture, preset: str) -> str:
 
 
 def differing(picture: WhatIfPicture, preset: str, update: int) -> str:
-    """Which settings of ``preset`` differ from those that update number ``update`` ran with, in a sentence."""
+    """The settings of ``preset`` that differ from those that update number ``update`` ran with, in a sentence."""
     differences = "; ".join(d.text for d in picture.what_if.differences if d.replayed)
     sentence = (
         tr("Update {update:,} under {preset} differs in its settings: {differences}.")

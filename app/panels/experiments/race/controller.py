@@ -1,4 +1,4 @@
-"""Where races are computed: one at a time, beside the window. What has come in is shown while the rest is coming."""
+"""Computation of races: one at a time, beside the window. What has come in is shown while the rest is coming."""
 
 from __future__ import annotations
 

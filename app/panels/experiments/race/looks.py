@@ -1,4 +1,4 @@
-"""How each algorithm is drawn and what it is called where room is short: the same in every race.
+"""Line styles and short names of algorithms: the same in every race.
 
 Here, and only here, colours tell algorithms apart; GRPO has that of the policy. The usual six have a colour each, the
 others share one and differ by the kind of line; the name at the end of a line says which it is.
@@ -49,10 +49,10 @@ SHORT = {
 
 
 def look(name: str) -> LaneLook:
-    """How an algorithm is drawn."""
+    """Line style of an algorithm."""
     return LOOKS.get(name, ANY)
 
 
 def short(name: str) -> str:
-    """What stands at the end of the line of the algorithm ``name``."""
+    """Name at the end of the line of the algorithm ``name``."""
     return SHORT.get(name, name)

@@ -1,4 +1,4 @@
-"""What of a race can be drawn over training, and on which axis."""
+"""Series of a race that can be drawn over training, and their axes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SEED = "seed"
 def race_picture(
     results: RaceResults, measure: str, *, samples: bool, chosen: str = "", place: int | None = None, named: bool = True
 ) -> LinePicture:
-    """What has come of a race, over updates or over the completions drawn.
+    """Results of a race so far, over updates or over the completions drawn.
 
     Args:
         measure: a name of ``MEASURES``.

@@ -1,4 +1,4 @@
-"""What a race is: who runs on which landscape, under how many seeds, and what is equal for all."""
+"""The plan of a race: who runs on which landscape, under how many seeds, and what is equal for all."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class RacePlan:
 
     @property
     def settings(self) -> Settings:
-        """What the algorithms race under, but for what is their own.
+        """Settings shared by all algorithms.
 
         Raises:
             SettingsError: the two peaks do not fit on so few actions.
@@ -83,7 +83,7 @@ class RacePlan:
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
     def differing(self) -> dict[str, str]:
-        """What besides the objective differs between the algorithms, by name. See
+        """Differences between the algorithms besides the objective, by name. See
         :func:`grpo_core.experiments.race.differing`."""
         settings = self.settings
         return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})

@@ -83,7 +83,7 @@ class RaceResults:
 
     @property
     def so_far(self) -> str:
-        """How many of the algorithms have come in, in a sentence."""
+        """Numbers of algorithms that have come in and of all, in a sentence."""
         return tr("As far as it got: {count} of {wanted} algorithms.").format(
             count=self.count, wanted=len(self.plan.names)
         )
@@ -122,7 +122,7 @@ class RaceResults:
 
     @cached_property
     def details(self) -> tuple[Claim[Trained], ...]:
-        """What else is said of a race that is complete."""
+        """Further sentences on a race that is complete."""
         return details(self.trained)
 
     @cached_property

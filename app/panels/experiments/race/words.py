@@ -30,7 +30,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
-    """What is to be known of a race, the most urgent first.
+    """The state of a race, the most urgent first.
 
     Args:
         controller: where it is computed.
@@ -108,7 +108,7 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
 
 
 def of_opening(name: str, runs: Ensemble, place: int) -> str:
-    """What the run that opens repeats."""
+    """The sentence on what the run that opens repeats."""
     updates = len(runs.measures["reward"]) - 1
     return tr("{name}, seed {seeds}: {updates:,} updates repeat what the race computed, bit for bit.").format(
         name=spoken(name), seeds=runs.seeds[place], updates=updates

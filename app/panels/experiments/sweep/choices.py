@@ -1,4 +1,4 @@
-"""What is swept and how it is shown: the row above the plots, and a second one with the values."""
+"""The choices of a sweep: the row above the plots, and a second one with the values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STEPS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class SweepChoice:
-    """What the choices above the plots say.
+    """The choices above the plots.
 
     Attributes:
         over, across: the settings that vary.
@@ -180,7 +180,7 @@ class SweepChoices(QWidget):
 
     @property
     def cramped(self) -> bool:
-        """What is set up takes the room of more than the row of its own."""
+        """Whether what is set up needs more room than its own row."""
         return self.setup.isChecked() and not self._roomy
 
     @property

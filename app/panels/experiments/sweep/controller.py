@@ -1,4 +1,4 @@
-"""Where sweeps are computed: one at a time, beside the window. What has come is shown while the rest is coming."""
+"""Computation of sweeps: one at a time, beside the window. What has come is shown while the rest is coming."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class SweepController(ExperimentController[SweepResults]):
         self.place_runner.close()
 
     def progress(self) -> str:
-        """How far it is, in a sentence. Empty at rest."""
+        """Progress, in a sentence. Empty at rest."""
         coming = self._coming
         if coming is None:
             return ""

@@ -18,7 +18,7 @@ MOST = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OwnRun:
-    """What a sweep shows of the run that is shown.
+    """The part of the run shown that a sweep shows.
 
     Attributes:
         values, kl: (n,) the swept setting and the KL of the updates that stand for the run.
@@ -36,7 +36,7 @@ class OwnRun:
 
 
 def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
-    """What is shown of ``run`` with ``cursor`` at an update, 0 for none.
+    """The part of ``run`` that is shown with ``cursor`` at an update, 0 for none.
 
     ``path``: the setting that was swept; None where it is no single setting, and no update has a place on its axis.
     """

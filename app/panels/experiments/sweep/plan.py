@@ -1,4 +1,4 @@
-"""What a sweep is: one or two settings and their values, the settings they vary, seeds and updates."""
+"""The plan of a sweep: one or two settings and their values, the settings they vary, seeds and updates."""
 
 from __future__ import annotations
 

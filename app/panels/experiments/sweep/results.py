@@ -1,4 +1,4 @@
-"""What has been computed of a sweep: final values, curves over training, and which seed is the middle one."""
+"""Results of a sweep: final values, curves over training, and which seed is the middle one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SweepResults:
 
     @property
     def so_far(self) -> str:
-        """How many of the points have come, in a sentence."""
+        """Numbers of points that have come and of all, in a sentence."""
         return tr("As far as it got: {count} of {wanted} places.").format(count=self.count, wanted=self.wanted)
 
     def final(self, measure: str, row: int = 0) -> Spread:
@@ -84,7 +84,7 @@ class SweepResults:
         return self._final[key]
 
     def optimum(self, row: int = 0) -> dict[str, np.ndarray]:
-        """Where theory says that the runs arrive. See :func:`theory.optimum`."""
+        """The place at which theory says that the runs arrive. See :func:`theory.optimum`."""
         if row not in self._optimum:
             self._optimum[row] = theory.optimum(self.sweep, row)
         return self._optimum[row]

@@ -127,7 +127,7 @@ class SweepRunRow(QWidget):
                 self.seed.setItemData(index, place)
 
     def show_ways(self, *, known: bool, back: bool, now: bool, queue: bool, opens: bool) -> None:
-        """Which buttons there are."""
+        """Show the buttons that apply."""
         self._opens = opens
         there = {self.known: known, self.back: back, self.now: now, self.queue: queue, self.open: opens}
         for widget, wanted in there.items():
@@ -135,7 +135,7 @@ class SweepRunRow(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Where there is little room, the middle seed opens and the buttons say less."""
+        """Hide the middle seed's button and shorten the others where there is little room."""
         self.seed.setVisible(self._opens and not self._narrow)
         for button, text in zip((self.known, self.back), SHORT if self._narrow else LONG, strict=True):
             button.setText(text)

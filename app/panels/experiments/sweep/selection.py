@@ -1,4 +1,4 @@
-"""Which place of a sweep, and which row, the user has chosen, and the runs there."""
+"""The place of a sweep, and the row, that the user has chosen, and the runs there."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def lines(*parts: QWidget) -> QWidget:
 
 
 def inside(area: QScrollArea) -> QWidget:
-    """What a row's area holds."""
+    """The content of a row's area."""
     widget = area.widget()
     assert widget is not None
     return widget

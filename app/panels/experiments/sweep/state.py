@@ -1,4 +1,4 @@
-"""What the pictures of a sweep are drawn from, and what several of them draw."""
+"""Data of the pictures of a sweep, and parts that several of them draw."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIMUM = "optimum"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SweepState:
-    """What the pictures of a sweep are drawn from.
+    """Data of the pictures of a sweep.
 
     Attributes:
         results: what has come of the sweep; None before the first.

@@ -1,4 +1,4 @@
-"""Where theory says that a place of a sweep arrives, and in a sentence why it mostly says nothing."""
+"""The place at which theory says that a sweep arrives, and in a sentence why it mostly says nothing."""
 
 from __future__ import annotations
 

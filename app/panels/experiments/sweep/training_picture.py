@@ -57,7 +57,7 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
 
 
 def _training_reading(state: SweepState, measure: str, update: int) -> list[tuple[str, str]]:
-    """What the runs that are chosen, and the one that is shown, had reached after an update."""
+    """Values that the runs that are chosen, and the one that is shown, had reached after an update."""
     lines = [(tr("update {update}").format(update=update), "muted")]
     if state.runs is not None and 0 <= update < len(state.runs.measures[measure]):
         middle, low, high = (shown(float(limit[update])) for limit in course(state.runs, measure))

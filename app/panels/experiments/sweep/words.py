@@ -23,7 +23,7 @@ DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
 
 
 def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
-    """What the runs at the chosen place have reached."""
+    """Values that the runs at the chosen place have reached."""
     if runs is None:
         return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
     kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
@@ -113,7 +113,7 @@ def summary(results: SweepResults, *, known: bool) -> str:
 
 
 def of_run(view: View) -> str:
-    """Where the run that is shown stands."""
+    """Place of the run that is shown."""
     here = view.cursor.step
     if not here:
         return tr("At update 0 the policy is the reference: their KL is 0.")
