@@ -1,11 +1,11 @@
-"""From process start to the first painted window, warm, and how long it then stands still: what a user waits for.
+"""From process start to the first painted window, warm, and how long it then is still: what a user waits for.
 
     python -m benchmarks.bench_start
 
 Real processes of the real program, offscreen, in a temporary folder: the very first start (no preferences, a welcome)
 and one that opens a run again. Its modules are compiled already, as in every installed copy, also where the environment
 forbids Python to keep byte code. Then a language model is begun in a window, until its first update is painted. Below
-it stands where the time of the imports goes.
+it is where the time of the imports goes.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Window:
             self.wait(10)
 
     def until_paused(self) -> None:
-        """Let the program live until its worker stands."""
+        """Let the program live until its worker has stopped."""
         self.until(lambda: self.program.controller.state in (State.PAUSED, State.IDLE, State.FAILED))
         self.wait(100)
 

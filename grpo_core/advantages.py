@@ -90,7 +90,7 @@ def from_here_on(scores: Array) -> Array:
 def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float) -> Array:
     """Generalised advantage estimation, arXiv:1506.02438 equation 16: A_t = Σ_l (γλ)^l δ_{t+l}.
 
-    Masked places are skipped, wherever they stand: the estimate looks from each token to the next unmasked one.
+    Masked places are skipped, wherever they are: the estimate looks from each token to the next unmasked one.
 
     Args:
         rewards: (..., B, T), the reward received at each token.

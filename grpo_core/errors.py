@@ -104,7 +104,7 @@ def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
 
 
 class Cancelled(GrpoError):  # noqa: N818 - being cancelled is no error
-    """Raised by a learner whose ``cancelled()`` turned true. It stands again at its last finished update."""
+    """Raised by a learner whose ``cancelled()`` turned true. It is again at its last finished update."""
 
 
 class NotRecordedError(GrpoError):

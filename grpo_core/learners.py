@@ -54,7 +54,7 @@ class Learner(Protocol):
             Cancelled: ``cancelled()`` turned true.
             NonFiniteError: a number of the update is not finite.
 
-        After either, the learner stands at its last finished update and may be continued.
+        After either, the learner is at its last finished update and may be continued.
         """
         ...
 

@@ -147,7 +147,7 @@ def rows(
         step: the update.
         passed: the inner pass.
         objective: other switches, for a what-if; by default those it ran under.
-        origin: gives the words of prompts and tokens; without it their numbers stand there.
+        origin: gives the words of prompts and tokens; without it their numbers are there.
         only: the one completion whose tokens are wanted; by default all.
         evaluated: the numbers of the step, for whoever has them already.
 

@@ -25,7 +25,7 @@ def number(x: float) -> str:
 
 
 def signed(x: float) -> str:
-    """``x`` as it stands after an operator: a negative number in parentheses."""
+    """``x`` as it is after an operator: a negative number in parentheses."""
     text = number(x)
     return f"({text})" if text.startswith("-") else text
 

@@ -83,7 +83,7 @@ class Actions(QObject):
     Signals:
         rebuilt: the commands are other ones; menus are to be filled again.
         begins: a command is about to run.
-        ran: id of a command that was run; others may stand differently now.
+        ran: id of a command that was run; others may be differently now.
     """
 
     rebuilt = Signal()

@@ -45,7 +45,7 @@ class Command:
     Attributes:
         id: stable, such as ``step_back`` or ``theme.dark``.
         text: sentence case, a verb first; what menus, palette and sheet show.
-        menu: where it stands, such as ``View/Theme``; its first word is its group in the shortcut sheet.
+        menu: where it is, such as ``View/Theme``; its first word is its group in the shortcut sheet.
         run: does it, in the GUI thread, and returns at once.
         shortcuts: portable key names, the first is the one shown.
         context: where the shortcuts act: in the whole program, in a lesson, while presenting.
@@ -87,7 +87,7 @@ class Command:
 
     @property
     def group(self) -> str:
-        """The heading of the shortcut sheet under which the command stands: its top menu."""
+        """The heading of the shortcut sheet under which the command is: its top menu."""
         return self.menu.split("/")[0]
 
     @property

@@ -68,7 +68,7 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
 
 
 def _widget_in_focus_explains() -> bool:
-    """Ask the widget in focus, then those around it, to explain the number that it stands on. Whether one did."""
+    """Ask the widget in focus, then those around it, to explain the number that it is on. Whether one did."""
     widget: QWidget | None = QApplication.focusWidget()
     while widget is not None:
         explain = getattr(widget, "explain_current", None)

@@ -40,7 +40,7 @@ class BreakpointsController(QObject):
 
     @Slot(str)
     def _on_reached(self, sentence: str) -> None:
-        """Say why the run stands still. The line goes away when it goes on."""
+        """Say why the run is still. The line goes away when it goes on."""
         show = BarAction(text=tr("Breakpoints"), run=self.show)
         self._window.messages.post(Message(text=sentence, severity=Severity.INFO, actions=(show,), id=MESSAGE))
 

@@ -278,7 +278,7 @@ class Presenter(QObject):
         self.speaker.set_look(mine.theme, mine.scale)  # what suits the projector need not suit the speaker's own screen
 
     def close(self) -> None:
-        """The program closes: the docks stand as they did before the class saw them."""
+        """The program closes: the docks are as they were before the class saw them."""
         self.stop()
         self.maximizer.restore()
         self._later.stop()

@@ -17,7 +17,7 @@ SETTLE_MS = 60
 
 
 class Zooming(QObject):
-    """Keeps the window within its screen where the layout that stands has no room for larger type.
+    """Keeps the window within its screen where the layout that is has no room for larger type.
 
     Within a class of sizes (:func:`app.window.layouts.size_class`) nothing moves. Lessons and presenting arrange the
     docks themselves; what they give back is arranged afterwards.

@@ -54,7 +54,7 @@ class FilmChoice(FilmLook):
 
 @dataclass(frozen=True, kw_only=True)
 class Shot:
-    """Place of the eye in one picture, and for how many milliseconds that stands."""
+    """Place of the eye in one picture, and for how many milliseconds that is shown."""
 
     cursor: Cursor
     milliseconds: int

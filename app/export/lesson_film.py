@@ -38,10 +38,10 @@ class LessonShot:
 
     Attributes:
         place: the step, counted from 0.
-        open: its question stands open.
+        open: its question is open.
         playing: its answer is appearing.
         caption: the text below the picture, or empty.
-        milliseconds: for which the picture stands.
+        milliseconds: for which the picture is.
     """
 
     place: int
@@ -154,7 +154,7 @@ class LessonFilm:
 
 
 def reading_seconds(text: str) -> float:
-    """Seconds for which ``text`` stands, so that a class has read it."""
+    """Seconds for which ``text`` is shown, so that a class has read it."""
     return max(LEAST_SECONDS, math.ceil(len(text.split()) / WORDS_A_SECOND))
 
 

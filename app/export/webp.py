@@ -30,7 +30,7 @@ _PICTURES = (b"ALPH", b"VP8 ", b"VP8L")
 
 @dataclass(frozen=True, kw_only=True)
 class _Frame:
-    """A rectangle of the canvas that changes, encoded, and how long it stands."""
+    """A rectangle of the canvas that changes, encoded, and how long it is."""
 
     x: int
     y: int
@@ -53,7 +53,7 @@ class AnimatedWebp:
         self._before: np.ndarray | None = None
 
     def add(self, image: QImage, milliseconds: int) -> None:
-        """Show ``image`` for so long. One that equals the frame before makes that stand longer.
+        """Show ``image`` for so long. One that equals the frame before makes that stay longer.
 
         Raises:
             GrpoError: the picture is too large, of another size than the first, or Qt writes no WebP here.

@@ -23,7 +23,7 @@ class TermButton(QAbstractButton):
 
     Attributes:
         waits: it has yet to be typeset and shows nothing; its strip says when.
-        baseline: pixels from its top to the line that all pieces of its line of the strip stand on.
+        baseline: pixels from its top to the line that all pieces of its line of the strip are on.
     """
 
     def __init__(self, term: Term, parent: QWidget) -> None:

@@ -52,7 +52,7 @@ class LessonBar(QWidget):
             row.addWidget(button)
 
     def draw(self, view: View, picture_progress: str, *, stage: bool, filmed: bool) -> None:
-        """Show where the lesson stands.
+        """Show where the lesson is.
 
         Args:
             view: the lesson's run.

@@ -69,7 +69,7 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
 
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """The words that lesson files may name. ``panels`` are the ids of those that may stand beside a lesson."""
+    """The words that lesson files may name. ``panels`` are the ids of those that may be beside a lesson."""
     from app.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
@@ -109,7 +109,7 @@ def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
 def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
     """The lessons of a folder (the shipped ones by default) in their order, and those that are broken.
 
-    ``panels`` are the ids of those that may stand beside a lesson.
+    ``panels`` are the ids of those that may be beside a lesson.
     """
     folder = resource("lessons") if folder is None else folder
     try:

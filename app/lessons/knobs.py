@@ -24,7 +24,7 @@ class Knobs(QWidget):
 
     Signals:
         turned: dotted path, value.
-        reset: every knob shall stand where the step has it.
+        reset: every knob shall be where the step has it.
     """
 
     turned = Signal(str, object)

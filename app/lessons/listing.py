@@ -38,7 +38,7 @@ class Line:
         progress: how far it was taken.
         share: the same from 0 to 1.
         lesson: its id, empty for one that is broken, and for a heading.
-        broken: what stands below is a complaint.
+        broken: what is below is a complaint.
     """
 
     number: str

@@ -40,7 +40,7 @@ class LessonPage(QWidget):
         handed_in: the predictions are to be saved as homework.
         redraw: something changed that no frame tells of.
         wanted: the lesson of this id is to be opened; empty for the list.
-        guess_shown: the picture of the policy that stands beside the lesson shows this predicted probability of the
+        guess_shown: the picture of the policy that is beside the lesson shows this predicted probability of the
             likeliest action (None before one is chosen), which can be dragged where the second argument says so.
     """
 
@@ -177,7 +177,7 @@ class LessonPage(QWidget):
         self.picture.draw(view, self._guess(placed) if ghost else None, asks=ghost and lesson_player.covered)
 
     def _guess(self, placed: Placed | None) -> float | None:
-        """The prediction as it stands now, or as it was ``placed``."""
+        """The prediction as it is now, or as it was ``placed``."""
         return self.prediction.guess if placed is None else placed.guess
 
     def _show_guess_beside(self) -> None:
@@ -218,7 +218,7 @@ class LessonPage(QWidget):
             self.redraw.emit()
 
     def take_focus(self) -> None:
-        """Give the keyboard to the question that stands open, or else to nobody in particular: keys walk on."""
+        """Give the keyboard to the question that is open, or else to nobody in particular: keys walk on."""
         if self._lesson_player.finished:
             self.ending.take_focus()
         elif self._lesson_player.covered:
@@ -233,7 +233,7 @@ class LessonPage(QWidget):
             self.redraw.emit()
 
     def _arrange(self) -> None:
-        """Words stand beside the picture, whose size then never changes. Below it only where the page is narrow.
+        """Words are beside the picture, whose size then never changes. Below it only where the page is narrow.
 
         Without a picture the knobs lie below the words.
         """

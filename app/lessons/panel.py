@@ -25,7 +25,7 @@ class LessonPanel(Panel):
     """Lists lessons, and gives one at a time.
 
     Args:
-        panels: ids of the panels that may stand beside a lesson.
+        panels: ids of the panels that may be beside a lesson.
 
     Attributes:
         lessons, broken: what the folder of the lessons holds; read when the panel is first seen.

@@ -47,7 +47,7 @@ class LessonPicture(QWidget):
 
     def open(self, name: str) -> bool:
         """Make the interactive called ``name`` unless it is there already, or none for an unknown name. Whether another
-        one, or none, stands there from now on."""
+        one, or none, is there from now on."""
         from app.lessons.interactives.table import INTERACTIVES
 
         wanted = INTERACTIVES.get(name)

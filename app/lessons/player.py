@@ -138,7 +138,7 @@ class LessonPlayer(QObject):
         self._enter(min(max(place, 0), len(lesson.steps) - 1))
 
     def next(self) -> None:
-        """One step further. A question that stands open is asked for once, and then skipped."""
+        """One step further. A question that is open is asked for once, and then skipped."""
         if self.lesson is None:
             return
         if self.reveal.playing:

@@ -69,7 +69,7 @@ class LessonGuest:
     when it is left.
 
     Attributes:
-        layout: where the lesson stands.
+        layout: where the lesson is.
         runs: its own runs.
         saved: the user's place; None between lessons.
     """
@@ -85,7 +85,7 @@ class LessonGuest:
         controller.closed.connect(self.runs.sweep)
 
     def arrive(self) -> None:
-        """Save the user's place. Whatever moves there stands still."""
+        """Save the user's place. Whatever moves there is still."""
         self.saved = SavedState.of(self._workspace)
         self._player.pause()
         self._controller.set_breakpoints(())  # the user's are for the user's runs

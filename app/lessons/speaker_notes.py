@@ -14,7 +14,7 @@ class SpeakerNotes:
     """The text of the speaker's window about a lesson.
 
     Attributes:
-        now: the lesson, the step, and whether its question stands open.
+        now: the lesson, the step, and whether its question is open.
         next: what the forward key will show.
         notes: the step's own notes, the text that the class reads, the sentence of the answer, the minutes that the
             step takes, the usual misconception, and what to do where a run disagrees; never empty.

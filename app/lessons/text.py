@@ -21,7 +21,7 @@ _TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
 
 
 class LessonText(QWidget):
-    """At most forty words, and below them what stands behind the one that was clicked.
+    """At most forty words, and below them what is behind the one that was clicked.
 
     Attributes:
         label: the words.

@@ -32,7 +32,7 @@ class Value(Input):
         parent: owns it.
 
     Attributes:
-        guess: where the mark stands; None before.
+        guess: where the mark is; None before.
         value: what the run says, None before it has spoken.
         hint: whether it says how a guess is placed.
     """

@@ -216,7 +216,7 @@ class HistoryChart(Plot):
         super()._refresh_y()
 
     def _refresh_behind(self) -> None:
-        """Draw what stands behind the visible curves, and have the axis hold it."""
+        """Draw what is behind the visible curves, and have the axis hold it."""
         (low, high), pixels = self.view_box.viewRange()[0], max(int(self.view_box.width()), 1)
         visible = {curve.key for curve in self.curves if curve.isVisible()}
         ends: list[float] = []

@@ -1,4 +1,4 @@
-"""The pipeline: the four stages of an update, each a place to stand, and the objective with this update's values."""
+"""The pipeline: the four stages of an update, each a place to be, and the objective with this update's values."""
 
 from __future__ import annotations
 

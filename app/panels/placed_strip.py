@@ -1,4 +1,4 @@
-"""A typed completion token by token, and where it stands among the advantages of its group."""
+"""A typed completion token by token, and where it is among the advantages of its group."""
 
 from __future__ import annotations
 

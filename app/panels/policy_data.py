@@ -128,7 +128,7 @@ def picture(
         view: the update, with the stage and the pass that are shown.
         context: the prompt and state whose distribution is drawn.
         rewards: of every action in every context, (C, A), or None.
-        passed: the pass at which the cursor stands, −1 for the whole update.
+        passed: the pass at which the cursor is, −1 for the whole update.
         progress: how far the film of the stage has played.
         earlier: where earlier runs ended.
         quick: that film is too short for the lanes to make room for a stage.

@@ -1,8 +1,8 @@
-"""The film of one update on a bandit: what stands where after a share of a stage has played. From the record alone.
+"""The film of one update on a bandit: what is where after a share of a stage has played. From the record alone.
 
 Sample: draws leave the bars and come to rest in the lane of samples. Score: they rise to their rewards, and the mean
 is drawn. Normalize: stems grow to the reward minus the mean, and are stretched to the advantage. Update: the bars move
-pass by pass; where a ratio is clipped a ceiling stands.
+pass by pass; where a ratio is clipped there is a ceiling.
 """
 
 from __future__ import annotations

@@ -382,5 +382,5 @@ PANELS: tuple[PanelSpec[Panel], ...] = (
 
 
 def lesson_panels() -> tuple[str, ...]:
-    """Ids of the panels that may stand beside a lesson."""
+    """Ids of the panels that may be beside a lesson."""
     return tuple(spec.id for spec in PANELS if spec.in_lessons)

@@ -50,7 +50,7 @@ class DockPlace:
 
     Attributes:
         area: the part of the window.
-        rank: smaller stands first in its area; panels of one rank stand in the order of the registry. The first tab of
+        rank: smaller is first in its area; panels of one rank stand in the order of the registry. The first tab of
             the centre and of the bottom is in front.
     """
 
@@ -78,7 +78,7 @@ class PanelSpec(Generic[P_co]):
         size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
         shows_recorded: shows a recorded run by itself, so that it is exported with "all"; others compute or are texts.
         kind: the kind of run it has something to show for: "bandit", "language", "recorded", or empty for all.
-        in_lessons: may stand beside a lesson.
+        in_lessons: may be beside a lesson.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The four stages of an update: what they are called, what each does, and a button to stand at one."""
+"""The four stages of an update: what they are called, what each does, and a button to be at one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StageButton(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
-        """Show where the update stands."""
+        """Show where the update is."""
         self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
         if current:
             pattern = tr("Stage {stage}: {text}, shown")

@@ -18,7 +18,7 @@ class SumRow(QWidget):
     """Sums, aligned with the columns of a table. The first visible column says that they are sums.
 
     Attributes:
-        texts: what stands below each column, by the column's key.
+        texts: what is below each column, by the column's key.
     """
 
     def __init__(self, table: TableTwin, parent: QWidget | None = None) -> None:

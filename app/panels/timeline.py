@@ -173,7 +173,7 @@ class PlaceLabel(Label):
         self._parts: list[str] = []
 
     def show_place(self, text: str) -> None:
-        """Show ``text``, in which one part may stand between ``<b>`` and ``</b>``."""
+        """Show ``text``, in which one part may be between ``<b>`` and ``</b>``."""
         self._parts = text.replace("</b>", "<b>").split("<b>")
         self.setText("".join(self._parts))
 
@@ -261,7 +261,7 @@ class TimelinePanel(Panel):
         )
 
     def _keep_widths(self, view: View) -> None:
-        """Sizes by the longest texts that can stand there, whatever stands there now.
+        """Sizes by the longest texts that can be there, whatever is there now.
 
         Qt lays out the whole window anew when a widget whose size is not fixed in both directions gets another text.
         """

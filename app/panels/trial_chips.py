@@ -1,4 +1,4 @@
-"""Chips for the runs that stand beside the one that is shown: what each was, and whether it is drawn."""
+"""Chips for the runs that are beside the one that is shown: what each was, and whether it is drawn."""
 
 from __future__ import annotations
 

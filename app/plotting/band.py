@@ -54,7 +54,7 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         return self._ends
 
     def set_strength(self, share: float) -> None:
-        """Less than 1 for an area that stands behind others."""
+        """Less than 1 for an area that is behind others."""
         if share != self._share:
             self._share = share
             if self._theme is not None:

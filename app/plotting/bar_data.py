@@ -93,13 +93,13 @@ class BarPicture:
     Attributes:
         names: what each of the n places is called.
         label: what a place is, such as "action".
-        series: what stands over the places; of bars at the same offset later ones lie above.
+        series: what is over the places; of bars at the same offset later ones lie above.
         y: the vertical axis; an open end follows the data.
         y_ticks: (height, text) of the labels of that axis, None for round numbers.
-        x_label: what stands below the horizontal axis; None for ``label``.
+        x_label: what is below the horizontal axis; None for ``label``.
         edges: (n + 1,) ends of the places on a continuous horizontal axis, None where places only have names.
         chosen: the place with a ring, None for none.
-        notes: text over each place, empty for none; where they do not all fit only those at ``kept`` stand.
+        notes: text over each place, empty for none; where they do not all fit only those at ``kept`` are.
         kept: places whose note stands in any case.
         note_meanings: the colour of each note, by the theme's name; empty for the text's own.
         reach: a value that a vertical axis with an open end includes, besides 0 and the data.

@@ -72,7 +72,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     # -- building -----------------------------------------------------------------------------------------------------
 
     def add_curve(self, key: str, label: str, meaning: str, series: Pyramid | None = None, first: float = 1.0) -> Curve:
-        """A line over a series. Its label stands at its end."""
+        """A line over a series. Its label is at its end."""
         curve = Curve(key, label, meaning, Pyramid() if series is None else series, first)
         curve.setZValue(10)
         self.curves.append(curve)

@@ -36,7 +36,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     Attributes:
         key: name of the series.
         xs, ys: the points drawn.
-        label: what stands at its end.
+        label: what is at its end.
         meaning: its colour and line style, by the theme's name.
         series: where it comes from; assign another to show another run.
         first: x of the series' first place (1 for updates).

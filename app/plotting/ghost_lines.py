@@ -19,7 +19,7 @@ WIDTH, MARKED_WIDTH, BOLD = 1.0, 2.0, 2.0
 
 
 class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
-    """Series over updates 1, 2, ... as one item, in the colour of the curve that they stand behind.
+    """Series over updates 1, 2, ... as one item, in the colour of the curve that they are behind.
 
     Attributes:
         meaning: its colour, by the theme's name.

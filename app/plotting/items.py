@@ -33,7 +33,7 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
 
 
 class Marks(pg.PlotCurveItem):  # type: ignore[misc]
-    """Events on the x axis, such as updates at which a setting changed: short ticks that stand on the axis."""
+    """Events on the x axis, such as updates at which a setting changed: short ticks that are on the axis."""
 
     PIXELS = 9
 

@@ -43,7 +43,7 @@ class Words(QGraphicsItem):
     """The words in a plot, painted in one go above everything else.
 
     Attributes:
-        backed: whether each stands on a piece of the ground, so that what is drawn behind does not strike it through.
+        backed: whether each is on a piece of the ground, so that what is drawn behind does not strike it through.
     """
 
     def __init__(self, parent: QGraphicsItem) -> None:

@@ -48,7 +48,7 @@ class LaneChart(PlaceChart):
     they fill less than 40 % of it.
 
     Args:
-        headed: whether the picture's sentence stands above the lanes; else whoever holds the chart shows it.
+        headed: whether the picture's sentence is above the lanes; else whoever holds the chart shows it.
 
     Attributes:
         picture: what is drawn.
@@ -218,7 +218,7 @@ class LaneChart(PlaceChart):
         return level_box(lane, places.axes[lane.key], metrics, line, self.factor, taken)
 
     def hint(self, lane: Lane, level_text: str = "") -> tuple[str, str]:
-        """What stands below the lane's title, and its colour: where its axis ended before, at the moment at which that
+        """What is below the lane's title, and its colour: where its axis ended before, at the moment at which that
         has changed. What its level is, where ``level_text`` has found no room on it; or else the lane's own words."""
         moment, high = self._earlier.get(lane.key, (None, 0.0))
         if moment is not None and moment == self.picture.moment and not lane.asks_level:

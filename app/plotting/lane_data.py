@@ -28,8 +28,8 @@ class Lane:
         ruled: whether the axis has ticks and grid lines.
         noted: whether room is kept for notes at the ends of its bars.
         level: a height that is drawn as a dashed line over all places, None for none.
-        level_text: what stands on that line.
-        level_brief: the same in a word or two, for a lane in which that has no room beside what stands there.
+        level_text: what is on that line.
+        level_brief: the same in a word or two, for a lane in which that has no room beside what is there.
         level_share: how far the line has been drawn, from 0 to 1.
         level_meaning: its colour.
         level_over: whether the line lies over the bars, otherwise behind what stands in the lane.
@@ -67,8 +67,8 @@ class Spot:
         lane: key of a lane.
         place: counted from 0.
         height: on the lane's axis.
-        rank, count: the mark is number ``rank`` of ``count`` that stand side by side there.
-        below: whether it hangs just below that height, so that it does not hide what stands there.
+        rank, count: the mark is number ``rank`` of ``count`` that are side by side there.
+        below: whether it hangs just below that height, so that it does not hide what is there.
     """
 
     lane: str
@@ -97,7 +97,7 @@ class Ceiling:
         place: counted from 0.
         height: of the line, on the lane's axis.
         up: whether it holds what goes up; otherwise what goes down.
-        text, over: the word, and the height above which it stands.
+        text, over: the word, and the height above which it is.
     """
 
     lane: str
@@ -119,7 +119,7 @@ class LanePicture:
         names: what each of the n places is called.
         label: what a place is, such as "action".
         lanes: from top to bottom.
-        sentence: what stands above the lanes.
+        sentence: what is above the lanes.
         shorter: the sentence in fewer words, for a narrow chart; empty for none.
         chosen: the place that is marked through all lanes, None for none.
         moment: which moment of a run this is; an axis that has changed says so until the next one.

@@ -77,7 +77,7 @@ def places_of(
         line: height of a line of text in pixels.
         factor: times the lengths at 100 %.
         unit: times the type at 100 %, which is larger before a class.
-        headed: whether a sentence stands above the lanes.
+        headed: whether a sentence is above the lanes.
     """
     wide = size.width() >= WIDE * unit
     named = any(lane.symbol for lane in picture.lanes)
@@ -129,7 +129,7 @@ def level_box(
 ) -> tuple[str, QRectF]:
     """The text on a lane's level, and its box: the whole text, or in short, or nothing where neither has room.
 
-    It stands clear above or below the line, which is ``line`` pixels wide, at its left end, its right end, or between
+    It is clear above or below the line, which is ``line`` pixels wide, at its left end, its right end, or between
     two places, and covers neither diamonds nor what is drawn around the points ``taken``.
     """
     y, clear, area = axes.at_y(lane.level or 0.0), line / 2 + 2 * factor, axes.area

@@ -24,7 +24,7 @@ class Line:
 
     Attributes:
         name: by which it is known from one picture to the next.
-        label: what stands at its end; empty for nothing.
+        label: what is at its end; empty for nothing.
         title: what read-out and table call it; empty for ``label``, or for ``name`` where that is empty too.
         meaning: its colour and, where ``style`` is None, its kind of line, by the theme's name.
         label_meaning: colour of the label; empty for ``meaning``.
@@ -34,7 +34,7 @@ class Line:
         marker: shape of a mark at every known point, by pyqtgraph's letter; empty for none.
         filled: whether the marks are.
         size: of a mark, in pixels at 100 %.
-        strength: less than 1 for a line that stands behind others; ``band_strength`` the same of its band.
+        strength: less than 1 for a line that is behind others; ``band_strength`` the same of its band.
         z: what is higher lies in front.
         unit, kind: of its column in the table; see :class:`~app.plotting.table_model.Column`.
         listed: whether read-out and table name it.
@@ -124,7 +124,7 @@ class PointSet:
 
 @dataclass(frozen=True)
 class Tag:
-    """A short text right of the point (x, y), below or above it. Left out where another one stands."""
+    """A short text right of the point (x, y), below or above it. Left out where another one is."""
 
     text: str
     x: float

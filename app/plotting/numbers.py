@@ -57,7 +57,7 @@ def is_missing(value: object) -> bool:
 
 
 def shown(value: object, decimals: int = 3) -> str:
-    """``value`` as it stands on a card or in a table. A dash where there is none.
+    """``value`` as it is on a card or in a table. A dash where there is none.
 
     Integers are grouped from 10,000 on. A number that is not zero never reads as zero: below the last decimal it gets
     an exponent, as it does from 1e7 on.

@@ -29,7 +29,7 @@ class PlaceChart(QWidget):
     """A painted chart over places 0, 1, ...: one is chosen, one is under the pointer, some can be dragged.
 
     Attributes:
-        title: its accessible name, and what stands above it.
+        title: its accessible name, and what is above it.
         empty: the sentence shown while there is no picture.
         theme, factor: the look.
         chosen: the place that the keys move, counted from 0.

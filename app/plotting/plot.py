@@ -34,7 +34,7 @@ class Plot(Canvas):
     """A plot. Subclass it or add items to it; once a frame call ``refresh``.
 
     Attributes:
-        title: its accessible name, and what stands above it.
+        title: its accessible name, and what is above it.
         empty: the sentence shown while there are no data.
 
     Signals:

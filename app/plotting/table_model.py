@@ -30,7 +30,7 @@ class Marked(str):
 
     Attributes:
         meaning: its colour, by the theme's name.
-        line: the kind of line that stands for it in a plot; in a column of kind "line" a sample stands before the text.
+        line: the kind of line that stands for it in a plot; in a column of kind "line" a sample is before the text.
         beside: what is shown after the text and is no part of it.
     """
 

@@ -79,7 +79,7 @@ class TablePainter:
         return area.adjusted(0, 0, -gap, 0) if mirrored else area.adjusted(gap, 0, 0, 0)
 
     def paint_lines(self, painter: QPainter, area: QRectF, *, chosen: bool) -> None:
-        """A hairline below a row. A chosen one stands between two stronger ones."""
+        """A hairline below a row. A chosen one is between two stronger ones."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(self._theme.colour("selection" if chosen else "border"), 1))
         painter.drawLine(area.bottomLeft(), area.bottomRight())

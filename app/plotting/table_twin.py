@@ -102,7 +102,7 @@ class TableTwin(QTableView):
             self.setAccessibleDescription(sentence)
 
     def end_with_rows(self) -> None:
-        """Take no more height than all rows need, so that what stands below the table follows its last row."""
+        """Take no more height than all rows need, so that what is below the table follows its last row."""
         rows = self.table.rowCount() * self.verticalHeader().defaultSectionSize()
         high = self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth()
         self.setMaximumHeight(min(high, LARGEST))

@@ -47,7 +47,7 @@ class StepCounter(QWidget):
 
     Args:
         window: that it lies over.
-        beside: name of the widget whose right end it takes where nothing else stands there.
+        beside: name of the widget whose right end it takes where nothing else is there.
     """
 
     def __init__(self, window: QWidget, beside: str = "") -> None:

@@ -44,7 +44,7 @@ class Maximizer:
     """Hides every dock but one, and enlarges its type.
 
     Attributes:
-        panel: id of the panel that fills the window, None while all stand where they belong.
+        panel: id of the panel that fills the window, None while all are where they belong.
     """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], look: Look) -> None:

@@ -149,7 +149,7 @@ class SpeakerWindow(QWidget):
         self.next.setText(sentence_next(view))
 
     def show_lesson(self, now: str, next_: str, notes: str) -> None:
-        """A lesson is open: where it stands, what its next step is, and its notes for the speaker."""
+        """A lesson is open: where it is, what its next step is, and its notes for the speaker."""
         self._lesson_is_open = True
         self.now.setText(now)
         self.next.setText(next_)
@@ -157,13 +157,13 @@ class SpeakerWindow(QWidget):
         self.lesson.setVisible(bool(notes))
 
     def end_lesson(self) -> None:
-        """No lesson is open: the run says where it stands from now on."""
+        """No lesson is open: the run says where it is from now on."""
         self._lesson_is_open = False
         self.lesson.setText("")
         self.lesson.hide()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """A look of its own: it stands on another screen than the one that the class sees."""
+        """A look of its own: it is on another screen than the one that the class sees."""
         self.setPalette(palette(theme))
         body, large = theme.font("body", scale).pixelSize(), theme.font("body", 1.3 * scale).pixelSize()
         first = f"QWidget {{ color: {theme.hex('text')}; font-size: {body}px; }}"

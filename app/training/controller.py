@@ -36,7 +36,7 @@ class Controller(QObject):
     """One learner trains at a time. Every method returns at once, but for the waits of ``commit`` and ``shutdown``.
 
     IDLE > PREPARING > PAUSED <> RUNNING, STOPPING between a press of pause (or close) and the end of the update in
-    progress, FAILED after an error; a failed run stands at its last finished update and may be run again.
+    progress, FAILED after an error; a failed run is at its last finished update and may be run again.
 
     Whoever closes the window calls :meth:`shutdown`; if that returns False, waits for ``finished``, and at
     ``still_busy`` asks. To quit all the same is to end the process with ``os._exit``: a thread is never terminated,

@@ -1,7 +1,7 @@
 """A run's loop in a process of its own, as the worker thread drives it.
 
 Commands go out as they come, fresh updates come in when the window has looked. Should the process end, or leave an
-urgent command unheard, the run stands at its last finished update and the next command that needs a process starts
+urgent command unheard, the run is at its last finished update and the next command that needs a process starts
 another.
 """
 

@@ -48,11 +48,11 @@ class ExplainHomes(QObject):
         sheet: the sheet; hidden while the panel is in its dock.
 
     Args:
-        window: over which the sheet stands.
+        window: over which the sheet is.
         workspace: whose numbers are explained.
         dock: of the panel.
         panel: the panel.
-        lent: whether a lesson or a class has the window; the dock then stands beside them.
+        lent: whether a lesson or a class has the window; the dock then is beside them.
         room: the part of the window that the sheet may cover.
     """
 
@@ -90,7 +90,7 @@ class ExplainHomes(QObject):
     def show(self) -> None:
         """A number was asked for: the panel comes to the front, or the sheet opens at the number.
 
-        While a lesson or a class has the window its dock stands beside them.
+        While a lesson or a class has the window its dock is beside them.
         """
         if self.is_pinned or self._lent():
             self._show_dock()

@@ -1,4 +1,4 @@
-"""The named layouts: where each dock stands, from the registry of panels, by the room there is and the kind of run."""
+"""The named layouts: where each dock is, from the registry of panels, by the room there is and the kind of run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Arrangement:
         left, strip, centre, bottom, right: the panels of each area in order. The first of ``centre`` is the picture in
             the middle. In little room ``bottom`` begins with the panels of the centre, and ``centre`` is empty; a
             layout that is ``halved`` elsewhere needs the whole height for its picture and does so earlier.
-        halved: the right side stands below the strip, as wide as the picture and with the bottom under it.
+        halved: the right side is below the strip, as wide as the picture and with the bottom under it.
         hidden: panels that are not shown, each with the area in which it appears when it is asked for.
     """
 
@@ -98,7 +98,7 @@ def arrangement(
 ) -> Arrangement:
     """The named layout for a kind of run and a class of sizes (:func:`size_class`).
 
-    A layout of the user's own has no places here: until it is restored, the one made for the kind of run stands.
+    A layout of the user's own has no places here: until it is restored, the one made for the kind of run is.
     """
     layout = _KINDS.get(name, (LayoutVariant.BANDIT, LayoutVariant.LANGUAGE))[language]
     docked = [spec for spec in panels if spec.area is not Area.TOP]
@@ -155,7 +155,7 @@ def arrange(
 
 
 def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
-    """Rows and columns of panels that stand beside and below each other, in the order in which they are split off."""
+    """Rows and columns of panels that are beside and below each other, in the order in which they are split off."""
     across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
     middle = [*plan.strip, *plan.centre[:1]]
     if plan.halved:
@@ -214,7 +214,7 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
 
 
 def _share_right(window: QMainWindow, right: list[Dock], upper: float | None) -> None:
-    """Heights of the panels that stand below each other at the right: equal, or ``upper`` of it for the first."""
+    """Heights of the panels that are below each other at the right: equal, or ``upper`` of it for the first."""
     if len(right) > 1:
         first = 1 / len(right) if upper is None else upper
         shares = [first, *[(1 - first) / (len(right) - 1)] * (len(right) - 1)]
@@ -225,7 +225,7 @@ def _fit_rows(window: QMainWindow, low: Sequence[Dock], pictures: Sequence[Dock]
     """Exactly the height that low rows ask for: Qt takes heights whose sum is not that of the room as shares of it.
 
     The pictures get the rest, of two the lower one its ``share``; their heights are given with their tab bars, and with
-    all that stands beside them.
+    all that is beside them.
     """
     layout = window.layout()
     if layout is None or not window.isVisible():

@@ -27,8 +27,8 @@ class LessonLayout:
     """The docks of a lesson, and those of the user meanwhile.
 
     Attributes:
-        panels: what stands beside the lesson; None while no lesson has the window.
-        alone: a class looks on: the lesson stands without the bars above it.
+        panels: what is beside the lesson; None while no lesson has the window.
+        alone: a class looks on: the lesson is without the bars above it.
     """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], users: SavedDocks) -> None:
@@ -42,7 +42,7 @@ class LessonLayout:
     def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
         """Give the window to the lesson, with a ``picture`` of its own or without, and ``panels``.
 
-        ``again`` even if they stand there already.
+        ``again`` even if they are there already.
         """
         self._users.borrow(LESSON.id)
         self._has_picture = picture

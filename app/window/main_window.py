@@ -39,7 +39,7 @@ class MainWindow(QMainWindow):
     Signals:
         closing: the user wants to close; whoever listens decides by ``allow_close``.
         dropped: files were dropped on the window (list of paths).
-        arranged: the docks stand as a named layout has them.
+        arranged: the docks are as a named layout has them.
         panel_made: a panel has been made.
     """
 

@@ -31,7 +31,7 @@ class Status(Label):
     """A few words. During a wait, a sentence with dots that come slowly; during a long update, how far it is.
 
     Attributes:
-        moving: whether the dots come one by one; with reduced motion they all stand there.
+        moving: whether the dots come one by one; with reduced motion they all are there.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -274,7 +274,7 @@ class Transport(QToolBar):
             layout.setContentsMargins(above, ends, 2 * ends - above, 2 * above - ends)
 
     def _keep_run_width(self) -> None:
-        """The button is as wide for "Run" as for "Pause", so that what stands beside it keeps its place."""
+        """The button is as wide for "Run" as for "Pause", so that what is beside it keeps its place."""
         metrics = self.run.fontMetrics()
         own = metrics.horizontalAdvance(self.run.text())
         longest = max(metrics.horizontalAdvance(text) for text in RUN_TEXTS)

@@ -57,7 +57,7 @@ def words_for(prompt: str, completion: str, origin: Origin) -> str:
 def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
     """The likeliest answer to fixed prompt ``place`` before the update, without its end sign, and its verdict.
 
-    The answer of a model from a folder stands on one line.
+    The answer of a model from a folder is on one line.
     """
     assert step.watched_tokens is not None
     return judged(origin.watched[place], step.watched_tokens[place], origin)
@@ -66,7 +66,7 @@ def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
 def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
     """The answer that ``tokens`` (L,) are, −1 in padding, without its end sign, and its verdict.
 
-    The answer of a model from a folder stands on one line.
+    The answer of a model from a folder is on one line.
     """
     if origin.settings.model.folder:
         return _in_words(prompt, tokens, origin)

@@ -63,7 +63,7 @@ class Film:
         return _cursor(self.step, self.parts[-1], 1.0)
 
     def seconds_at(self, cursor: Cursor) -> float:
-        """Seconds into the film at which it stands where ``cursor`` does. Its end for an update that is shown whole."""
+        """Seconds into the film at which it is where ``cursor`` does. Its end for an update that is shown whole."""
         before = 0.0
         for part in self.parts:
             if (part.stage, part.passed) == (cursor.stage, cursor.passed):
@@ -90,7 +90,7 @@ def update_film(step: int, passes: int, interval: float) -> Film:
 
 
 def stage_film(cursor: Cursor, passes: int) -> Film:
-    """The film of the stage, or of the pass, at which ``cursor`` stands."""
+    """The film of the stage, or of the pass, at which ``cursor`` is."""
     shown = range(cursor.pass_of(passes), cursor.pass_of(passes) + 1)
     seconds = SECONDS[cursor.stage]
     parts = tuple(Part(stage=part.stage, passed=part.passed, seconds=seconds) for part in _parts(cursor.stage, shown))

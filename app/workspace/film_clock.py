@@ -25,7 +25,7 @@ class FilmClock(QObject):
         playing: whether it moves by itself.
 
     Signals:
-        changed: it plays, or stands still.
+        changed: it plays, or is still.
         finished: a film has played to its end.
     """
 
@@ -82,7 +82,7 @@ class FilmClock(QObject):
 
     @property
     def paused(self) -> bool:
-        """Whether a film stands still within an update that is still shown as it was left."""
+        """Whether a film is still within an update that is still shown as it was left."""
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
 
     def scrub(self, film: Film, seconds: float) -> None:
@@ -97,7 +97,7 @@ class FilmClock(QObject):
 
     @Slot()
     def tick(self) -> None:
-        """Show where the film stands by the clock. Whoever has moved the cursor meanwhile has ended it."""
+        """Show where the film is by the clock. Whoever has moved the cursor meanwhile has ended it."""
         if self.film is None or not self.playing:
             return
         if self._workspace.cursor != self._shown:

@@ -178,7 +178,7 @@ class Player(QObject):
             self.step_back()
 
     def scrub(self, seconds: float) -> None:
-        """So many seconds on in the film of the update shown, and stand still there."""
+        """So many seconds on in the film of the update shown, and be still there."""
         self.pause()
         if self._workspace.cursor.step > 0:
             self.film.scrub(update_film(self._workspace.cursor.step, self._passes, math.inf), seconds)

@@ -30,7 +30,7 @@ NAMED = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """One earlier run as it stands beside the one that is shown.
+    """One earlier run as it is beside the one that is shown.
 
     Attributes:
         run: that run.
@@ -67,7 +67,7 @@ class Trials:
     """The earlier runs that are compared with the run that is shown.
 
     Attributes:
-        wanted: whether there are any; none stand beside a lesson, whose picture is about its own runs.
+        wanted: whether there are any; none are beside a lesson, whose picture is about its own runs.
         changed: called when the user shows or hides one.
     """
 
@@ -122,7 +122,7 @@ class Trials:
         self.changed()
 
     def show(self, wanted: bool) -> None:
-        """Whether earlier runs stand beside the one that is shown."""
+        """Whether earlier runs are beside the one that is shown."""
         if wanted != self.wanted:
             self.wanted = wanted
             self.changed()
@@ -145,7 +145,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _compares(other: RunHandle, run: RunHandle) -> bool:
-    """Whether ``other`` can stand behind ``run``: another run of the same kind of policy, trained here, with
+    """Whether ``other`` can be behind ``run``: another run of the same kind of policy, trained here, with
     updates."""
     alike = other.origin.settings.is_language is run.origin.settings.is_language
     return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded

@@ -32,7 +32,7 @@ class View:
         theme: the colours.
         scale: the user's scale, 1 = 100 %.
         locked, hidden: the controls that a session forbids to change, or does not show.
-        trials: earlier runs that stand beside the run, the oldest first.
+        trials: earlier runs that are beside the run, the oldest first.
         progress: how far the run's update in progress is, with the completions being sampled; None where it is quick,
             or none is computed. It is no part of the stamp: who shows it looks at it in every frame.
     """

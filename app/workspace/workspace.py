@@ -39,7 +39,7 @@ class Workspace(QObject):
         quantity: the number being explained.
         editing: the settings of the next update, with undo.
         breakpoints: where whatever trains is to stop.
-        trials: which earlier runs stand beside the active one.
+        trials: which earlier runs are beside the active one.
         progress: how far the update in progress is of the run that trains, None where it is quick or there is none.
         watched_group: the group whose completions are to be told while they are sampled.
         jobs: computes experiments.

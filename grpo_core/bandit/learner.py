@@ -246,7 +246,7 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
 
 
 def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
-    """Loss of every pass (N,), the passes standing where runs stand. ``advantage`` (1, B) or (1, B, T)."""
+    """Loss of every pass (N,), the passes standing where runs are. ``advantage`` (1, B) or (1, B, T)."""
     objective = step.settings.objective
     whole: dict[str, np.ndarray] = {}
     if needs_distributions(objective) and step.dist_logp is not None:

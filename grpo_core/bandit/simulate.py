@@ -109,7 +109,7 @@ def update(
     Args:
         settings: objective, learner and optimizer; numeric fields may be arrays (R, 1, 1).
         work: the task.
-        state: where the runs stand, laid out by ``layout.runs_last``.
+        state: where the runs are, laid out by ``layout.runs_last``.
         streams: their random numbers.
         poll: called before each token and each pass; what it raises ends the update.
         batch: what was drawn for it already, for a what-if; by default it is drawn.

@@ -33,7 +33,7 @@ class About:
         text: any text.
         live: takes effect at the next update; otherwise the setting is structural and needs a new run.
         logarithmic: a slider moves over powers of ten.
-        section: heading under which this setting and those declared after it stand; empty: that of the one before.
+        section: heading under which this setting and those declared after it are; empty: that of the one before.
         since: the version of the program that had it first.
         choices_since: the same of choices that came later, (choice, version) each.
     """

@@ -1,4 +1,4 @@
-"""The memory bill of training: as it stands, with all four of PPO's models, and what a group costs instead."""
+"""The memory bill of training: as it is, with all four of PPO's models, and what a group costs instead."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def expected_step(settings: Settings, logits: np.ndarray, reference: np.ndarray 
 
     Args:
         settings: what is trained; ``update`` computes the gradient of every group under them.
-        logits: (A,) where the policy stands.
+        logits: (A,) where the policy is.
         reference: (A,) logits of the reference policy; the task's starting policy by default.
 
     Raises:

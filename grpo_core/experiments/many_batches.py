@@ -52,7 +52,7 @@ class OfAction:
     Attributes:
         batches: all of them.
         action: which, counted from 0.
-        batch, place: (n,) integer, where each of its samples stands.
+        batch, place: (n,) integer, where each of its samples is.
         advantage: (n,).
     """
 

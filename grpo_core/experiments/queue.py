@@ -1,4 +1,4 @@
-"""A queue of runs in a folder: trained one after the other, given up at any time, gone on with where the files stand.
+"""A queue of runs in a folder: trained one after the other, given up at any time, gone on with where the files are.
 
 The folder holds a manifest, which says what is wanted (``queue_plan.py``), and one ordinary run file for each run. What
 has been done is read from those files (``queue_state.py``) and is written down nowhere else, so that a killed process

@@ -20,7 +20,7 @@ from grpo_core.texts import question_text
 def answered(
     learner: FolderLearner, origin: Origin, question: Question | Replay, step: Step, history: Sequence[Step]
 ) -> Answer | Replayed:
-    """The answer to a question about ``step``. The learner stands where it stood afterwards.
+    """The answer to a question about ``step``. The learner is where it stood afterwards.
 
     Args:
         learner: of the run.
@@ -39,7 +39,7 @@ def answered(
 
 
 def scored(learner: FolderLearner, origin: Origin, question: Question, step: Step) -> Answer:
-    """A completion under the policy of ``learner``, which stands before ``step``, and under its reference.
+    """A completion under the policy of ``learner``, which is before ``step``, and under its reference.
 
     Raises:
         GrpoError: it is empty or too long, or nobody knows what was asked.

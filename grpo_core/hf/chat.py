@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class Chat:
-    """A tokenizer as a policy uses it: prompts by its chat template where it has one, otherwise as they stand.
+    """A tokenizer as a policy uses it: prompts by its chat template where it has one, otherwise as they are.
 
     Attributes:
         ends: tokens that end a completion.

@@ -21,7 +21,7 @@ from grpo_core.update_time import UpdateTime
 class FolderLearner(PolicyLearner[FolderPolicy]):
     """One run of a model from a folder. The arguments are those of its base.
 
-    With an adapter it can stand where an earlier update began for as long as a question takes: the model is there, and
+    With an adapter it can be where an earlier update began for as long as a question takes: the model is there, and
     of its adapter a copy is kept at the start, before the last update, and before the one asked about. With every
     weight it can do so from its snapshots on.
     """
@@ -61,7 +61,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     @contextmanager
     def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
-        """The learner as it was before ``step``. It stands where it stood afterwards.
+        """The learner as it was before ``step``. It is where it stood afterwards.
 
         Args:
             step: a recorded update of this run.

@@ -92,7 +92,7 @@ class FolderWeights(TrainedWeights):
 
     @contextmanager
     def set_aside(self) -> Iterator[None]:
-        """As long as this lasts, the model may stand elsewhere: its weights and what the optimizer remembers of them
+        """As long as this lasts, the model may be elsewhere: its weights and what the optimizer remembers of them
         lie in a file in the folder for snapshots, and are read back afterwards.
 
         Raises:

@@ -67,7 +67,7 @@ class RunCommand(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Run(RunCommand):
-    """Make so many further updates, counted from where the run stands. None for no limit."""
+    """Make so many further updates, counted from where the run is. None for no limit."""
 
     updates: int | None
 

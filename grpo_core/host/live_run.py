@@ -46,7 +46,7 @@ class Answers(Protocol):
 class LiveRun:
     """A run that can be continued, one update at a time.
 
-    After any exception it stands at its last finished update.
+    After any exception it is at its last finished update.
 
     Attributes:
         id: what commands and reports call it.
@@ -77,7 +77,7 @@ class LiveRun:
         return self.buffer.full
 
     def prepare(self) -> None:
-        """Have a learner that stands at the head.
+        """Have a learner that is at the head.
 
         Raises:
             GrpoError: the run cannot be continued.

@@ -251,7 +251,7 @@ class Loop:
 
 
 def failure_of(live: LiveRun, error: Exception) -> Failure:
-    """``error`` as the sentence with which ``live`` stands still. An unexpected one is logged with its traceback."""
+    """``error`` as the sentence with which ``live`` is still. An unexpected one is logged with its traceback."""
     if isinstance(error, GrpoError):
         return Failure(run_id=live.id, sentence=str(error), step=live.head)
     if isinstance(error, MemoryError):

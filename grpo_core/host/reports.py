@@ -23,12 +23,12 @@ class State(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The reason why a run stands still.
+    """The reason why a run is still.
 
     Attributes:
         run_id: the run.
         sentence: what was wrong and what would be right.
-        step: the last finished update, at which the run stands and from which it may go on.
+        step: the last finished update, at which the run is and from which it may go on.
     """
 
     run_id: str

@@ -27,7 +27,7 @@ class Word:
     Attributes:
         hover: its definition.
         click: its derivation, or empty.
-        latex: a formula that stands below it, or empty.
+        latex: a formula that is below it, or empty.
     """
 
     hover: str
@@ -175,7 +175,7 @@ class Lesson:
         interactive: name of the small interactive in it; empty for panels alone.
         start: settings of its run.
         steps: the screens, in order; their settings are on top of one another already.
-        words: what stands behind the terms in brackets.
+        words: what is behind the terms in brackets.
         teaching: notes for whoever gives it; None where the author has none.
         sources: papers and programs.
         covers: rows of the list of features.
@@ -199,7 +199,7 @@ class Lesson:
         """Settings of the run of step ``place``, knobs that were ``turned`` included.
 
         Raises:
-            SettingsError: a knob stands where it may not.
+            SettingsError: a knob is where it may not.
         """
         return self.settings_of(self.steps[place], turned)
 
@@ -207,7 +207,7 @@ class Lesson:
         """Settings of the run of ``step``, knobs that were ``turned`` included.
 
         Raises:
-            SettingsError: a knob stands where it may not.
+            SettingsError: a knob is where it may not.
         """
         return (step.base or self.start).replace({**step.settings, **(turned or {})})
 

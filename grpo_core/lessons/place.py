@@ -41,7 +41,7 @@ class Source:
         self.path, self.text = path, text
 
     def error(self, place: Place, what: str) -> LessonError:
-        """The complaint ``what`` about what stands at ``place``. The key is named if there is one."""
+        """The complaint ``what`` about what is at ``place``. The key is named if there is one."""
         return LessonError(self.path.name, line_of(self.text, place), f"{spelled(place)}{what}")
 
 

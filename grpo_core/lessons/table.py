@@ -17,7 +17,7 @@ class Table:
 
     Attributes:
         source: the file.
-        place: where in it the table stands.
+        place: where in it the table is.
     """
 
     def __init__(self, source: Source, place: Place, data: Any) -> None:

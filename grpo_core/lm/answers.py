@@ -65,7 +65,7 @@ class Answering:
 
 
 def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Replayed:
-    """``step`` as ``learner``, which stands before it, would have learned it under other settings. It stays there.
+    """``step`` as ``learner``, which is before it, would have learned it under other settings. It stays there.
 
     Raises:
         SettingsError: a structural setting is another one.

@@ -30,7 +30,7 @@ class Characters:
 
 
 def recorded_before(context: Array, reference: Scores | None) -> dict[str, Any]:
-    """Fields of the step that are known before the first pass: where the distributions stand, ``context`` (B, T), and
+    """Fields of the step that are known before the first pass: where the distributions are, ``context`` (B, T), and
     those of the reference."""
     known: dict[str, Any] = {"context": to_numpy(context).astype(np.int32)}
     if reference is not None:

@@ -14,7 +14,7 @@ MARKED = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
 
 
 def spare_the_compiler() -> None:
-    """Call this before the first optimizer is made. The methods are then called as they stand."""
+    """Call this before the first optimizer is made. The methods are then called as they are."""
     for name in MARKED:
         method = inspect.unwrap(getattr(torch.optim.Optimizer, name))
         if not hasattr(method, "__dynamo_disable"):

@@ -129,7 +129,7 @@ class PolicyLearner(Generic[PolicyT]):
         )
 
     def watched_tokens(self) -> np.ndarray:
-        """The likeliest answers to the fixed prompts under the weights as they stand: tokens (W, T), −1 in padding.
+        """The likeliest answers to the fixed prompts under the weights as they are: tokens (W, T), −1 in padding.
 
         No random number of an update is used.
         """
@@ -140,7 +140,7 @@ class PolicyLearner(Generic[PolicyT]):
         """The next update under ``settings`` if it drew the batch of ``step``. Nothing is left behind.
 
         Args:
-            step: the recorded update after the one where this learner stands.
+            step: the recorded update after the one where this learner is.
             settings: with the structural settings of the run.
 
         Returns:

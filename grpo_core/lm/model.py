@@ -64,7 +64,7 @@ class Transformer(nn.Module):
         return widened(F.linear(self.norm(x), self.embed.weight))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of the next token at every place: (B, T) -> (B, T, V). Tokens stand left, padding is ignored by
+        """Logits of the next token at every place: (B, T) -> (B, T, V). Tokens are left-aligned, padding is ignored by
         causality alone, so any token may stand in it."""
         length = tokens.shape[-1]
         x = self.start(tokens, torch.arange(length, device=tokens.device))

@@ -30,7 +30,7 @@ class Packing:
 
     Attributes:
         tokens, positions: (N,) what is computed.
-        prompt_cells: (N_prompt,) where those tokens lie in a (P, T_prompt) table whose prompts stand right.
+        prompt_cells: (N_prompt,) where those tokens lie in a (P, T_prompt) table whose prompts are right-aligned.
         prompt_table: (P T_prompt,) the token in each cell of that table; in padding any of the N.
         completion_cells: (N − N_prompt,) where those lie in a (M, T − 1) table.
         key_cells: (N − N_prompt,) where those lie in a (M, S) table of what a completion's tokens attend to: its
@@ -74,7 +74,7 @@ class Packing:
 
     @cached_property
     def first_of_prompt(self) -> np.ndarray:
-        """(P,) the first distinct completion of each prompt: those of a prompt stand beside each other."""
+        """(P,) the first distinct completion of each prompt: those of a prompt are beside each other."""
         return np.searchsorted(self.prompt_of, np.arange(self.shape[0]))
 
 

@@ -174,7 +174,7 @@ def _check_characters(where: str, prompt: str, longest: int) -> None:
     """Nothing, if the character model can read ``prompt`` and has room for it.
 
     Raises:
-        GrpoError: naming ``where`` it stands, what was wrong and what would be right.
+        GrpoError: naming ``where`` it is, what was wrong and what would be right.
     """
     try:
         tokens = encode(prompt)

@@ -77,8 +77,8 @@ def prefilled(
     """The prompts computed: (per block keys and values (P, 2, H, S, D / H), what is added to the scores (P, 1, 1, S),
     prompts' lengths (P,), logits of the first token (P, V)).
 
-    The cache has S = :func:`key_columns` of T_prompt + T. Prompts stand right in its first T_prompt, so that
-    completions begin in the same column; what is not filled yet is hidden.
+    The cache has S = :func:`key_columns` of T_prompt + T. Prompts are aligned to the right in its first T_prompt, so
+    that completions begin in the same column; what is not filled yet is hidden.
     """
     device = model.embed.weight.device
     lengths = (prompt_tokens >= 0).sum(axis=-1)

@@ -44,7 +44,7 @@ def decode(tokens: Iterable[int]) -> str:
 
 
 def padded(rows: list[list[int]], width: int, *, left: bool = False) -> np.ndarray:
-    """``rows`` of tokens as one array (len(rows), width), −1 in padding, which stands right or ``left``."""
+    """``rows`` of tokens as one array (len(rows), width), −1 in padding, which is right or ``left``."""
     table = np.full((len(rows), width), -1, dtype=np.int32)
     for place, row in enumerate(rows):
         if row:

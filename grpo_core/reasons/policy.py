@@ -1,4 +1,4 @@
-"""Ratio and clip of the passes, and how the policy stands to the reference and to certainty."""
+"""Ratio and clip of the passes, and how the policy is to the reference and to certainty."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def copy_run(
     What stood at ``target`` is replaced only once the copy is complete.
 
     Args:
-        source: the run as it stands when this is called.
+        source: the run as it is when this is called.
         target: where.
         cancelled: polled between pieces of a megabyte.
         progress: told between pieces which fraction is done, from 0 to 1.

@@ -60,7 +60,7 @@ def over_beta(
     curves (n,), NaN where a value is not known yet. Large dots at the β of index ``place``.
 
     ``guess``: a value predicted at the β that predictions are about; None for none. While one is asked for (``asks``)
-    and there is none yet, words stand where it is to be dragged.
+    and there is none yet, words are where it is to be dragged.
     """
     x = np.arange(len(BETAS), dtype=float)
     lines = [

@@ -108,7 +108,7 @@ class BuildGroup(Interactive):
 
     @property
     def now(self) -> np.ndarray:
-        """Advantages (G,) of the rewards as they stand."""
+        """Advantages (G,) of the rewards as they are."""
         return of_group(self._objective, self.rewards)
 
     def draw(self, view: View) -> None:

@@ -32,7 +32,7 @@ PROBABILITY = Scale(low=0, high=1.1)
 
 
 def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
-    """The rewards that stand at 0 and at 1 of the axis: exactly these if all rewards (A,) lie between them."""
+    """The rewards that are at 0 and at 1 of the axis: exactly these if all rewards (A,) lie between them."""
     if rewards is None:
         return 0.0, 1.0
     return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)

@@ -1,4 +1,4 @@
-"""Clipping: the surrogate over the ratio for both signs of the advantage, and where the tokens of a real pass stand."""
+"""Clipping: the surrogate over the ratio for both signs of the advantage, and where the tokens of a real pass are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WIDEST = 2.0
 
 @lru_cache(maxsize=64)
 def at_ratios(objective: Objective, ratios: tuple[float, ...], sign: float) -> Terms:
-    """The loss of tokens that stand at ``ratios``, each a completion of its own, with an advantage of ``sign``."""
+    """The loss of tokens that are at ``ratios``, each a completion of its own, with an advantage of ``sign``."""
     logp = np.log(np.array(ratios))[:, None]
     plain = objective.replace(beta=0.0)
     return evaluate(plain, logp, np.zeros_like(logp), np.full(len(ratios), sign), np.ones(logp.shape, dtype=bool))

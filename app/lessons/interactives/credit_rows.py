@@ -1,4 +1,4 @@
-"""The rows of a group for the lesson on credit: right answers first, and what stands beside each."""
+"""The rows of a group for the lesson on credit: right answers first, and what is beside each."""
 
 from __future__ import annotations
 

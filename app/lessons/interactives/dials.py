@@ -1,4 +1,4 @@
-"""Six dials of a run: how it went, and where it stands. No word of what it was set to."""
+"""Six dials of a run: how it went, and where it is. No word of what it was set to."""
 
 from __future__ import annotations
 

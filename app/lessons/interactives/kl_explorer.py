@@ -188,7 +188,7 @@ class KlExplorer(Interactive):
         )
 
     def _fit(self, scale: float) -> bool:
-        """In large type the policies stand one above the other, left of what follows from them. Whether they do."""
+        """In large type the policies are one above the other, left of what follows from them. Whether they do."""
         low, directions = self.height() < 330 * scale, QBoxLayout.Direction
         self._both.setDirection(directions.TopToBottom if low else directions.LeftToRight)
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)

@@ -70,7 +70,7 @@ def over_temperature(
 
     Args:
         label: what a temperature is here, such as "sampled at T".
-        temperature: where points of the heights ``here`` stand.
+        temperature: where points of the heights ``here`` are.
         top: what an axis that the data decide reaches at least.
         sampled_at: a tick on the axis, and a level at 1.
         labelled: whether the axis says ``label``; of charts one below the other only the last needs to.

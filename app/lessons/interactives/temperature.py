@@ -202,7 +202,7 @@ class Temperature(Interactive):
         self, plot: LineChart, parts: list[Line], values: Mapping[str, np.ndarray], temperature: float,
         here: list[float], top: float = 0.0, sampled_at: float | None = None,
     ) -> None:  # fmt: skip
-        """Draw parts over temperature. Where charts stand one below the other the last names the axis for all."""
+        """Draw parts over temperature. Where charts are one below the other the last names the axis for all."""
         if "curves" in self.hidden:  # the point that was measured stands alone
             values = {}
         open_ended = parts[0] in (DISTINCT, PRAISED)

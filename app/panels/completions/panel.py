@@ -45,7 +45,7 @@ KEPT = ("reward", "advantage", "length", "kl", "push", "group", "truncated", "te
 
 
 class CompletionsPanel(Panel):
-    """A row a completion. The one that is chosen stands below as text; another can be kept beside it."""
+    """A row a completion. The one that is chosen is below as text; another can be kept beside it."""
 
     plans = False
 

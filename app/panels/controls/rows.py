@@ -205,7 +205,7 @@ class ListRow(Row):
 
 
 def setting_row(part: str, owner: type, name: str) -> Row:
-    """The row of field ``name`` of ``owner``, the class of the settings that stand under ``part`` of a dotted path."""
+    """The row of field ``name`` of ``owner``, the class of the settings that are under ``part`` of a dotted path."""
     default = next(field.default for field in dataclasses.fields(owner) if field.name == name)
     return row_for(f"{part}.{name}", about(owner, name), default)
 

@@ -40,7 +40,7 @@ class SliderScale:
         return round(self.low + (self.high - self.low) * share, 3)
 
     def position(self, value: float) -> int:
-        """The slider position nearest to a value. Values beyond the range stand at its end."""
+        """The slider position nearest to a value. Values beyond the range are at its end."""
         value = min(max(value, self.low), self.high)
         if self.whole:
             return round(value - self.low)

@@ -43,7 +43,7 @@ class EvolutionPanel(Panel):
     """Prompts that are never trained on, and what the policy most likely answers before each update.
 
     Args:
-        heading: whether held-out accuracy, what to watch and the tasks stand above the rows; beside a lesson they do
+        heading: whether held-out accuracy, what to watch and the tasks are above the rows; beside a lesson they do
             not.
 
     Signals:

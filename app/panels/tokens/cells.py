@@ -73,7 +73,7 @@ class Cells:
         painter.drawStaticText(QPointF(box.left() + 0.45 * self.glyph, box.top() + self._drop), self._laid(text))
 
     def _laid(self, text: str) -> QStaticText:
-        """A token's text, shaped once: that is four times as quick as shaping it wherever it stands."""
+        """A token's text, shaped once: that is four times as quick as shaping it wherever it is."""
         if text not in self._texts:
             laid = self._texts[text] = QStaticText(text)
             laid.setTextFormat(Qt.TextFormat.PlainText)

@@ -144,7 +144,7 @@ class TokenDetail(QWidget):
             y += line
 
     def _place(self, painter: QPainter, theme: Theme, place: QRectF, quantity: Quantity | None) -> None:
-        """Note where the next row stands. With a ring around the current one."""
+        """Note where the next row is. With a ring around the current one."""
         self._places.append((place, quantity))
         if self.hasFocus() and len(self._places) - 1 == self.current:
             painter.setPen(QPen(theme.colour("selection"), 2))

@@ -32,8 +32,8 @@ class Moment:
     """The part of a group that is revealed.
 
     Attributes:
-        written: tokens of each completion that stand there.
-        scored: completions, from the first, whose reward stands there.
+        written: tokens of each completion that are there.
+        scored: completions, from the first, whose reward is there.
         advantage: how far the bars of the advantages have grown, from 0 to 1; their numbers come with the bars.
         pushed: how far the tints have grown, from 0 to 1; what else the update made comes with them.
         fork: the token at which the completions part, while it is lit; None otherwise.

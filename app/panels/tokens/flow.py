@@ -28,7 +28,7 @@ class Flow:
         return [*(start - 1 for start in self.starts[1:]), len(self.left) - 1] if self.left else []
 
     def line_of(self, token: int) -> int:
-        """The line on which ``token`` stands."""
+        """The line on which ``token`` is."""
         return bisect_right(self.starts, token) - 1
 
     def tokens(self, line: int) -> range:

@@ -1,4 +1,4 @@
-"""The rows of one group as the grid draws them: texts, tints, and what stands beside each completion."""
+"""The rows of one group as the grid draws them: texts, tints, and what is beside each completion."""
 
 from __future__ import annotations
 

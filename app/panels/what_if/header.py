@@ -101,7 +101,7 @@ class WhatIfHeader(QWidget):
 
     def _fit(self) -> None:
         """One line where there is room: the box of presets gives way as far as the name in it allows, then the words
-        before it go. Else the last boxes stand on a second line."""
+        before it go. Else the last boxes are on a second line."""
         metrics, hint = self.preset.fontMetrics(), self.preset.sizeHint().width()
         longest = max(metrics.horizontalAdvance(self.preset.itemText(n)) for n in range(self.preset.count()))
         least = hint - longest + metrics.horizontalAdvance(self.preset.currentText())

@@ -22,8 +22,8 @@ from grpo_core.lm.numpy_engine.weights import Weights
 class CachedPrefixes:
     """Prefixes with their keys and values (:class:`grpo_core.lm.sampling.Prefixes`).
 
-    The cache has S = T_prompt + T columns. Prompts stand right in its first T_prompt, so that completions begin in the
-    same column; what is not filled yet is left out.
+    The cache has S = T_prompt + T columns. Prompts are aligned to the right in its first T_prompt, so that completions
+    begin in the same column; what is not filled yet is left out.
 
     Args:
         weights: of the model.

@@ -7,7 +7,7 @@ are packed (``packing.py``): N of them, those of the prompts first. With x the s
     x  +=  W_down relu(W_up norm2(x) + b_up) + b_down
 
 and the head, tied to the embedding E, gives logits = norm(x) Eᵀ at the C places where a distribution is wanted. Each
-function that goes back stands below the one that goes forward. dy means d loss / d y throughout.
+function that goes back is below the one that goes forward. dy means d loss / d y throughout.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def _is_possible(name: str, value: Any) -> bool:
 
 
 def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.ndarray:
-    """The group (B,) of rows whose equal prompts stand one after the other, at most ``size`` to a group."""
+    """The group (B,) of rows whose equal prompts are one after the other, at most ``size`` to a group."""
     group = np.zeros(len(keys), np.int64)
     members = 1
     for i in range(1, len(keys)):
@@ -199,7 +199,7 @@ def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.
 
 
 def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
-    """The group (B,) of rows with equal keys, wherever they stand, numbered as they first appear."""
+    """The group (B,) of rows with equal keys, wherever they are, numbered as they first appear."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 

@@ -1,6 +1,6 @@
 """Our own trace of a TRL run (``grpo_core/runs/recorders/trl.py``): every token that the loss saw, pass by pass.
 
-Completions of all processes stand one after the other, process 0 first; groups may span processes. Each optimizer step
+Completions of all processes are one after the other, process 0 first; groups may span processes. Each optimizer step
 is a pass, each process's micro-batch a part of it (``trace_step.py`` puts them together).
 """
 

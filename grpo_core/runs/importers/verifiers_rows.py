@@ -120,7 +120,7 @@ def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """The nodes from the root to each leaf that has sampled tokens or text.
 
     Raises:
-        ValueError: a node's parent does not stand before it.
+        ValueError: a node's parent is not before it.
     """
     parents = [node.get("parent") for node in nodes]
     for i, parent in enumerate(parents):

@@ -31,7 +31,7 @@ class RaceStanding(TableTwin):
         self.doubleClicked.connect(self._on_twice)
 
     def set_compact(self, on: bool) -> None:
-        """Whether rows stand close together, so that in a low panel the usual six are in sight."""
+        """Whether rows are close together, so that in a low panel the usual six are in sight."""
         if on != self._compact:
             self._compact = on
             self._dress()

@@ -90,7 +90,7 @@ class SweepChoices(QWidget):
         self.show_choice()
 
     def _spoken(self, position: int) -> str:
-        """The value at which the slider stands, as the label beside it says."""
+        """The value at which the slider is, as the label beside it says."""
         return self.value_label.text()
 
     def _build_parts(self) -> None:

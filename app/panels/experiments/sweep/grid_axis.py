@@ -63,7 +63,7 @@ class GridAxis:
     def labels(self, width: Callable[[str], float], room: float) -> list[tuple[float, str]]:
         """(place, label) of every value, for ``room`` pixels a gap.
 
-        Where one line does not hold them, every other one stands a line lower; then leading zeros go; only where that
+        Where one line does not hold them, every other one is a line lower; then leading zeros go; only where that
         is still too wide some are left out, never the first.
         """
         full = [name(value) for value in self.values]

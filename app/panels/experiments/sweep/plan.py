@@ -71,7 +71,7 @@ class Swept:
 
     @property
     def places(self) -> GridAxis:
-        """The axis along which the values stand evenly."""
+        """The axis along which the values are evenly spaced."""
         return GridAxis(self.values)
 
     def changes(self, value: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ OWN_POINTS = 700
 def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePicture:
     """The middle over the updates of the runs at the chosen place: of KL the median, of reward the mean.
 
-    With ``every``, those of every other place of its row stand behind them. A picture of the KL also holds the run that
+    With ``every``, those of every other place of its row are behind them. A picture of the KL also holds the run that
     is shown.
     """
     behind = _courses(state, measure) if every else []

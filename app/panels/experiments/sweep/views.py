@@ -197,7 +197,7 @@ class SweepViews(QWidget):
             chart.set_stale(course if chart is self.training else results)
 
     def describe(self, sentence: str, *, swept: bool, trained: bool) -> None:
-        """The summary of every picture, and what stands where there is none."""
+        """The summary of every picture, and what is where there is none."""
         for chart, twin in self.twins.items():
             twin.set_summary(sentence)
             there = swept or (trained and chart in (self.kl, self.training))
