@@ -41,7 +41,7 @@ class LessonShot:
         open: its question is open.
         playing: its answer is appearing.
         caption: the text below the picture, or empty.
-        milliseconds: for which the picture is.
+        milliseconds: for which the picture is shown.
     """
 
     place: int

@@ -30,7 +30,7 @@ _PICTURES = (b"ALPH", b"VP8 ", b"VP8L")
 
 @dataclass(frozen=True, kw_only=True)
 class _Frame:
-    """A rectangle of the canvas that changes, encoded, and how long it is."""
+    """A rectangle of the canvas that changes, encoded, and how long it is shown."""
 
     x: int
     y: int
