@@ -110,7 +110,7 @@ class Application(QObject):
         self._make_commands()
         self._make_ends()
         self._connect(app)
-        self.look.dress()
+        self.look.apply_style()
         self.window.show_layout(preferences.layout)
 
     # -- the parts ---------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class Application(QObject):
         self._on_commands_changed()
         self.presenter.speaker.use_commands(self.actions.by_id)
         self.transport = Transport(self.player, self.run_manager, self.workspace, self.actions.by_id)
-        self.transport.dress(self.look.scale)
+        self.transport.apply_style(self.look.scale)
         self.transport.seed_wanted.connect(self.runs.new_seed)
         self.window.add_toolbars(self.transport)
 
@@ -278,7 +278,7 @@ class Application(QObject):
     @Slot()
     def _on_look(self) -> None:
         self.actions.refresh_icons()
-        self.transport.dress(self.look.scale)
+        self.transport.apply_style(self.look.scale)
         self.workspace.set_look(self.look.theme, self.look.scale)
         self.zooming.adapt()
         if not self.presenter.active and self.presenter.maximizer.panel is None:

@@ -122,7 +122,7 @@ def panel_picture(program: Application, spec: PanelSpec[Panel], scale: float) ->
     settle(40)
     image = panel.grab().toImage()
     panel.hide()
-    panel.let_go()
+    panel.dispose()
     panel.deleteLater()
     return image
 

@@ -79,7 +79,7 @@ def picture(program: Application, name: str, theme: str, scale: float) -> QImage
     settle(60)
     image = panel.grab().toImage()
     panel.hide()
-    panel.let_go()
+    panel.dispose()
     panel.deleteLater()
     return image
 

@@ -60,7 +60,7 @@ class ShutdownController(QObject):
             ending.callback(self._close_window)
             ending.callback(self._workspace.close)
             for panel in window.panels.made.values():
-                ending.callback(panel.let_go)
+                ending.callback(panel.dispose)
             ending.callback(self._layouts.save, window)
             ending.callback(self._preferences.save)
             for close in reversed(self.closers):

@@ -122,7 +122,7 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
             target.finish()
         yield str(out)
     finally:
-        handle.let_go()
+        handle.close_file()
 
 
 def _passes(run: RunHandle, step: int) -> int:

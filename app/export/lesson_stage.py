@@ -97,10 +97,10 @@ class LessonScreen:
         """The lesson is over."""
         self.show()
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         """End the lesson's panels. Nothing more is drawn."""
         for panel in [self._lesson, *(panel for _, panel in self._made.values())]:
-            panel.let_go()
+            panel.dispose()
 
 
 class LessonStage:
@@ -154,7 +154,7 @@ class LessonStage:
         self._wake.stop()
         self.player.leave()
         self._controller.shutdown(PATIENCE_S)
-        self.screen.let_go()
+        self.screen.dispose()
         self.screen.widget.hide()
         self.workspace.close()
         for owned in (self.player, self._runs, self._transport, self._controller, self.screen.widget, self.workspace):

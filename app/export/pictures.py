@@ -86,7 +86,7 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
         with application() as app:
             yield from _exported(app, handle, places, wanted, force)
     finally:
-        handle.let_go()
+        handle.close_file()
 
 
 @contextmanager

@@ -162,7 +162,7 @@ class Studio:
     def drop(self, panel: Panel) -> None:
         """Take a panel away."""
         panel.hide()
-        panel.let_go()
+        panel.dispose()
         panel.deleteLater()
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ class TermButton(QAbstractButton):
             self.setEnabled(False)
         self._say()
 
-    def dress(self, theme: Theme, factor: float, pixels: float) -> None:
+    def apply_style(self, theme: Theme, factor: float, pixels: float) -> None:
         """Other colours, another size."""
         self.theme, self.factor, self._pixels, self._widest = theme, factor, pixels, 0.0
         self.update()

@@ -67,7 +67,7 @@ class TermStrip(QWidget):
         for term in terms:
             button = TermButton(term, self)
             button.waits = self.waits
-            button.dress(self.theme, self.factor, self._pixels)
+            button.apply_style(self.theme, self.factor, self._pixels)
             button.clicked.connect(self._on_clicked)
             button.show()
             self.buttons.append(button)
@@ -90,7 +90,7 @@ class TermStrip(QWidget):
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             for button in self.buttons:
-                button.dress(theme, scale, self._pixels)
+                button.apply_style(theme, scale, self._pixels)
             self._arrange()
 
     def fit(self, width: int) -> None:
@@ -121,7 +121,7 @@ class TermStrip(QWidget):
     def _resize(self, share: float) -> None:
         self._pixels = self._largest * share
         for button in self.buttons:
-            button.dress(self.theme, self.factor, self._pixels)
+            button.apply_style(self.theme, self.factor, self._pixels)
 
     # -- layout -------------------------------------------------------------------------------------------------------
 

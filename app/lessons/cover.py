@@ -13,7 +13,7 @@ LAID_OUT = (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
 
 
 class Cover(QWidget):
-    """Stands where a widget was, which is hidden from eyes and screen readers alike.
+    """Takes the place of a widget, which is hidden from eyes and screen readers alike.
 
     Attributes:
         target: the widget that it stands for.

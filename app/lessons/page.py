@@ -129,7 +129,7 @@ class LessonPage(QWidget):
             self._shown = None
             self._open_picture("")
             return
-        self._dress(view)
+        self._apply_style(view)
         self._open_picture(lesson.interactive)
         step, seen = lesson_player.step, lesson_player.seen
         if not lesson_player.busy:
@@ -210,7 +210,7 @@ class LessonPage(QWidget):
         return scored and not player.busy and (picture is None or picture.ready)
 
     def set_stage(self, on: bool) -> None:
-        """Stand before a class, or on a desk."""
+        """Arrange for a class, or on a desk."""
         if on != self.stage:
             self.stage = on
             self._beside.removeWidget(self.text)
@@ -249,7 +249,7 @@ class LessonPage(QWidget):
         if self.picture.open(name):
             self._arrange()
 
-    def _dress(self, view: View) -> None:
+    def _apply_style(self, view: View) -> None:
         theme, unit = view.theme, self._unit
         self.title.setObjectName("muted" if self.stage else "")
         self.title.setFont(
@@ -280,9 +280,9 @@ class LessonPage(QWidget):
         """The words have been laid out with the result among them: bring it to where it can be read."""
         self.words.ensureWidgetVisible(self.prediction.sentence)
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         """The program closes."""
-        self.picture.let_go()
+        self.picture.dispose()
 
     @Slot(str, object)
     def _on_turned(self, path: str, value: object) -> None:

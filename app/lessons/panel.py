@@ -170,6 +170,6 @@ class LessonPanel(Panel):
         self.redraw()
         self.left.emit(sentence)
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         if self.page is not None:
-            self.page.let_go()
+            self.page.dispose()

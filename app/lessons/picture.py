@@ -69,7 +69,7 @@ class LessonPicture(QWidget):
         old, self.interactive, self._lesson_player.interactive = self.interactive, None, None
         self.hide()
         if old is not None:
-            old.let_go()
+            old.dispose()
             self._place.removeWidget(old)
             old.hide()
             old.deleteLater()
@@ -110,7 +110,7 @@ class LessonPicture(QWidget):
         """Remember what it shows now, from which it will change into the answer."""
         self._morph = None if self.interactive is None else Morph(self.interactive)
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         """The program closes."""
         if self.interactive is not None:
-            self.interactive.let_go()
+            self.interactive.dispose()

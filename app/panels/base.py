@@ -152,7 +152,7 @@ class Panel(QWidget):
         menu.addActions(self.actions())
         menu.popup(event.globalPos())
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         """The program closes: nothing more is computed for this panel."""
 
     def redraw(self) -> None:

@@ -73,7 +73,7 @@ class HistoryChart(Plot):
         possible = frozenset(names) & frozenset(self.names)
         if possible != self.possible:
             self.possible = possible
-            self._dress_margins()
+            self._style_margins()
 
     def own_labels(self) -> list[str]:
         """The labels of the series that the run shown can have."""
@@ -90,13 +90,13 @@ class HistoryChart(Plot):
         labels = [label for chart in beside for label in chart.own_labels()] if stacked else []
         if labels != list(self._aligned_labels):
             self._aligned_labels = labels
-            self._dress_margins()
+            self._style_margins()
         left, bottom = self.axis_items["left"], self.axis_items["bottom"]
         if (left.named, bottom.bare) != (stacked, stacked and not last):
             left.named, bottom.bare = stacked, stacked and not last
-            left.dress(self.theme, self.factor, grid=True)
+            left.apply_style(self.theme, self.factor, grid=True)
             self._name_axis()
-            bottom.dress(self.theme, self.factor, grid=False)
+            bottom.apply_style(self.theme, self.factor, grid=False)
 
     def _labels(self) -> list[str]:
         return list(self._aligned_labels) or self.own_labels()

@@ -257,7 +257,7 @@ class TrainingHistoryPanel(Panel):
         self._repeats_drawn = True
         self.repeats.start(settings, view.head)
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         self.repeats.close()
 
     # -- input -------------------------------------------------------------------------------------------------------

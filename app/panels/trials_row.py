@@ -129,7 +129,7 @@ class TrialsRow(QWidget):
             return
         self._shown = stamp
         self.setVisible(not run.is_recorded and lines >= 1)
-        self._dress(view)
+        self._apply_style(view)
         self.own.show_trial(own_text(run, past_half, held), OWN, shown=True)
         if repeats is not None:
             text = repeats.title(here) if not repeats.count else f"{repeats.title(here)}: {repeats.numbers}"
@@ -169,7 +169,7 @@ class TrialsRow(QWidget):
         super().resizeEvent(event)
         self._spread()
 
-    def _dress(self, view: View) -> None:
+    def _apply_style(self, view: View) -> None:
         small = view.theme.font("small", view.scale)
         for widget in (self.title, self.hint, self.button):
             widget.setFont(view.theme.font("section", view.scale) if widget is self.title else small)

@@ -59,7 +59,7 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         self.enableAutoSIPrefix(False)
         self.setStyle(tickLength=0, autoExpandTextSpace=False)
 
-    def dress(self, theme: Theme, scale: float, *, grid: bool) -> None:
+    def apply_style(self, theme: Theme, scale: float, *, grid: bool) -> None:
         """Colours and sizes of ``theme`` at ``scale``."""
         font = theme.font("digits", scale)
         self.setTickFont(font)

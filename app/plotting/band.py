@@ -58,9 +58,9 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         if share != self._share:
             self._share = share
             if self._theme is not None:
-                self.dress(self._theme, 1.0)
+                self.apply_style(self._theme, 1.0)
 
-    def dress(self, theme: Theme, scale: float) -> None:
+    def apply_style(self, theme: Theme, scale: float) -> None:
         """The colours of ``theme``."""
         self._theme = theme
         tint = QColor(theme.colour(self.meaning))

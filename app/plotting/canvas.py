@@ -76,9 +76,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         curve = Curve(key, label, meaning, Pyramid() if series is None else series, first)
         curve.setZValue(10)
         self.curves.append(curve)
-        curve.dress(self.theme, self.factor)
+        curve.apply_style(self.theme, self.factor)
         self.view_box.addItem(curve, ignoreBounds=True)
-        self._dress_margins()
+        self._style_margins()
         return curve
 
     def add_points(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> Points:
@@ -86,11 +86,11 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         return self.add_item(Points(meaning, symbol, size, filled), z=20)
 
     def add_item(self, item: Item, z: float = 1.0) -> Item:
-        """Any graphics item with a method ``dress(theme, factor)``."""
+        """Any graphics item with a method ``apply_style(theme, factor)``."""
         drawn: Any = item
         self._items.append(drawn)
         drawn.setZValue(z)
-        drawn.dress(self.theme, self.factor)
+        drawn.apply_style(self.theme, self.factor)
         self.view_box.addItem(drawn, ignoreBounds=True)
         return item
 
@@ -100,19 +100,19 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         """Other colours, another size."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
-            self._dress()
+            self._apply_style()
             self.refresh()
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         theme, scale = self.theme, self.factor
         self.setBackground(theme.colour("ground"))
-        self.axis_items["left"].dress(theme, scale, grid=True)
-        self.axis_items["bottom"].dress(theme, scale, grid=False)
+        self.axis_items["left"].apply_style(theme, scale, grid=True)
+        self.axis_items["bottom"].apply_style(theme, scale, grid=False)
         for item in (*self._items, self.words):
-            item.dress(theme, scale)
+            item.apply_style(theme, scale)
         for curve in self.curves:
-            curve.dress(theme, scale)
-        self._dress_margins()
+            curve.apply_style(theme, scale)
+        self._style_margins()
 
     def set_marks(self, x: np.ndarray) -> None:
         """Events on the x axis, (n,), sorted."""
@@ -128,7 +128,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             if scale is not None and scale != self.axis_items[axis].what:
                 self.axis_items[axis].what = scale
                 self._held[name] = None
-                self.axis_items[axis].dress(self.theme, self.factor, grid=axis == "left")
+                self.axis_items[axis].apply_style(self.theme, self.factor, grid=axis == "left")
         self.x_scale, self.y_scale = self.axis_items["bottom"].what, self.axis_items["left"].what
 
     def set_x_names(self, names: Sequence[tuple[float, str]] | None) -> None:
@@ -251,7 +251,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         """Pixels that the labels take at the right of the plot."""
         return max((self.words.width(label) + 12 for label in self._labels()), default=0.0)
 
-    def _dress_margins(self) -> None:
+    def _style_margins(self) -> None:
         self.margin = self._label_room()
         self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self.margin, round(10 * self.factor)), 2)
         self.frame.layout.activate()  # or the labels would be placed by the margin there was before

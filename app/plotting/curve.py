@@ -68,7 +68,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         """What the pixels were painted for."""
         self.stale = -np.inf
 
-    def dress(self, theme: Theme, factor: float) -> None:
+    def apply_style(self, theme: Theme, factor: float) -> None:
         """Other colours, another size."""
         self._theme, self._factor, self._manner, self._drawn = theme, factor, None, None
 

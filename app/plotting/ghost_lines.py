@@ -59,7 +59,7 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
         """The lowest and the highest value drawn. NaN, NaN without any."""
         return self._ends
 
-    def dress(self, theme: Theme, scale: float) -> None:
+    def apply_style(self, theme: Theme, scale: float) -> None:
         """Other colours, another size."""
         wider = BOLD if theme.bold else scale
         for item, width, strength in ((self, WIDTH, STRENGTH), (self.marked, MARKED_WIDTH, MARKED_STRENGTH)):

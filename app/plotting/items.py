@@ -1,4 +1,4 @@
-"""Markers, events and cursor lines of a plot. Each is created once, dressed by its plot, and then only given data."""
+"""Markers, events and cursor lines of a plot. Each is created once, styled by its plot, and then only given data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
         there = np.isfinite(x) & np.isfinite(y)
         self.setData(x=x[there], y=y[there])
 
-    def dress(self, theme: Theme, scale: float) -> None:
+    def apply_style(self, theme: Theme, scale: float) -> None:
         colour = theme.colour(self.meaning)
         self.setPen(pg.mkPen(colour, width=2.4 if theme.bold else 1.4 * scale))
         # A hollow marker is filled with the ground, or what lies behind it would make it unreadable.
@@ -58,7 +58,7 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
             heights = np.tile([base, base + self._pixels * pixel], len(shown))
             self.setData(np.repeat(shown, 2), heights)
 
-    def dress(self, theme: Theme, scale: float) -> None:
+    def apply_style(self, theme: Theme, scale: float) -> None:
         self.setPen(theme.pen(self.meaning, 3.0 if theme.bold else 2.0 * scale, Qt.PenStyle.SolidLine))
         self._pixels, self._drawn = self.PIXELS * scale, None
 
@@ -79,5 +79,5 @@ class Band(pg.PlotCurveItem):  # type: ignore[misc]
             self._drawn = stamp
             self.setData(*(([self.place, self.place], [bottom, top]) if self.place is not None else ([], [])))
 
-    def dress(self, theme: Theme, scale: float) -> None:
+    def apply_style(self, theme: Theme, scale: float) -> None:
         self.setPen(theme.pen(self.meaning, self._width * max(scale, 2.0 if theme.bold else 1.0), self._line))

@@ -56,7 +56,7 @@ class Words(QGraphicsItem):
         self._metrics = QFontMetricsF(self._font)
         self._box = QRectF()
 
-    def dress(self, theme: Theme, scale: float) -> None:
+    def apply_style(self, theme: Theme, scale: float) -> None:
         self._theme, self._font = theme, theme.font("digits", scale)
         self._metrics = QFontMetricsF(self._font)
         self.update()
@@ -130,7 +130,7 @@ class ReadOut(QGraphicsItem):
         self._factor = 1.0
         self.hide()
 
-    def dress(self, theme: Theme, scale: float) -> None:
+    def apply_style(self, theme: Theme, scale: float) -> None:
         self._theme, self._factor = theme, scale
         self.update()
 

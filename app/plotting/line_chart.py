@@ -57,7 +57,7 @@ class LineChart(Plot):
             self.set_x_names(picture.x_ticks)
         self.set_extent(*picture.extent())
         if {line.label for line in picture.lines} != {line.label for line in before.lines}:
-            self._dress_margins()
+            self._style_margins()
         self.refresh()
 
     def x_axis(self) -> Scale:

@@ -55,7 +55,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
         self.setVisible(True)
         look = ("meaning", "style", "marker", "filled", "size", "strength", "band_strength")
         if self._theme is not None and any(getattr(before, name) != getattr(line, name) for name in look):
-            self.dress(self._theme, self._factor)
+            self.apply_style(self._theme, self._factor)
 
     def _show_limits(self, line: Line, known: np.ndarray) -> None:
         """A band around the line, or crosses where x has limits too."""
@@ -71,7 +71,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
             y = np.stack([line.y, line.y, line.low, line.high], axis=-1)[known]
             self._crosses.setData(x.reshape(-1), y.reshape(-1))
 
-    def dress(self, theme: Theme, scale: float) -> None:
+    def apply_style(self, theme: Theme, scale: float) -> None:
         """Other colours, another size."""
         self._theme, self._factor, line = theme, scale, self.line
         colour = theme.faint(line.meaning, line.strength)
@@ -80,7 +80,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
         self.setPen(pen)
         self.opts["antialias"] = not theme.bold
         self.ribbon.meaning = line.meaning
-        self.ribbon.dress(theme, scale)
+        self.ribbon.apply_style(theme, scale)
         self.ribbon.set_strength(line.strength * line.band_strength)
         cross = theme.pen(line.meaning, 2.0 if theme.bold else 1.0 * scale, Qt.PenStyle.SolidLine)
         cross.setColor(theme.faint(line.meaning, 0.6))

@@ -64,7 +64,7 @@ class Plot(Canvas):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(120, 80)
         self.setAccessibleName(title)
-        self._dress()
+        self._apply_style()
 
     # -- what panels use ----------------------------------------------------------------------------------------------
 
@@ -140,9 +140,9 @@ class Plot(Canvas):
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
-    def _dress(self) -> None:
-        super()._dress()
-        self.read_out.dress(self.theme, self.factor)
+    def _apply_style(self) -> None:
+        super()._apply_style()
+        self.read_out.apply_style(self.theme, self.factor)
 
     def refresh(self) -> None:
         super().refresh()

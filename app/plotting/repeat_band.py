@@ -38,9 +38,9 @@ class RepeatBand(Ribbon):
         self.set_limits(x, values.min(axis=-1), values.max(axis=-1))
         self._middle.setData(x, np.median(values, axis=-1))
 
-    def dress(self, theme: Theme, scale: float) -> None:
+    def apply_style(self, theme: Theme, scale: float) -> None:
         """The colours of ``theme``, at this size."""
-        super().dress(theme, scale)
+        super().apply_style(theme, scale)
         pen = theme.pen(self.meaning, 2.0 if theme.bold else 1.2 * scale, Qt.PenStyle.DashLine)
         pen.setColor(theme.faint(self.meaning, STRENGTH))
         self._middle.setPen(pen)

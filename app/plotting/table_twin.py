@@ -70,7 +70,7 @@ class TableTwin(QTableView):
         self.setSortingEnabled(True)
         self.doubleClicked.connect(self._on_double)
         self.selectionModel().currentRowChanged.connect(self._on_row)
-        self._dress()
+        self._apply_style()
 
     # -- what panels use ----------------------------------------------------------------------------------------------
 
@@ -78,14 +78,14 @@ class TableTwin(QTableView):
         """Other colours, another size."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
-            self._dress()
+            self._apply_style()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Other columns. The rows go."""
         if tuple(columns) != self.table.columns:
             self.table.set_columns(columns)
             self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
-            self._dress()
+            self._apply_style()
 
     def set_rows(self, rows: Rows) -> None:
         """Other rows. Order and selection stay. Where the current row goes with others, Qt moves to the next one, which
@@ -143,7 +143,7 @@ class TableTwin(QTableView):
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         self.table.set_look(self.theme, self.factor)
         self.cells = TablePainter(self.table, self.theme, self.factor)
         titles = self.theme.font("digits", self.factor).pixelSize()

@@ -65,7 +65,7 @@ class TwinStack(QWidget):
         self._bare = False
         self._alone: bool | None = None  # whether the headline has a line of its own; None before there is one
         self._look: tuple[Theme, float] | None = None
-        self._dress()
+        self._apply_style()
         self._name()
 
     @property
@@ -95,7 +95,7 @@ class TwinStack(QWidget):
         self.legend.set_look(theme, scale)
         if self.headline is not None:
             self.headline.set_look(theme, scale)
-        self._dress()
+        self._apply_style()
         self._place_headline()
 
     def hide_header(self) -> None:
@@ -103,7 +103,7 @@ class TwinStack(QWidget):
         for widget in (self.title, self.legend, self.button):
             widget.hide()
         self._bare = True
-        self._dress()
+        self._apply_style()
 
     def show_headline(self, text: str, shorter: str = "") -> None:
         """Say ``text``, or ``shorter`` where it has no room, in the header left of the legend. In a narrow stack above
@@ -135,7 +135,7 @@ class TwinStack(QWidget):
             self._above.removeWidget(self.headline)
             self._row.insertWidget(self._row.indexOf(self.legend), self.headline, 1)
         self._row.setStretchFactor(self.legend, int(alone))
-        self._dress()
+        self._apply_style()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -182,7 +182,7 @@ class TwinStack(QWidget):
         name = tr("{title}: show the plot") if self.shows_table else tr("{title}: show the table")
         self.button.setAccessibleName(name.format(title=self.plot.title))
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         if self._bare:
             self._row.setContentsMargins(0, 0, 0, 0)
             return

@@ -59,7 +59,7 @@ def _high_contrast(app: QApplication) -> bool:
 def apply(
     app: QApplication, choice: str = "system", scale: float = 1.0, *, legible: int = 0, sheet: bool = True
 ) -> Theme:
-    """Dress the application and return the theme, with its font families filled in.
+    """Style the application and return the theme, with its font families filled in.
 
     Fusion style, palette, fonts and, with ``sheet``, one stylesheet. Plots and painted widgets take the theme and the
     scale themselves.
@@ -118,7 +118,7 @@ def clamp(scale: float) -> float:
 
 
 class Look(QObject):
-    """Applies the look that the user has chosen. The stylesheet waits for :meth:`dress`.
+    """Applies the look that the user has chosen. The stylesheet waits for :meth:`apply_style`.
 
     Attributes:
         choice: one of ``CHOICES``.
@@ -141,7 +141,7 @@ class Look(QObject):
         self.theme = apply(app, self.choice, self.scale, sheet=False)
         app.styleHints().colorSchemeChanged.connect(self._on_scheme)
 
-    def dress(self) -> None:
+    def apply_style(self) -> None:
         """Put the stylesheet on, once the window is built: under one, each new parent of a widget styles it again."""
         _put_on(self._app, stylesheet(self.theme, self.scale))
 

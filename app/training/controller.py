@@ -230,7 +230,7 @@ class Controller(QObject):
             self._post(commands.OneStep(order=self._next_order(), run_id=self.run_id), self._moving)
 
     def pause(self) -> None:
-        """Stand still after the update in progress."""
+        """Stop after the update in progress."""
         if self.state in (State.RUNNING, State.PREPARING):
             stopping = State.STOPPING if self.state is State.RUNNING else State.PREPARING
             self._post(commands.Pause(order=self._next_order(), run_id=self.run_id), stopping)

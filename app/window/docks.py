@@ -95,7 +95,7 @@ class DockGrip(QWidget):
 
 
 class Placeholder(QWidget):
-    """Stands where a panel will be, and asks for no less room than a panel may."""
+    """Takes the place of a panel, and asks for no less room than a panel may."""
 
     def minimumSizeHint(self) -> QSize:
         return QSize(220, 80)
@@ -218,7 +218,7 @@ class Dock(QDockWidget):
         return self._blank
 
 
-def dress_tabs(bar: QTabBar) -> None:
+def style_tabs(bar: QTabBar) -> None:
     """Whole titles, and a name, for a tab bar that Qt has made because docks became tabs."""
     bar.setAccessibleName(tr("Panels"))
     bar.setElideMode(Qt.TextElideMode.ElideNone)

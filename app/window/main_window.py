@@ -13,7 +13,7 @@ from app.messages.overlay import MessageOverlay
 from app.panels.base import Panel, in_window
 from app.panels.registry import EXPLAIN, PANELS, TIMELINE
 from app.panels.spec import Area, PanelSpec
-from app.window.docks import Dock, dress_tabs
+from app.window.docks import Dock, style_tabs
 from app.window.explain_homes import ExplainHomes
 from app.window.layouts import arrange, arrangement, layout_for
 from app.window.panel_set import PanelSet
@@ -138,7 +138,7 @@ class MainWindow(QMainWindow):
         """Set up the tab bars, which Qt makes whenever docks become tabs."""
         super().childEvent(event)
         if event.type() == QEvent.Type.ChildPolished and isinstance(bar := event.child(), QTabBar):
-            dress_tabs(bar)
+            style_tabs(bar)
             bar.tabBarClicked.connect(self._on_tab)
             bar.currentChanged.connect(self._on_current_tab)
 

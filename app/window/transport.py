@@ -67,7 +67,7 @@ class Transport(QToolBar):
         """Button that shows its icon alone -> pixels that its text would take."""
         self._fitted: tuple[object, ...] | None = None
         """What the toolbar was fitted for when a frame last did so."""
-        self.dress(1.0)
+        self.apply_style(1.0)
         self._player, self._run_manager, self._workspace = player, run_manager, workspace
         self._button(actions["step_back"], icon_only=True)
         step, stage = (self._button(actions[name]) for name in ("step", "stage"))
@@ -252,7 +252,7 @@ class Transport(QToolBar):
     def _on_length(self, index: int) -> None:
         self._player.set_length(LENGTHS[index][1])
 
-    def dress(self, scale: float) -> None:
+    def apply_style(self, scale: float) -> None:
         """Icons as large as the text."""
         self._margin = round(MARGIN * scale)
         self._fitted = None

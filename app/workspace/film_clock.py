@@ -64,7 +64,7 @@ class FilmClock(QObject):
             self.changed.emit()
 
     def pause(self) -> None:
-        """Stand still where it is."""
+        """Stop where it is."""
         if self.playing:
             self.playing = False
             self._timer.stop()
@@ -86,7 +86,7 @@ class FilmClock(QObject):
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
 
     def scrub(self, film: Film, seconds: float) -> None:
-        """Stand still in ``film``, so many seconds after where the cursor is in it. Before its end nothing plays on."""
+        """Stop in ``film``, so many seconds after where the cursor is in it. Before its end nothing plays on."""
         self.pause()
         self.film, self._whole = film, True
         self._played = min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds)

@@ -107,7 +107,7 @@ class Player(QObject):
 
     @Slot()
     def pause(self) -> None:
-        """Stand still after the update that is being computed."""
+        """Stop after the update that is being computed."""
         self._run_after_film = self.film.playing and self.mode is not Mode.RESTING
         self.film.pause()
         if self.mode is Mode.REPLAYING:

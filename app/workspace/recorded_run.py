@@ -243,7 +243,7 @@ class RecordedRun(RunHandle):
     def rest(self) -> None:
         """Do nothing: no learner of this program computes a recorded run."""
 
-    def let_go(self) -> None:
+    def close_file(self) -> None:
         """No file stays open between two calls."""
 
     def _name_tokens(self, step: Step) -> None:

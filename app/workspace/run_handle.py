@@ -304,14 +304,14 @@ class RunHandle:
                 if step > head:
                     self.note_settings(step, settings)
 
-    def let_go(self) -> None:
+    def close_file(self) -> None:
         """Let go of the file. It is opened again when a step is asked for."""
         if self._lineage is not None:
             self._lineage.close()
             self._lineage.reader.close()
             self._lineage = None
         if self.parent is not None:
-            self.parent.let_go()
+            self.parent.close_file()
 
 
 def _nowhere(number: int) -> Step | None:

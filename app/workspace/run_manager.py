@@ -123,7 +123,7 @@ class RunManager(QObject):
         """Show a run that was read from its file, or the one that is open already, unless the file has moved on."""
         already = next((other for other in self._workspace.runs if other.resolved == run.resolved), None)
         if already is not None and not self._moved_on(already, run.head):
-            run.let_go()
+            run.close_file()
             self._show(already)
             return already
         self._show(run)

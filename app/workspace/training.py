@@ -85,7 +85,7 @@ class Training(QObject):
         if self._workspace.training is not None:
             self._let_finish()
             self._leaving[self._workspace.training.id] += 1
-        run.let_go()
+        run.close_file()
         settings = self._workspace.editing.settings
         self._controller.begin(
             settings,

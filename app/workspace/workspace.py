@@ -289,7 +289,7 @@ class Workspace(QObject):
     def remove(self, run: RunHandle) -> None:
         """Take ``run`` off the list and let go of its file."""
         self.runs.remove(run)
-        run.let_go()
+        run.close_file()
         if run is self.run and self.runs:
             self.activate(self.runs[-1])
 
@@ -342,4 +342,4 @@ class Workspace(QObject):
         self.jobs.close()
         self.readers.close()
         for run in self.runs:
-            run.let_go()
+            run.close_file()

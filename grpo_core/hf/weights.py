@@ -76,7 +76,7 @@ class FolderWeights(TrainedWeights):
         return None if self._whole and settings.learner.mu == 1 else self.kept()
 
     def put_back(self, kept: Kept | None) -> None:
-        """Stand where :meth:`kept_for` was asked.
+        """Return to where :meth:`kept_for` was asked.
 
         Raises:
             GrpoError: nothing was kept, and the weights have moved.
@@ -127,7 +127,7 @@ class FolderWeights(TrainedWeights):
         return self._snapshots.write(self.snapshot_folder, self._named, self._optimizer.state)
 
     def restore(self, state: State, optimizer: Optimizer) -> None:
-        """Stand where :meth:`state` was taken.
+        """Return to where :meth:`state` was taken.
 
         Raises:
             GrpoError: it belongs to another model, or its file cannot be read.

@@ -179,7 +179,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """State that is needed to give the next update up."""
 
     def put_back(self, kept: Any) -> None:
-        """Stand where :meth:`kept_for` was asked.
+        """Return to where :meth:`kept_for` was asked.
 
         Raises:
             GrpoError: nothing was kept, and the weights have moved.
@@ -189,7 +189,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Everything that later updates depend on, for the run file. Empty where it is not kept there."""
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
-        """Stand where :meth:`state` was taken.
+        """Return to where :meth:`state` was taken.
 
         Raises:
             GrpoError: it belongs to another model.

@@ -197,7 +197,7 @@ class PolicyLearner(Generic[PolicyT]):
         return after
 
     def _replay(self, step: Step) -> None:
-        """Stand where ``step`` ended: at its weights, or by learning once more from its completions."""
+        """Return to where ``step`` ended: at its weights, or by learning once more from its completions."""
         self._ask()
         if holds_weights(step):
             self.policy.restore(step.resume, step.settings.optimizer)

@@ -104,7 +104,7 @@ class TrainedWeights:
         return snapshot
 
     def restore(self, state: State, optimizer: Optimizer) -> None:
-        """Stand where :meth:`state` was taken.
+        """Return to where :meth:`state` was taken.
 
         Raises:
             GrpoError: it belongs to a model of another size.
@@ -140,7 +140,7 @@ class TrainedWeights:
         )
 
     def put_back(self, kept: Kept) -> None:
-        """Stand where ``kept`` was taken."""
+        """Return to where ``kept`` was taken."""
         self._optimizer.zero_grad(set_to_none=True)
         with torch.no_grad():
             self.critic.copy_(kept.critic)

@@ -263,7 +263,7 @@ def _let_go(window: MainWindow, panels: Sequence[str]) -> None:
     """Take these panels away; each is made anew, at once or when it is seen or asked for again, as at a start."""
     for id in panels:
         panel = window.panels.made.pop(id)
-        panel.let_go()
+        panel.dispose()
         window.docks[id].release()
         window.docks[id].panel = None
         panel.deleteLater()

@@ -201,7 +201,7 @@ class Interactive(QWidget):
         """The picture in one sentence, for screen readers."""
         return ""
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         """The lesson is over: nothing more is computed."""
         for experiments in self._experiments:
             experiments.close()

@@ -141,7 +141,7 @@ class FairRace(Interactive):
             self._done[here.plan] = here
         self.touched.emit()
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         self.controller.close()
 
     # -- answers -------------------------------------------------------------------------------------------------------

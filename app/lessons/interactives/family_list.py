@@ -47,7 +47,7 @@ class FamilyList(QTreeWidget):
             item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, _summary_of(one))
             self._items[one.name] = item
         self.expandAll()
-        self._dress()
+        self._apply_style()
         self.currentItemChanged.connect(self._on_current)
         self.itemActivated.connect(self._on_current)
 
@@ -55,7 +55,7 @@ class FamilyList(QTreeWidget):
         """Other colours, another size."""
         if (theme, factor) != (self.theme, self.factor):
             self.theme, self.factor = theme, factor
-            self._dress()
+            self._apply_style()
 
     def show_member(self, name: str) -> None:
         """Select the algorithm ``name`` in the list. Emits nothing."""
@@ -75,7 +75,7 @@ class FamilyList(QTreeWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(self.sizeHint().width(), round(80 * self.factor))
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         self.setFont(self.theme.font("body", self.factor))
         colours = self.palette()
         colours.setColor(QPalette.ColorRole.Highlight, self.theme.faint("policy", 0.22))

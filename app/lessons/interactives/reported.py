@@ -124,5 +124,5 @@ class Reported(Interactive):
     def _on_refused(self, sentence: str) -> None:
         self.workspace.problem.emit(sentence, "warning")
 
-    def let_go(self) -> None:
-        self.evolution.let_go()
+    def dispose(self) -> None:
+        self.evolution.dispose()

@@ -134,7 +134,7 @@ class ComparisonPanel(Panel):
         """Whether algorithms are still to come in."""
         return self.controller.busy
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         self._settle.stop()
         self.controller.close()
 

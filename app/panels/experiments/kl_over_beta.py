@@ -126,7 +126,7 @@ class KlOverBetaPanel(Panel):
             )
             self.run_wanted.emit(settings, sentence, updates)
 
-    def let_go(self) -> None:
+    def dispose(self) -> None:
         self._begun = True
         self.selection.stop()
         self.controller.close()

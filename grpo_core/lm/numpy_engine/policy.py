@@ -196,7 +196,7 @@ class NumpyPolicy(Characters):
         return snapshot
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
-        """Stand where :meth:`state` was taken, by this engine or by torch.
+        """Return to where :meth:`state` was taken, by this engine or by torch.
 
         Raises:
             GrpoError: it belongs to a model of another size.
@@ -216,7 +216,7 @@ class NumpyPolicy(Characters):
         return Kept(weights=self.weights.flat.copy(), critic=self.critic.copy(), kind=self._kind, memory=memory)
 
     def put_back(self, kept: Kept) -> None:
-        """Stand where ``kept`` was taken."""
+        """Return to where ``kept`` was taken."""
         self.gradient.flat[:] = 0.0
         self.weights.flat[:], self.critic[:] = kept.weights, kept.critic
         self._kind, self._memory = kept.kind, kept.memory

@@ -115,7 +115,7 @@ def test_opening_can_be_cancelled_between_two_series_and_says_how_far_it_is(
     poll = file_task.TaskPoll()
     told: list[float] = []
     monkeypatch.setattr(poll, "tell", told.append)
-    RunHandle.open(path, poll).let_go()
+    RunHandle.open(path, poll).close_file()
     assert told == sorted(told) and 0.9 < told[-1] < 1
     poll.cancel()
     with pytest.raises(Cancelled):

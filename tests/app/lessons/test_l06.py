@@ -110,4 +110,4 @@ def test_a_task_without_rewards_of_its_actions_says_so(pupil: Pupil) -> None:
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
     assert "one decision" in picture.progress_text
     assert np.isnan(picture.answer("updates_gain"))
-    picture.let_go()
+    picture.dispose()

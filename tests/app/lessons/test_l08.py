@@ -182,7 +182,7 @@ def test_odd_states_and_tasks_are_survived(pupil: Pupil) -> None:
                 picture.draw(workspace.view)
                 assert picture.summary(workspace.view)
                 assert picture.problem == ""
-    picture.let_go()
+    picture.dispose()
     with pytest.raises(SettingsError):
         first_pass(Settings().replace({"objective.baseline": "given", "learner.critic": True}), [1.0])
     assert len(LANGUAGE_TEMPERATURES) == len(set(LANGUAGE_TEMPERATURES) & set(TEMPERATURES))

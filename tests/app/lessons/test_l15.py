@@ -144,7 +144,7 @@ def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
     assert "free length" in picture.progress_text
     assert np.isnan(picture.answer("wrong_growth"))
-    picture.let_go()
+    picture.dispose()
     assert not picture.trained.busy
 
 

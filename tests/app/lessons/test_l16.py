@@ -139,7 +139,7 @@ def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) ->
         pupil.driver.qtbot.waitUntil(lambda: picture.ready)
         assert "chain" in picture.progress_text
         assert np.isnan(picture.answer("needed_ratio"))
-    picture.let_go()
+    picture.dispose()
     assert not picture.trained.busy
 
 

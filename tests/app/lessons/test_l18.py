@@ -215,7 +215,7 @@ def test_a_task_without_the_right_action_says_so(pupil: Pupil) -> None:
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
     assert "right action among its own" in picture.progress_text
     assert np.isnan(picture.answer("cause"))
-    picture.let_go()
+    picture.dispose()
     with pytest.raises(SettingsError, match="one decision"):
         dict(checkup(Settings().replace({"task.landscape": "chain"}), 0))
 

@@ -66,7 +66,7 @@ def test_every_answer_is_read_with_its_verdict_and_the_update_at_which_it_came(r
     assert (second.step, second.verdict.words) == (place + 2, "right")
     assert [bool(m & Mark.RIGHT) for m in evolution.marks[place]] == [step >= place + 2 for step in range(1, 7)]
     assert [bool(m & Mark.CHANGED) for m in evolution.marks[place]] == [step == place + 2 for step in range(1, 7)]
-    run.let_go()
+    run.close_file()
 
 
 def test_a_prompt_that_was_drawn_twice_has_one_row(run: RunHandle) -> None:
@@ -77,7 +77,7 @@ def test_a_prompt_that_was_drawn_twice_has_one_row(run: RunHandle) -> None:
     assert [run.origin.watched[where] for where in evolution.places] == list(evolution.prompts)
     assert len(evolution.changes) == len(evolution.marks) == len(evolution.prompts) < len(kept)
     assert all(len(marks) == 6 for marks in evolution.marks)
-    run.let_go()
+    run.close_file()
 
 
 def test_a_frame_reads_no_longer_than_its_budget_but_always_goes_on(run: RunHandle) -> None:
@@ -87,7 +87,7 @@ def test_a_frame_reads_no_longer_than_its_budget_but_always_goes_on(run: RunHand
     evolution.take(budget=0.0)
     assert evolution.read == 2
     assert not evolution.complete
-    run.let_go()
+    run.close_file()
 
 
 def test_the_answer_at_an_update_is_the_last_one_that_came_before_it(run: RunHandle) -> None:
@@ -96,7 +96,7 @@ def test_the_answer_at_an_update_is_the_last_one_that_came_before_it(run: RunHan
     assert found[0] is None
     assert found[7] is None
     assert [change.step for change in found[1:7] if change] == [1] * (place + 1) + [place + 2] * (5 - place)
-    run.let_go()
+    run.close_file()
 
 
 def test_columns_hold_the_union_of_their_updates(run: RunHandle) -> None:
@@ -104,7 +104,7 @@ def test_columns_hold_the_union_of_their_updates(run: RunHandle) -> None:
     each = evolution.columns(place, 100)
     assert each.tolist() == list(evolution.marks[place])
     assert evolution.columns(place, 2).tolist() == [np.bitwise_or.reduce(each[:3]), np.bitwise_or.reduce(each[3:])]
-    run.let_go()
+    run.close_file()
 
 
 def test_reading_does_not_push_the_update_on_the_screen_out_of_memory(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_reading_does_not_push_the_update_on_the_screen_out_of_memory(tmp_path: 
     while not evolution.complete:
         evolution.take(shown, budget=0.0)
     assert run.step(3) is shown
-    run.let_go()
+    run.close_file()
 
 
 def test_a_branch_whose_parent_is_gone_shows_what_it_holds_itself(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_branch_whose_parent_is_gone_shows_what_it_holds_itself(tmp_path: Path
     assert evolution.read == 5
     assert evolution.at(0, 2) is None
     assert evolution.at(0, 5) is not None
-    run.let_go()
+    run.close_file()
 
 
 # -- the panel -------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_a_row_says_since_when_its_answer_is_right_and_what_it_was(run: RunHandl
     before = evolution.turn(place, place + 1)
     assert before is not None and (before.since, before.former) == (1, None)
     assert evolution.turn(place, 7) is None
-    run.let_go()
+    run.close_file()
 
 
 def test_the_head_tells_what_to_watch_and_how_the_chosen_answer_turned(language: Driver, panel: EvolutionPanel) -> None:

@@ -124,7 +124,7 @@ def test_the_window_closes_and_everything_is_saved_though_one_part_cannot_end(
     def fails() -> None:
         raise RuntimeError("cannot end")
 
-    monkeypatch.setattr(panel(driver, "training_history"), "let_go", fails)
+    monkeypatch.setattr(panel(driver, "training_history"), "dispose", fails)
     monkeypatch.setattr(program.shutdown, "closers", (fails, *program.shutdown.closers))
     with driver.qtbot.captureExceptions() as raised:
         program.window.close()

@@ -98,7 +98,7 @@ def test_the_oldest_of_too_many_runs_go_only_when_asked(driver: Driver) -> None:
         driver.settle()
     driver.run(1)
     for old in driver.program.workspace.runs[:4]:
-        old.let_go()
+        old.close_file()
     driver.program.workspace.runs = driver.program.workspace.runs[-1:]
     driver.program.preferences.change(kept_runs=2)
     before = len(driver.program.window.messages.lines)

@@ -141,7 +141,7 @@ class Styled(QWidget):
 def test_a_change_that_leaves_the_stylesheet_as_it_is_styles_no_widget_again(qtbot: QtBot, qapp: QApplication) -> None:
     widget, look = Styled(), Look(qapp, "light")
     qtbot.addWidget(widget)
-    look.dress()
+    look.apply_style()
     widget.show()
     before = widget.times
     look.set(legible=24)

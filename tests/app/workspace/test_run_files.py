@@ -112,7 +112,7 @@ def test_a_file_that_is_gone_is_told(desk: Desk) -> None:
     run = desk.shown
     desk.run_manager.new_run(Settings())
     desk.run(1)
-    run.let_go()
+    run.close_file()
     run.in_memory.clear()
     run.path.unlink()
     desk.run_manager.show(run)

@@ -39,7 +39,7 @@ def test_a_file_opens_with_its_scalars_settings_and_title(file: Path, steps: lis
     assert run.changes == [(1, Settings())]
     told = [metrics.metrics(step)["kl"] for step in steps]
     assert np.array_equal(run.series["kl"].values, told)
-    run.let_go()
+    run.close_file()
 
 
 class Asked:
@@ -70,7 +70,7 @@ def test_every_series_is_read_whoever_reads_it(
     assert asked.told == sorted(asked.told) and asked.told[0] == 0 and asked.told[-1] < 1
     run.extend({name: np.array([0.5]) for name in metrics.METRICS}, run.head + 1)
     assert [series.last for series in run.series.values()] == [0.5] * len(metrics.METRICS)
-    run.let_go()
+    run.close_file()
     with pytest.raises(Cancelled):
         RunHandle.open(file, Asked(3))
 
@@ -86,14 +86,14 @@ def test_few_steps_stay_in_memory_and_every_step_can_be_read(file: Path, steps: 
     assert len(run.in_memory) == KEPT_STEPS
     assert run.step(0) is None
     assert run.step(len(steps) + 1) is None
-    run.let_go()
+    run.close_file()
 
 
 def test_a_file_that_was_let_go_is_opened_again_when_a_step_is_asked_for(file: Path) -> None:
     run = RunHandle.open(file)
-    run.let_go()
+    run.close_file()
     assert run.step(2) is not None
-    run.let_go()
+    run.close_file()
     file.unlink()
     assert run.step(2) is not None  # still in memory
     with pytest.raises(RunFileError, match="not there any more"):

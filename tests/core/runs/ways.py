@@ -38,7 +38,7 @@ def shown(path: Path) -> None:
     try:
         handle.step(handle.head)
     finally:
-        handle.let_go()
+        handle.close_file()
 
 
 def written(path: Path) -> None:

@@ -23,7 +23,7 @@ class Split(QSplitter):
             self.setStretchFactor(self.count() - 1, share)
 
     def arrange(self, room: QSize, scale: float) -> None:
-        """Stand side by side where ``room`` is wide enough and not much taller than it must be."""
+        """Arrange side by side where ``room`` is wide enough and not much taller than it must be."""
         narrow, tall = room.width() < ROW * scale, room.height() > 0.8 * room.width()
         wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
         self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)

@@ -92,7 +92,7 @@ class RaceChoices(QWidget):
         self.seeds.setCurrentIndex(SEEDS.index(64))
         self.updates.setCurrentIndex(UPDATES.index(200))
         self._busy = False
-        self._dress()
+        self._apply_style()
         self._terms = (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts, self.peaks)
         line = Wrap(self)
         line.setContentsMargins(12, 4, 8, 2)
@@ -109,7 +109,7 @@ class RaceChoices(QWidget):
         for widget in self._terms:
             widget.setVisible(on or self.setup.isChecked())
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         self.setup.setText(tr("Set up"))
         self.setup.setCheckable(True)
         self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)

@@ -34,10 +34,10 @@ class RaceStanding(TableTwin):
         """Whether rows are close together, so that in a low panel the usual six are in sight."""
         if on != self._compact:
             self._compact = on
-            self._dress()
+            self._apply_style()
 
-    def _dress(self) -> None:
-        super()._dress()
+    def _apply_style(self) -> None:
+        super()._apply_style()
         if self._compact:
             self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 2 * self.factor))
 

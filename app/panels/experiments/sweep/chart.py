@@ -47,7 +47,7 @@ class SweepChart(LineChart):
         super().__init__(title)
         if axis == "grid":
             self.cursor_band.meaning = "muted"
-            self.cursor_band.dress(self.theme, self.factor)
+            self.cursor_band.apply_style(self.theme, self.factor)
 
     @property
     def _holds(self) -> bool:

@@ -13,7 +13,7 @@ from app.panels.combo import choice_box, fill
 from app.panels.experiments.sweep.grid_axis import GridAxis, name
 from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.panels.experiments.sweep.results import TITLES
-from app.panels.experiments.sweep.small_widgets import dress, entry, inside, lines, row, toggle
+from app.panels.experiments.sweep.small_widgets import apply_style, entry, inside, lines, row, toggle
 from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
@@ -142,7 +142,7 @@ class SweepChoices(QWidget):
         """Another size: both rows are as high as what stands in them."""
         if (theme, scale) != self._look:
             self._look = theme, scale
-            dress(self, theme.font("small", scale))
+            apply_style(self, theme.font("small", scale))
             self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
             self.first.setFixedHeight(inside(self.first).sizeHint().height())
             self.slider.setMaximumWidth(round(220 * scale))

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app.panels.combo import choice_box, fill
 from app.panels.experiments.sweep.results import middle_seed
-from app.panels.experiments.sweep.small_widgets import dress
+from app.panels.experiments.sweep.small_widgets import apply_style
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
@@ -80,7 +80,7 @@ class SweepRunRow(QWidget):
         """Another size."""
         if (theme, scale) != self._look:
             self._look = theme, scale
-            dress(self, theme.font("small", scale))
+            apply_style(self, theme.font("small", scale))
             self.says.setFixedHeight(2 * self.says.fontMetrics().lineSpacing() + 2)  # nothing moves with the words
 
     @property

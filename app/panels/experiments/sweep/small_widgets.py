@@ -43,7 +43,7 @@ def inside(area: QScrollArea) -> QWidget:
     return widget
 
 
-def dress(widget: QWidget, font: QFont) -> None:
+def apply_style(widget: QWidget, font: QFont) -> None:
     """Give a widget and all that stands in it one font."""
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
