@@ -63,7 +63,7 @@ def test_plain_english_passes(text: str) -> None:
 @pytest.mark.parametrize(
     ("source", "word"),
     [
-        ("def dispose() -> None: ...", "let go"),
+        ("def let_go() -> None: ...", "let go"),
         ("class CalmBox: ...", "calm"),
         ("class Panel:\n    def _dress(self) -> None: ...", "dress"),
         ("def fit(room: int) -> None: ...", "room"),
