@@ -38,6 +38,8 @@ ROUNDS = 7
 KEYS = {row.key for row in ROWS}
 SEEDS, MANY = 64, 16384
 RUNS = (SEEDS, 1024, MANY)
+LARGE_GROUPS = (64, 256)
+"""Group sizes at which each of the ten actions is drawn several times."""
 Table = list[float]
 
 
@@ -144,6 +146,17 @@ def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
     return lambda: list(ensembles(points, range(SEEDS), UPDATES))
 
 
+def completion(settings: Settings, group: int) -> float:
+    """Nanoseconds of processor time of one completion among 1,024 runs with groups of this size, on one core."""
+    call = many(settings.replace({"learner.group_size": group}), 1024, Jobs())
+    times = []
+    for _ in range(ROUNDS):
+        begin = time.process_time()
+        call()
+        times.append(time.process_time() - begin)
+    return statistics.median(times) / (1024 * UPDATES * group) * 1e9
+
+
 def report(mu: int, jobs: Jobs) -> None:
     """Print one table."""
     settings = Settings().replace({"learner.mu": mu})
@@ -177,6 +190,11 @@ def report(mu: int, jobs: Jobs) -> None:
         if mu == 1 and f"bulk_{runs}" in KEYS:
             measured(f"bulk_{runs}", faster)
         print(f"  R = {runs:<6}                     {each * 1e9:12,.0f} ns a run-step {faster:10.1f}x")
+    for group in LARGE_GROUPS:
+        each = completion(settings, group)
+        if mu == 1:
+            measured(f"completion_{group}", each)
+        print(f"  R = 1024, G = {group:<4}             {each:12,.1f} ns a completion")
     if mu == 1:
         measured("recorded", 1 / seconds["kept"])
     for runs, all_of_it in ((1, seconds["one"]), (1024, seconds["R 1024"])):

@@ -77,6 +77,17 @@ def scatter(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> n
     return runs_first_view(total.reshape(contexts, actions, runs))
 
 
+def filled(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A table of ``shape`` (R, C, A) with the ``values`` (R, B, T) at their ``places``, and 0 elsewhere.
+
+    Values that share a place are equal.
+    """
+    runs, contexts, actions = shape
+    table = np.zeros(runs * contexts * actions)
+    table[runs_last_view(places).ravel()] = runs_last_view(values).ravel()
+    return runs_first_view(table.reshape(contexts, actions, runs))
+
+
 @lru_cache(maxsize=64)
 def prompt_of(rows: int, prompts: int) -> np.ndarray:
     """The prompt of each completion, (B,). Read-only, for it is the same in every update of a run."""

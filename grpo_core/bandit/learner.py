@@ -152,9 +152,9 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
     tokens, mask, context = (
         _first(x) for x in (batch.completions.tokens, batch.completions.mask, batch.completions.context)
     )
-    rows, prompts, passes = batch.rewards.shape[1], len(work.start), len(done.logp)
+    rows, prompts, passes = batch.rewards.shape[1], len(work.start), len(done.gradient)
     group, row = _rows(rows, prompts)
-    after = policy.log_probs(state.logits, settings.learner.temperature)
+    after, logp = policy.log_probs(state.logits, settings.learner.temperature), done.logp
     norms = [_norm(gradient) for gradient in done.gradient]
     measurements = {"grad_norm": norms[0]}
     if settings.learner.resample_dead:
@@ -170,9 +170,9 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
         rewards=_first(batch.rewards),
         reward_parts=None if work.parts is None else work.parts(group, tokens[None], mask[None])[0],
         step_rewards=None if batch.step_rewards is None else _first(batch.step_rewards),
-        old_logp=_first(done.logp[0]),
+        old_logp=_first(logp[0]),
         ref_logp=_first(done.ref_logp),
-        logp=np.array([x[0] for x in (*done.logp, gather(after, done.places))]),
+        logp=np.array([x[0] for x in (*logp, gather(after, done.places))]),
         part=_one_part(passes, rows),
         values=None if done.values is None else _first(done.values),
         context=context.astype(np.int32),

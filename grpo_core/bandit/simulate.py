@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core import kl, recompute
-from grpo_core import objective as loss
 from grpo_core.advantages import advantages, from_here_on, step_scores
 from grpo_core.bandit import policy
-from grpo_core.bandit.gradient import needs_distributions, through_distributions, through_tokens
 from grpo_core.bandit.layout import gather, places, runs_last, scatter
 from grpo_core.bandit.optimizer import Moments, no_moments, rescaled, stepped
+from grpo_core.bandit.passes import Actions, Tokens, repeats_itself
 from grpo_core.bandit.sampling import Batch, draw
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task, task
@@ -53,10 +52,9 @@ class Update:
         batch: completions and rewards.
         advantage: (R, B), or (R, B, T) from a critic or from rewards of steps.
         values: the critic's value before each token (R, B, T), None without a critic.
-        ref_logp: (R, B, T).
         ref_dist_logp: (R, C, A).
         places: where each token's entry lies in the memory of a table (R, C, A), (R, B, T).
-        logp: (R, B, T) each.
+        passes: what the passes were computed from.
         dist_logp: (R, C, A) each.
         gradient: d loss / d logits, (R, C, A) each.
     """
@@ -65,12 +63,21 @@ class Update:
     batch: Batch
     advantage: np.ndarray
     values: np.ndarray | None
-    ref_logp: np.ndarray
     ref_dist_logp: np.ndarray
     places: np.ndarray
-    logp: list[np.ndarray]
+    passes: Tokens | Actions
     dist_logp: list[np.ndarray]
     gradient: list[np.ndarray]
+
+    @property
+    def logp(self) -> list[np.ndarray]:
+        """Log-probabilities of the tokens before each pass, (R, B, T) each."""
+        return self.passes.logp
+
+    @property
+    def ref_logp(self) -> np.ndarray:
+        """The reference policy's log-probabilities of the tokens, (R, B, T)."""
+        return self.passes.ref_logp
 
 
 def never() -> None:
@@ -133,31 +140,34 @@ def _update(
     batch: Batch | None,
     ref_dist: np.ndarray,
 ) -> Update:
-    temperature = settings.learner.temperature
-    dist = policy.log_probs(state.logits, temperature)
+    temperature, drawn = settings.learner.temperature, batch is None
+    dist = old = policy.log_probs(state.logits, temperature)
     prob = np.exp(dist)
     batch = draw(settings.learner, work, prob, state.step + 1, streams, poll) if batch is None else batch
     where = places(batch.completions.context, batch.completions.tokens, dist.shape)
-    old_logp = logp = gather(dist, where)
-    ref_logp = gather(ref_dist, where)
-    advantage, values, critic = _compared(settings, batch, state.critic, old_logp, ref_logp)
-    passes: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    advantage, values, critic = _compared(settings, batch, state.critic, where, dist, ref_dist)
+    tokens: Tokens | Actions
+    if drawn and repeats_itself(settings, work):
+        tokens = Actions(settings, where, old, ref_dist, advantage)
+    else:
+        tokens = Tokens(settings, batch.completions, where, old, ref_dist, advantage)
+    passes: list[tuple[np.ndarray, np.ndarray]] = []
     logits, moments = state.logits, state.moments
     for passed in range(settings.learner.mu):
         poll()
         if passed:
             dist = policy.log_probs(logits, temperature)
-            prob, logp = np.exp(dist), gather(dist, where)
-        change = _gradient(settings, batch, where, dist, prob, ref_dist, logp, old_logp, ref_logp, advantage)
-        passes.append((logp, dist, change))
+            prob = np.exp(dist)
+        change = tokens.gradient(dist, prob)
+        passes.append((dist, change))
         logits, moments = stepped(settings.optimizer, logits, change, moments)
     if settings.optimizer.step_length is not None:
         logits = rescaled(state.logits, logits, settings.optimizer.step_length)
-    logps, dists, changes = (list(arrays) for arrays in zip(*passes, strict=True))
+    dists, changes = (list(arrays) for arrays in zip(*passes, strict=True))
     return Update(
         state=State(step=state.step + 1, logits=logits, moments=moments, critic=critic),
-        batch=batch, advantage=advantage, values=values, ref_logp=ref_logp, ref_dist_logp=ref_dist,
-        places=where, logp=logps, dist_logp=dists, gradient=changes,
+        batch=batch, advantage=advantage, values=values, ref_dist_logp=ref_dist,
+        places=where, passes=tokens, dist_logp=dists, gradient=changes,
     )  # fmt: skip
 
 
@@ -167,16 +177,16 @@ def _starting_logits(work: Task, runs: int) -> np.ndarray:
 
 
 def _compared(
-    settings: Settings, batch: Batch, critic: np.ndarray, old_logp: np.ndarray, ref_logp: np.ndarray
+    settings: Settings, batch: Batch, critic: np.ndarray, where: np.ndarray, dist: np.ndarray, ref_dist: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
     """Advantage, the critic's values (None without one), and the critic after its own update."""
     learner, goal = settings.learner, settings.objective
     mask, values = batch.completions.mask, None
     if learner.critic:
-        where = places(batch.completions.context, 0, critic.shape)
-        values = np.where(mask, gather(critic, where), 0.0)
+        visited = places(batch.completions.context, 0, critic.shape)
+        values = np.where(mask, gather(critic, visited), 0.0)
         estimate = runs_last(recompute.critic_advantage(batch.rewards, values, mask, learner))
-        critic = _critic_after(critic, estimate, where, mask, learner.critic_rate)
+        critic = _critic_after(critic, estimate, visited, mask, learner.critic_rate)
         if BASELINES[goal.baseline].from_critic:
             return estimate, values, critic
     grouped = (len(mask), -1, learner.group_size)
@@ -188,7 +198,8 @@ def _compared(
         return runs_last(np.where(mask, advantage, 0.0)), values, critic
     k1 = None
     if goal.kl_in_reward:
-        k1 = np.where(mask, kl.estimate(kl.IN_REWARD, old_logp, ref_logp), 0.0).sum(axis=-1).reshape(grouped)
+        each = kl.estimate(kl.IN_REWARD, gather(dist, where), gather(ref_dist, where))
+        k1 = np.where(mask, each, 0.0).sum(axis=-1).reshape(grouped)
     advantage = advantages(goal, batch.rewards.reshape(grouped), kl=k1)
     return advantage.reshape(batch.rewards.shape), values, critic
 
@@ -199,33 +210,3 @@ def _critic_after(
     """The critic, moved towards the λ-return (its value plus the advantage), on average over a context's visits."""
     visits = scatter(mask, where, critic.shape)
     return np.asarray(critic + rate * scatter(estimate, where, critic.shape) / np.maximum(visits, 1))
-
-
-def _gradient(
-    settings: Settings,
-    batch: Batch,
-    where: np.ndarray,
-    dist: np.ndarray,
-    prob: np.ndarray,
-    ref_dist: np.ndarray,
-    logp: np.ndarray,
-    old_logp: np.ndarray,
-    ref_logp: np.ndarray,
-    advantage: np.ndarray,
-) -> np.ndarray:
-    """d loss / d logits of one pass, (R, C, A)."""
-    goal, temperature = settings.objective, settings.learner.temperature
-    mask, context = batch.completions.padding, batch.completions.context
-    if not needs_distributions(goal):
-        by_token = loss.gradient(goal, logp, old_logp, advantage, mask, ref_logp=ref_logp)
-        return through_tokens(by_token, where, prob, temperature)
-    at = places(context, 0, (*dist.shape[:-1], 1))
-    whole = {
-        "ref_logp": ref_logp,
-        "exact_kl": gather(kl.exact(dist, ref_dist)[..., None], at),
-        "entropy": gather(kl.entropy(dist)[..., None], at),
-    }
-    by_token = loss.gradient(goal, logp, old_logp, advantage, mask, **whole)
-    terms = loss.evaluate(goal, logp, old_logp, advantage, mask, **whole)
-    beyond = through_distributions(goal, terms, context, dist, ref_dist, temperature)
-    return np.asarray(through_tokens(by_token, where, prob, temperature) + beyond)

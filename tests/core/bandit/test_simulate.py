@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grpo_core.bandit import policy
-from grpo_core.bandit.simulate import Update, updates
+from grpo_core.bandit import passes, policy
+from grpo_core.bandit.simulate import Update, start, update, updates
+from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
+from grpo_core.surrogates import SURROGATES
 
 CASES: dict[str, dict[str, Any]] = {
     "defaults": {},
@@ -53,6 +56,50 @@ def test_a_run_computes_the_same_bits_alone_and_in_any_company(case: str) -> Non
     for seeds, run in (([20, 4], 0), ([1, 2, 20], 2), (list(range(67)), 20)):
         for name, there in arrays(after(settings, seeds, 12), run).items():
             np.testing.assert_array_equal(alone[name], there, err_msg=f"{name} among {len(seeds)} runs")
+
+
+LARGE_GROUPS: dict[str, dict[str, Any]] = {
+    **{f"surrogate {name}": {"objective.surrogate": name} for name in SURROGATES},
+    **{f"reduction {name}": {"objective.reduction": name} for name in ("sequence", "token", "sequence_sum")},
+    "three prompts": {"task.levels": (0.0, 0.3, 5.0)},
+    "KL times the ratio": {"objective.kl_importance": True, "objective.kl": "k2"},
+    "batch statistics, KL in the reward": {
+        "objective.std": "batch", "objective.baseline": "batch_mean", "objective.kl_in": "reward",
+    },
+    "critic": {"learner.critic": True, "objective.baseline": "given", "objective.std": "none"},
+    "a policy that is no longer finite": {"optimizer.learning_rate": 1000.0, "objective.beta": 1000.0},
+}  # fmt: skip
+"""Settings under which each action is drawn several times."""
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("case", LARGE_GROUPS)
+def test_where_actions_repeat_the_loss_is_asked_once_an_action_and_every_bit_stays(case: str, runs: int) -> None:
+    settings = Settings().replace({"learner.group_size": 21, "learner.mu": 3, **LARGE_GROUPS[case]})
+    work, streams = task(settings.bandit), Streams(range(runs))
+    assert passes.repeats_itself(settings, work)
+    state = start(work, streams.runs)
+    for _ in range(6):
+        by_action = update(settings, work, state, streams)
+        by_token = update(settings, work, state, streams, batch=by_action.batch)  # a given batch goes token by token
+        for run in range(runs):
+            for name, there in arrays(by_token, run).items():
+                np.testing.assert_array_equal(arrays(by_action, run)[name], there, err_msg=name)
+        state = by_action.state
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"learner.group_size": 10},
+        {"task.landscape": "chain"},
+        {"objective.kl": "exact"},
+        {"objective.entropy_bonus": 0.1},
+    ],
+)  # fmt: skip
+def test_the_loss_is_asked_for_every_token_elsewhere(changes: dict[str, Any]) -> None:
+    settings = Settings().replace({"learner.group_size": 64, **changes})
+    assert not passes.repeats_itself(settings, task(settings.bandit))
 
 
 def test_runs_may_have_their_own_settings() -> None:
