@@ -13,6 +13,8 @@ from grpo_core.text import tr
 ERROR = re.compile(r"\s*(\{\s*[\"']error[\"']|error\b|traceback \(most recent call)", re.IGNORECASE)
 """How a tool's result begins that reads as an error: no trainer marks one. TRL writes ``{'error': ...}``."""
 
+MOST_CHARACTERS = 16_000_000
+"""Of the texts of an update that is shown by turns: what is beyond them is shown as text alone."""
 ENDS = {
     "agent_completed": tr("the model ended it"),
     "user_closed": tr("the user ended it"),
@@ -165,6 +167,21 @@ def turns_in(text: str | None) -> tuple[Turn, ...] | None:
         return tuple(turn_of(message) for message in json.loads(text))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return None
+
+
+def trajectories_in(
+    prompts: Sequence[str | None], completions: Sequence[str | None]
+) -> tuple[Trajectory | None, ...] | None:
+    """The turns of completions that are conversations in JSON, (B,), None for one that is none or too long. None where
+    no completion has more than one message."""
+    found: list[Trajectory | None] = []
+    left = MOST_CHARACTERS
+    for prompt, completion in zip(prompts, completions, strict=True):
+        left -= len(prompt or "") + len(completion or "")
+        turns = turns_in(completion) if left >= 0 else None
+        found.append(None if turns is None else Trajectory(prompt=turns_in(prompt) or (), turns=turns))
+    several = any(one is not None and (len(one.turns) > 1 or one.called) for one in found)
+    return tuple(found) if several else None
 
 
 def as_text(turns: Sequence[Turn]) -> str:

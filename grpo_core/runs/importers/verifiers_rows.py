@@ -20,14 +20,14 @@ from grpo_core.runs.importers.verifiers_turns import (
     finish_reason,
     metrics_of,
 )
-from grpo_core.runs.trajectory import Trajectory, Turn, as_text
+from grpo_core.runs.trajectory import MOST_CHARACTERS, Trajectory, Turn, as_text
 from grpo_core.text import tr
 
 LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed")
 """Values of ``stop_condition`` that say that a limit ended the rollout (``Trace.is_truncated``)."""
 MOST_TRACES, MOST_MESSAGES = 100_000, 1_000_000
 """Of one update: what is beyond them is left out. Branches share messages, which then count once for each."""
-MOST_TURNS, MOST_CHARACTERS = 60_000, 16_000_000
+MOST_TURNS = 60_000
 """Of the trajectories of one update, calls of tools counted like turns: what is beyond them is shown as text alone."""
 
 
