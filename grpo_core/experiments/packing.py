@@ -31,6 +31,7 @@ from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions, Report, Texts
 from grpo_core.runs.layout import decoded, encoded
+from grpo_core.runs.trajectory import ToolCall, Trajectory, Turn
 from grpo_core.what_if import Compared as ComparedNumber
 
 KINDS: dict[str, Any] = {
@@ -55,6 +56,9 @@ KINDS: dict[str, Any] = {
     "repeats": Repeats,
     "report": Report,
     "texts": Texts,
+    "tool call": ToolCall,
+    "trajectory": Trajectory,
+    "turn": Turn,
     "verdict": Verdict,
     **{
         f"claim: {kind.__name__}": kind

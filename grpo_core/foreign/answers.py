@@ -230,8 +230,10 @@ def pack_bounded(value: object) -> tuple[Tree, Sequence[bytes]]:
 
 
 def _characters(tree: Tree) -> int:
-    """Characters of the long lists of texts in a tree."""
+    """Characters of the texts in a tree."""
     match tree:
+        case str():
+            return len(tree)
         case {"strings": texts}:
             return sum(len(text) for text in texts if text is not None)
         case dict():

@@ -1,8 +1,9 @@
 """Runs that other programs recorded as texts and rewards.
 
 TRL's and trackio's files are of one real run (``benchmarks/trl/tiny_run.py --plain --set log_completions=True --set
-report_to=trackio``); verifiers' file was written by ``Episode.to_record`` of verifiers 0.4.0 on made-up episodes;
-verl's are built from the source of verl 0.9.1, the present trainer's and the former one's.
+report_to=trackio``); verifiers' files, of which one is an agent's with a tool, were written by ``Episode.to_record`` of
+verifiers 0.4.0 on made-up episodes; verl's are built from the source of verl 0.9.1, the present trainer's and the
+former one's.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import gzip
 from pathlib import Path
 
 DATA = Path(__file__).parents[1] / "data" / "sources"
+AGENT = DATA / "verifiers_agent" / "traces.jsonl"
 DISEASED = Path(__file__).parents[1] / "data" / "diseased"
 """Traces of ``benchmarks/trl/diseases.py``, without their tokenizers."""
 SOURCES = {

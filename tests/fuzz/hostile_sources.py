@@ -181,6 +181,19 @@ def of_node(**values: Any) -> Callable[[dict[str, Any]], None]:
     return change
 
 
+MESSAGES: dict[str, Any] = {
+    "no message": None,
+    "a message of nobody": {"content": "a"},
+    "a role of numbers": {"role": 7, "content": "a"},
+    "deep content": {"role": "user", "content": [[[["a"]]]]},
+    "content of anything": {"role": "user", "content": [{"type": "text", "text": 7}, None, 5, {"type": ["x"]}]},
+    "calls of anything": {"role": "assistant", "tool_calls": [{"name": 7, "arguments": {"a": float("nan")}}]},
+    "calls of no tool": {"role": "assistant", "tool_calls": [None, {"function": []}]},
+    "a hundred thousand calls": {"role": "assistant", "tool_calls": [{"name": "a", "arguments": ""}] * 100_000},
+}
+"""Messages that no chat template takes."""
+
+
 def of_trace(**values: Any) -> Callable[[dict[str, Any]], None]:
     def change(line: dict[str, Any]) -> None:
         for trace in line["traces"]:
@@ -331,6 +344,22 @@ SOURCES: dict[str, Make] = {
     "verifiers: NaN for numbers": partial(episodes, change=of_node(logprobs=[float("nan")], entropies=[10**400])),
     "verifiers: rewards of words": partial(episodes, change=of_trace(rewards={"a": "b", "": None, "c": {"score": []}})),
     "verifiers: many rewards": partial(episodes, change=of_trace(rewards={str(n): 1.0 for n in range(20_000)})),
+    **{
+        f"verifiers: {what}": partial(episodes, change=of_node(message=message))
+        for what, message in MESSAGES.items()
+    },
+    "verifiers: calls of nothing": partial(
+        episodes, change=of_trace(calls=[{"node": -1, "time": {"start": "a", "end": []}, "error": 7}, None, 5])
+    ),
+    "verifiers: calls without an end": partial(
+        episodes, change=of_trace(calls=[{"node": 1, "time": {"start": float("nan"), "end": float("inf")}}])
+    ),
+    "verifiers: metrics of words": partial(
+        episodes, change=of_trace(metrics={"a": "b", "": None, "c": 10**400, "d": True}, errors=["no", 7, {}])
+    ),
+    "verifiers: weights of words": partial(
+        episodes, change=of_node(loss_weights={"ce": "many", "rl": [None, "x", []]}, is_content="all")
+    ),
     "verifiers: a million traces": partial(episodes, change=lambda line: line.update(traces=[{}] * 1_000_000)),
     **{f"verifiers: the file is {what}": partial(one_instead, name="traces.jsonl", what=what) for what in ENDLESS},
     "trackio: a view": lambda folder: database(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,10 +21,10 @@ from grpo_core.hf.folder import look, vocabulary
 from grpo_core.hf.generation import ignored_sentence
 from grpo_core.runs.conversion import convert
 from grpo_core.runs.importers import IMPORTERS, open_source
+from tests.core.sources import AGENT, source_path
 from tests.core.sources import SOURCES as SOUND
-from tests.core.sources import source_path
 from tests.core.traces import DATA, copied
-from tests.fuzz.damage import damaged
+from tests.fuzz.damage import damaged, odd_json
 from tests.fuzz.hostile_models import FOLDERS, adapter, sound
 from tests.fuzz.hostile_sources import SOURCES, made
 
@@ -72,6 +73,17 @@ def read(path: Path) -> None:
             told(partial(READ[what], source, position))
         told(partial(READ["stamps"], source, position, position))
     told(source.refresh)
+
+
+@given(data=st.data())
+@bounded
+def test_an_agents_episode_of_odd_values_is_read_or_refused(data: DataObject) -> None:
+    lines = AGENT.read_text("utf-8").splitlines()
+    odd = data.draw(odd_json(json.loads(data.draw(st.sampled_from(lines)))))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, AGENT.name)
+        path.write_text(f"{lines[0]}\n{odd}\n", "utf-8")
+        read(path)
 
 
 @pytest.mark.parametrize("name", IMPORTERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QResizeEvent
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
+from app.panels.completions.conversation import by_mask
 from app.panels.completions.reading import CompletionText
 from app.panels.completions.rows import COLUMNS, FILTERED, Batch, Filter, batch_of
 from app.plotting.numbers import MINUS, shown
@@ -40,7 +42,7 @@ NONE_RECORDED = tr(
 )
 
 
-KEPT = ("reward", "advantage", "length", "kl", "push", "group", "truncated", "text")
+KEPT = ("reward", "advantage", "turns", "tools", "errors", "length", "kl", "push", "group", "truncated", "text")
 """Columns in the order in which they are kept where there is not room for all."""
 
 
@@ -55,7 +57,7 @@ class CompletionsPanel(Panel):
         self._batch: Batch | None = None
         self._unreadable = ""
         self._listed: list[int] = []
-        self._kept: tuple[str, str | None, str | None] | None = None
+        self._kept: dict[str, Any] | None = None
         self.search = _field(tr("Search"), tr("Search prompts and completions"))
         self.search.setClearButtonEnabled(True)
         self.by = CalmBox()
@@ -147,11 +149,9 @@ class CompletionsPanel(Panel):
         self._fit_columns()
         row = self._chosen(view)
         self.table.select_row(self._listed.index(row) if row in self._listed else None)
-        heading = "" if row is None else self._heading(view, row)
-        prompt, completion = (None, None) if row is None else self.texts(row)
-        self.here.show_text(view.theme, view.scale, heading, prompt, completion, self.search.text())
+        self.here.show_text(view.theme, view.scale, **self._read(view, row), wanted=self.search.text())
         if self._kept is not None:
-            self.beside.show_text(view.theme, view.scale, *self._kept, self.search.text())
+            self.beside.show_text(view.theme, view.scale, **self._kept, wanted=self.search.text())
         self.table.set_summary(self.summary(view))
 
     def _fit_top(self, scale: float) -> None:
@@ -165,7 +165,8 @@ class CompletionsPanel(Panel):
     def _fit_columns(self) -> None:
         """As many columns as have room, what is filtered by before others: nothing is scrolled sideways."""
         keys = [column.key for column in COLUMNS]
-        first = dict.fromkeys((keys[0], str(self.by.currentData()), *KEPT))
+        empty = self._batch.empty - {"truncated"} if self._batch is not None else set()
+        first = dict.fromkeys((keys[0], str(self.by.currentData()), *(key for key in KEPT if key not in empty)))
         bar = self.table.verticalScrollBar().sizeHint().width()
         self.table.fit_columns([keys.index(key) for key in first], self.table.width() - 2 - bar)
 
@@ -203,6 +204,18 @@ class CompletionsPanel(Panel):
         """Prompt and completion of a row of the batch, None for one that was not recorded."""
         assert self._batch is not None
         return self._batch.prompts[row], self._batch.completions[row]
+
+    def _read(self, view: View, row: int | None) -> dict[str, Any]:
+        """Arguments of ``CompletionText.show_text`` for a row of the batch, and empty ones without a row."""
+        if row is None or self._batch is None:
+            return {"heading": "", "prompt": None, "completion": None}
+        prompt, completion = self.texts(row)
+        step = view.step.step
+        tokens = [] if step is None or row >= len(step.mask) else by_mask(step, row, view.run.origin)
+        return {
+            "heading": self._heading(view, row), "prompt": prompt, "completion": completion,
+            "trajectory": self._batch.trajectories[row], "tokens": tokens,
+        }  # fmt: skip
 
     def _heading(self, view: View, row: int) -> str:
         assert self._batch is not None
@@ -248,7 +261,7 @@ class CompletionsPanel(Panel):
             with QSignalBlocker(self.keep):
                 self.keep.setChecked(False)
             return
-        self._kept = (self._heading(view, row), *self.texts(row)) if wanted and row is not None else None
+        self._kept = self._read(view, row) if wanted and row is not None else None
         self.beside.setVisible(wanted)
         self.split.setOrientation(Qt.Orientation.Vertical if wanted else Qt.Orientation.Horizontal)
         self.split.setSizes([300, 500] if wanted else [600, 400])

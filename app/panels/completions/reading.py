@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 
 from PySide6.QtGui import QTextCursor, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QVBoxLayout, QWidget
 
+from app.panels.completions.conversation import MaskLegend, Passage, format_of, passages
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
+from grpo_core.runs.trajectory import Trajectory, Turn, as_text, turns_in
 from grpo_core.text import tr
 
 MOST = 1_000
@@ -20,13 +22,16 @@ class CompletionText(QWidget):
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._shown = self._wanted = ""
+        self._shown: tuple[str, list[Passage]] = ("", [])
+        self._wanted = ""
         self.heading = Label()
         self.heading.setObjectName("muted")
         self.heading.setWordWrap(True)
         self.heading.setSizePolicy(
             QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred
         )  # no text moves the splitter
+        self.legend = MaskLegend()
+        self.legend.hide()
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
@@ -37,11 +42,13 @@ class CompletionText(QWidget):
         column.setContentsMargins(8, 0, 8, 8)
         column.setSpacing(4)
         column.addWidget(self.heading)
+        column.addWidget(self.legend)
         column.addWidget(self.text, 1)
 
     def show_text(
-        self, theme: Theme, scale: float, heading: str, prompt: str | None, completion: str | None, wanted: str = ""
-    ) -> None:
+        self, theme: Theme, scale: float, heading: str, prompt: str | None, completion: str | None, wanted: str = "",
+        *, trajectory: Trajectory | None = None, tokens: Sequence[Turn] = (),
+    ) -> None:  # fmt: skip
         """Show a completion under its prompt, or say that a text is not recorded.
 
         Args:
@@ -51,24 +58,36 @@ class CompletionText(QWidget):
             prompt, completion: None where they are not recorded as text.
             wanted: what is searched for. All of its places are marked, and the first one is brought into sight, in the
                 completion rather than in the prompt.
+            trajectory, tokens: as :func:`~app.panels.completions.conversation.passages` has them.
         """
         self.text.setFont(theme.font("body", scale))
         self.heading.setText(heading)
         self.heading.setToolTip(plain_tip(heading))
-        parts = [tr("Prompt"), readable(prompt), tr("Completion"), readable(completion)]
-        before = "\n".join(parts[:2]) + "\n\n"
-        whole = before + "\n".join(parts[2:])
-        moved = (whole, wanted) != (self._shown, self._wanted)
-        if whole != self._shown:
-            self._shown = whole
-            self.text.setPlainText(whole)
-            self._begin_at(len(before))
+        self.legend.setVisible(bool(tokens) or (trajectory is not None and trajectory.masked))
+        self.legend.show_look(theme, scale)
+        parts, count = passages(prompt, completion, trajectory, tokens)
+        before = sum(len(part.written) for part in parts[:count])
+        shown = (theme.name, parts)
+        moved = (shown, wanted) != (self._shown, self._wanted)
+        if shown != self._shown:
+            self._shown = shown
+            self._write(parts, theme)
+            self._begin_at(before)
         found = self.matches(wanted)
         self._mark(found, theme)
         if moved and found:
             places = [match.selectionStart() for match in found]
-            self._begin_at(next((place for place in places if place >= len(before)), places[0]))
+            self._begin_at(next((place for place in places if place >= before), places[0]))
         self._wanted = wanted
+
+    def _write(self, parts: Sequence[Passage], theme: Theme) -> None:
+        """Put the passages into the text, each in its look."""
+        self.text.setPlainText("")
+        cursor = QTextCursor(self.text.document())
+        cursor.beginEditBlock()
+        for i, part in enumerate(parts):
+            cursor.insertText(part.written if i else part.text, format_of(part.look, theme))
+        cursor.endEditBlock()
 
     def matches(self, wanted: str) -> list[QTextCursor]:
         """The places of ``wanted`` in the text, whatever its case, at most :data:`MOST`."""
@@ -99,13 +118,8 @@ class CompletionText(QWidget):
 
 
 def readable(text: str | None) -> str:
-    """A text as it is. Of a conversation in JSON the speakers and what they say."""
+    """A text as it is. Of a conversation in JSON, the speakers and what they say."""
     if text is None:
         return tr("(not recorded as text)")
-    if not text.lstrip().startswith("[{"):
-        return text
-    try:
-        messages = json.loads(text)
-        return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
-    except (ValueError, RecursionError, LookupError, TypeError):
-        return text
+    turns = turns_in(text)
+    return text if turns is None else as_text(turns)

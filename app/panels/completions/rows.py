@@ -14,6 +14,7 @@ from app.workspace.view import View
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions
+from grpo_core.runs.trajectory import Trajectory
 from grpo_core.text import tr
 from grpo_core.texts import completion_text, question_text
 
@@ -30,10 +31,14 @@ COLUMNS = (
            help=tr("Mean of its tokens' KL estimates, in the pass shown.")),
     Column("push", tr("Push"), chars=11, kind="push", decimals=4,
            help=tr("Sum over its tokens of −∂L/∂log π, in the pass shown.")),
+    Column("turns", tr("Turns"), chars=5, decimals=0, help=tr("How often the model spoke.")),
+    Column("tools", tr("Tools"), chars=5, decimals=0, help=tr("Calls of tools.")),
+    Column("errors", tr("Errors"), chars=6, decimals=0,
+           help=tr("Results of tools that read as an error, and errors that the trainer recorded.")),
     Column("truncated", tr("Cut"), chars=4, kind="chip", help=tr("A limit on the length ended it.")),
     Column("text", tr("Completion"), chars=20, kind="text", help=tr("How it begins.")),
 )  # fmt: skip
-FILTERED = ("reward", "advantage", "length", "kl", "push")
+FILTERED = ("reward", "advantage", "length", "kl", "push", "turns", "tools", "errors")
 """Columns whose values can be limited."""
 
 
@@ -60,11 +65,19 @@ class Batch:
     Attributes:
         prompts, completions: (B,) texts, None where none are recorded.
         cells: (B,) rows of :data:`COLUMNS`.
+        trajectories: (B,) the turns, None where none are recorded.
     """
 
     prompts: tuple[str | None, ...]
     completions: tuple[str | None, ...]
     cells: list[list[object]]
+    trajectories: tuple[Trajectory | None, ...]
+
+    @property
+    def empty(self) -> set[str]:
+        """Keys of the columns without any value."""
+        filled = {n for row in self.cells for n, cell in enumerate(row) if cell not in (None, "")}
+        return {column.key for n, column in enumerate(COLUMNS) if n not in filled}
 
     def listed(self, wanted: Filter) -> list[int]:
         """The completions that pass a filter, by their row in the update."""
@@ -96,17 +109,26 @@ def batch_of(view: View) -> Batch | None:
     count = len(table.rewards)
     length, truncated = table.length, table.truncated
     kl, push = _of_tokens(view.step) if step is not None and len(step.rewards) == count else (None, None)
+    turns = table.trajectories or (None,) * count
     cells: list[list[object]] = [
         [
             row + 1, int(table.group[row]) + 1, float(table.rewards[row]),
             None if table.advantage is None else float(table.advantage[row]),
             None if length is None else int(length[row]),
             None if kl is None else float(kl[row]), None if push is None else float(push[row]),
-            "" if truncated is None or not truncated[row] else tr("cut"), preview(table.completions[row]),
+            *_of_turns(turns[row]), "" if truncated is None or not truncated[row] else tr("cut"),
+            preview(table.completions[row]),
         ]
         for row in range(count)
     ]  # fmt: skip
-    return Batch(prompts=table.prompts, completions=table.completions, cells=cells)
+    return Batch(prompts=table.prompts, completions=table.completions, cells=cells, trajectories=turns)
+
+
+def _of_turns(trajectory: Trajectory | None) -> tuple[int | None, int | None, int | None]:
+    """Number of the model's turns, of its calls of tools and of errors."""
+    if trajectory is None:
+        return None, None, None
+    return trajectory.spoken, trajectory.called, trajectory.failures
 
 
 def preview(text: str | None) -> str:

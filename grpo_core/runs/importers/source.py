@@ -13,6 +13,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError
 from grpo_core.record import Step
+from grpo_core.runs.trajectory import Trajectory
 from grpo_core.text import tr
 
 
@@ -49,6 +50,10 @@ class Completions:
         entropy: of the policy, mean over the row's tokens, (B,), in nats; NaN or None where not measured.
         sampling_logp: a row's log-probabilities by the sampler, NaN where it gave none; None where not recorded.
         training_logp: the trainer's of the same tokens.
+        metric_names: (M,) of the environment's numbers that are no reward.
+        metrics: (B, M), NaN where one was not measured; None where none are recorded.
+        trajectories: (B,) the turns of each completion, None for one that is too long to be shown by turns; None where
+            the source holds no turns.
         repeated: whether these are the completions of the update before once more: one generation served both, and
             whoever counts over updates counts them there.
     """
@@ -67,6 +72,9 @@ class Completions:
     entropy: np.ndarray | None = None
     sampling_logp: tuple[np.ndarray, ...] | None = None
     training_logp: tuple[np.ndarray, ...] | None = None
+    metric_names: tuple[str, ...] = ()
+    metrics: np.ndarray | None = None
+    trajectories: tuple[Trajectory | None, ...] | None = None
     repeated: bool = False
 
 

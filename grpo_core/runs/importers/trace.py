@@ -29,6 +29,7 @@ from grpo_core.runs.importers.trace_folder import LOG, TRACE, StepFiles, descrip
 from grpo_core.runs.importers.trace_rewards import stacked, weighted
 from grpo_core.runs.importers.trace_step import StepAssembly, generations_of, read_columns
 from grpo_core.runs.importers.trl_settings import objective_of
+from grpo_core.runs.trajectory import trajectories_in
 from grpo_core.text import tr
 
 TEXTS = ("prompt", "completion")
@@ -218,6 +219,7 @@ class Trace:
             prompts=texts.prompts, completions=texts.completions, group=np.unique(group, return_inverse=True)[1],
             rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
             reward_names=task.reward_names, reward_parts=rewards, reward_weights=task.reward_weights,
+            trajectories=trajectories_in(texts.prompts, texts.completions),
             advantage=None if all(row is None for row in advantage)
             else np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
             length=None if tokens is None else np.array([len(row) for row in tokens]),

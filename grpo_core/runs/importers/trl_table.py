@@ -17,6 +17,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.runs.importers.source import Completions
 from grpo_core.runs.importers.text_run import consecutive_groups
 from grpo_core.runs.importers.trace_rewards import weighted
+from grpo_core.runs.trajectory import trajectories_in
 from grpo_core.text import tr
 
 FIXED = ("step", "prompt", "completion", "advantage")
@@ -64,6 +65,7 @@ def table(
         reward_names=tuple(names),
         reward_parts=parts,
         reward_weights=known,
+        trajectories=trajectories_in(prompts, completions),
         advantage=_numbers(columns["advantage"], "advantage", name) if "advantage" in columns else None,
     )
 

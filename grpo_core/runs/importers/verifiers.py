@@ -31,7 +31,8 @@ from grpo_core.runs.importers.line_index import (
 )
 from grpo_core.runs.importers.source import Completions, file_stamp
 from grpo_core.runs.importers.text_run import TextRun, names_in, numbered, recorded_settings
-from grpo_core.runs.importers.verifiers_rows import EpisodeRows, as_dict
+from grpo_core.runs.importers.verifiers_rows import EpisodeRows
+from grpo_core.runs.importers.verifiers_turns import as_dict
 from grpo_core.text import tr
 
 FILE = "traces.jsonl"
@@ -68,9 +69,9 @@ class VerifiersRun(TextRun):
     """Episodes of verifiers, by training step where they name one."""
 
     why_no_step = tr(
-        "These traces hold log-probabilities rounded to four decimals, which belong to no optimizer step, and not the "
-        "settings of the loss, so there is no loss to recompute; prime-rl's token export "
-        "(trainer.enable_token_export) has more of it."
+        "These traces hold log-probabilities rounded to four decimals, which belong to no optimizer step, and neither "
+        "the settings of the loss nor the texts of single tokens, so there is no loss to recompute; their masks, "
+        "advantages and entropies stand with the turns. prime-rl's token export (trainer.enable_token_export) has more."
     )
 
     def __init__(self, path: Path, index: Path | None = None) -> None:
@@ -185,8 +186,14 @@ class VerifiersRun(TextRun):
             rows.add(as_dict(episode))
         if rows.errors:
             notes.append(
-                tr("Step {label}: {count} traces are not what verifiers writes and are left out.").format(
-                    label=self.labels[position - 1], count=rows.errors
+                tr(
+                    "Step {label}: {count} traces are not what verifiers writes and are left out; the first: {why}."
+                ).format(label=self.labels[position - 1], count=rows.errors, why=rows.why)
+            )
+        if rows.trajectories and rows.trajectories[-1] is None:
+            notes.append(
+                tr("Step {label} is too long to be shown by turns in all of its completions.").format(
+                    label=self.labels[position - 1]
                 )
             )
         for sentence in notes:

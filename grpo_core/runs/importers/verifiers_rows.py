@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from grpo_core.errors import shortened
 from grpo_core.runs.importers.source import Completions
 from grpo_core.runs.importers.text_run import equal_groups
+from grpo_core.runs.importers.verifiers_turns import (
+    OF_TOKENS,
+    Graph,
+    as_dict,
+    finish_reason,
+    metrics_of,
+)
+from grpo_core.runs.trajectory import MOST_CHARACTERS, Trajectory, Turn, as_text
+from grpo_core.text import tr
 
 LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed")
 """Values of ``stop_condition`` that say that a limit ended the rollout (``Trace.is_truncated``)."""
 MOST_TRACES, MOST_MESSAGES = 100_000, 1_000_000
 """Of one update: what is beyond them is left out. Branches share messages, which then count once for each."""
+MOST_TURNS = 60_000
+"""Of the trajectories of one update, calls of tools counted like turns: what is beyond them is shown as text alone."""
 
 
 @dataclass
@@ -34,8 +46,13 @@ class EpisodeRows:
     entropy: list[float] = field(default_factory=list)
     sampling: list[np.ndarray] = field(default_factory=list)
     training: list[np.ndarray] = field(default_factory=list)
+    metrics: list[dict[str, float | None]] = field(default_factory=list)
+    trajectories: list[Trajectory | None] = field(default_factory=list)
     errors: int = 0
+    why: str = ""
     messages: int = 0
+    turns: int = 0
+    characters: int = 0
 
     def add(self, episode: dict[str, Any]) -> None:
         """Add the branches of an episode's traces, or of a trace that stands alone."""
@@ -52,39 +69,46 @@ class EpisodeRows:
             task = as_dict(as_dict(trace.get("task")).get("data"))
             key = (str(group) if group is not None else json.dumps(task, sort_keys=True), str(agent.get("name")))
             try:
+                graph = Graph(trace)
                 for number, branch in enumerate(_branches(trace["nodes"])):
                     self.messages += len(branch)
                     if self.messages > MOST_MESSAGES:
-                        raise ValueError("too many messages")
-                    self._add_branch(trace, branch, key, counted=number == 0)
-            except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
+                        raise ValueError(tr("there are more than {most:,} messages").format(most=MOST_MESSAGES))
+                    self._add_branch(graph, branch, key, counted=number == 0)
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
                 self.errors += 1
+                self.why = self.why or shortened(
+                    tr("{name} is missing").format(name=error) if isinstance(error, KeyError) else str(error), 200
+                )
 
-    def _add_branch(self, trace: dict[str, Any], branch: list[dict[str, Any]], key: Any, *, counted: bool) -> None:
-        first = next((i for i, node in enumerate(branch) if node.get("sampled")), len(branch))
-        rewards = {
-            str(name): (math.nan, 1.0) if reward is None else (float(reward["score"]), float(reward.get("weight", 1.0)))
-            for name, reward in as_dict(trace.get("rewards")).items()
-        }
-        sampled = [sum(map(bool, node.get("mask") or ())) for node in branch]
-        streams = {name: _stream(branch, sampled, name) for name in _STREAMS}
+    def _add_branch(self, graph: Graph, path: Sequence[int], key: Any, *, counted: bool) -> None:
+        trace = graph.trace
+        rewards = {str(name): _paid(reward) for name, reward in as_dict(trace.get("rewards")).items()}
+        found = graph.trajectory(path, rewards)
+        streams = {name: graph.stream(path, name) for name in OF_TOKENS}
         advantage = streams["advantages"][~np.isnan(streams["advantages"])]
         entropy = streams["entropies"][~np.isnan(streams["entropies"])]
-        self.prompts.append(_conversation(branch[:first]))
-        self.completions.append(_conversation(branch[first:]))
+        self.prompts.append(_conversation(found.prompt))
+        self.completions.append(_conversation(found.turns))
         self.keys.append(key)
         self.counted.append(counted)
         self.rewards.append(rewards)
+        self.metrics.append(metrics_of(trace))
         self.advantage.append(float(advantage.mean()) if len(advantage) else math.nan)
-        self.length.append(sum(sampled))
+        self.length.append(len(streams["logprobs"]))
         self.truncated.append(is_truncated(trace))
         self.entropy.append(float(entropy.mean()) if len(entropy) else math.nan)
         self.sampling.append(streams["logprobs"])
         self.training.append(streams["trainer_logprobs"])
+        self.turns += len(path) + found.called
+        self.characters += len(self.prompts[-1]) + len(self.completions[-1])
+        small = self.turns <= MOST_TURNS and self.characters <= MOST_CHARACTERS
+        self.trajectories.append(found if small else None)
 
     def table(self) -> Completions:
         """All rows as a table."""
         names = tuple(dict.fromkeys(name for row in self.rewards for name in row))
+        measured = tuple(dict.fromkeys(name for row in self.metrics for name in row))
         blank = (math.nan, 1.0)
         parts = np.array([[row.get(name, blank)[0] for name in names] for row in self.rewards]).reshape(-1, len(names))
         factor = np.array([[row.get(name, blank)[1] for name in names] for row in self.rewards]).reshape(parts.shape)
@@ -100,24 +124,26 @@ class EpisodeRows:
             length=np.array(self.length) if any(self.length) else None, truncated=np.array(self.truncated),
             counted=np.array(self.counted), entropy=None if np.isnan(entropy).all() else entropy,
             sampling_logp=tuple(self.sampling) if any(self.length) else None,
-            training_logp=tuple(self.training) if scored else None,
+            training_logp=tuple(self.training) if scored else None, metric_names=measured,
+            metrics=np.array([[_number(row.get(name)) for name in measured] for row in self.metrics])
+            if measured else None,
+            trajectories=tuple(self.trajectories),
         )  # fmt: skip
 
 
-_STREAMS = ("logprobs", "trainer_logprobs", "entropies", "advantages")
+def _paid(reward: Any) -> tuple[float, float]:
+    """Score and weight of a reward: an object with both, or a number, or nothing where it was not scored."""
+    if isinstance(reward, dict):
+        return float(reward["score"]), float(reward.get("weight", 1.0))
+    return _number(reward), 1.0
 
 
-def _stream(branch: list[dict[str, Any]], sampled: list[int], name: str) -> np.ndarray:
-    """One number for each sampled token of a branch, NaN where a node has none, or another number of them."""
-    pieces = []
-    for node, count in zip(branch, sampled, strict=True):
-        values = np.array([math.nan if v is None else v for v in node.get(name) or ()], np.float64)
-        pieces.append(values if values.shape == (count,) else np.full(count, np.nan))
-    return np.concatenate(pieces) if pieces else np.zeros(0)
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
 
 
-def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The nodes from the root to each leaf that has sampled tokens or text.
+def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[int]]:
+    """The places of the nodes from the root to each leaf that has sampled tokens or text.
 
     Raises:
         ValueError: a node's parent is not before it.
@@ -125,29 +151,23 @@ def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     parents = [node.get("parent") for node in nodes]
     for i, parent in enumerate(parents):
         if parent is not None and not (type(parent) is int and 0 <= parent < i):
-            raise ValueError("a parent must stand before its child")
+            raise ValueError(tr("the message before message {number} does not stand before it").format(number=i + 1))
     for leaf in sorted(set(range(len(nodes))) - {p for p in parents if p is not None}):
-        path: list[dict[str, Any]] = []
+        path: list[int] = []
         at: int | None = leaf
         while at is not None:
-            path.append(nodes[at])
+            path.append(at)
             at = parents[at]
-        if any(node.get("sampled") for node in path):
+        if any(nodes[place].get("sampled") for place in path):
             yield path[::-1]
 
 
-def _conversation(nodes: list[dict[str, Any]]) -> str:
-    """One message's text as it is, several messages as JSON."""
-    messages = [as_dict(node.get("message")) for node in nodes]
-    if len(messages) == 1 and isinstance(messages[0].get("content"), str):
-        return str(messages[0]["content"])
-    return json.dumps([{k: m[k] for k in ("role", "content") if k in m} for m in messages], ensure_ascii=False)
+def _conversation(turns: Sequence[Turn]) -> str:
+    """One message's text as it is, several messages with who speaks."""
+    alone = len(turns) == 1 and not turns[0].calls and not turns[0].reasoning
+    return turns[0].text if alone else as_text(turns)
 
 
 def is_truncated(trace: dict[str, Any]) -> bool:
-    calls = [call for call in map(as_dict, trace.get("calls") or []) if call.get("error") is None]
-    return trace.get("stop_condition") in LIMITS or (bool(calls) and calls[-1].get("finish_reason") == "length")
-
-
-def as_dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    """Whether a limit ended the trace."""
+    return trace.get("stop_condition") in LIMITS or finish_reason(trace) == "length"

@@ -1,0 +1,213 @@
+"""A completion as a conversation: passages of text, each with the look of what it is, the loss's mask drawn over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QTextCharFormat
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.plotting.numbers import shown
+from app.theme.tokens import Theme
+from grpo_core.record import Origin, Step
+from grpo_core.runs.trajectory import Trajectory, Turn, turns_in
+from grpo_core.text import tr
+from grpo_core.texts import tokens_text
+
+PLAIN, HEADING, SPEAKER, NOTE, SEEN, PARTLY, UNSEEN = (
+    "plain", "heading", "speaker", "note", "seen", "partly", "unseen",
+)  # fmt: skip
+LEGEND = ((SEEN, tr("in the loss")), (PARTLY, tr("partly")), (UNSEEN, tr("not in the loss")))
+"""Looks of a text of which it is known what the loss counts, and what they mean."""
+STRENGTH = {SEEN: 0.22, PARTLY: 0.1}
+"""Share of the policy's colour behind a text that the loss counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """Lines of one look, without the end of the last.
+
+    Attributes:
+        text: of the lines.
+        look: of the text.
+        joined: whether it goes on where the passage before ends, in place of a new line.
+    """
+
+    text: str
+    look: str = PLAIN
+    joined: bool = False
+
+    @property
+    def written(self) -> str:
+        """The text with what parts it from the passage before."""
+        return self.text if self.joined else "\n" + self.text
+
+
+def passages(
+    prompt: str | None, completion: str | None, trajectory: Trajectory | None = None, tokens: Sequence[Turn] = ()
+) -> tuple[list[Passage], int]:
+    """A completion under its prompt, and the number of passages before the completion.
+
+    Args:
+        prompt, completion: None where they are not recorded as text.
+        trajectory: its turns; None where the source holds none.
+        tokens: the completion once more as stretches of tokens that the loss counts, or does not; empty where it counts
+            all of them or none are recorded.
+    """
+    before = [
+        Passage(text=tr("Prompt"), look=HEADING),
+        *_side(prompt, None if trajectory is None else trajectory.prompt),
+    ]
+    before.append(Passage(text=""))
+    after = [Passage(text=tr("Completion"), look=HEADING)]
+    if trajectory is not None and trajectory.shared > len(trajectory.prompt):
+        after.append(
+            Passage(
+                text=tr("The first {count} turns are those of an earlier branch, where the loss counts them.").format(
+                    count=trajectory.shared - len(trajectory.prompt)
+                ),
+                look=NOTE,
+            )
+        )
+    after += _side(completion, None if trajectory is None else trajectory.turns)
+    if tokens:
+        after += [Passage(text=""), Passage(text=tr("Tokens, as the loss counts them"), look=HEADING)]
+        after += [passage for turn in tokens for passage in _turn(turn)]
+    if trajectory is not None:
+        after += [Passage(text=line, look=NOTE) for line in _end(trajectory)]
+    return before + after, len(before)
+
+
+def by_mask(step: Step, row: int, origin: Origin) -> list[Turn]:
+    """The stretches of a completion's tokens that the loss counts, and those that it does not, in order. Empty where it
+    counts all that are there, or where the texts of tokens are not known."""
+    there, mask = np.flatnonzero(step.there[row]), step.mask[row]
+    if not origin.vocabulary or mask[there].all():
+        return []
+    ends = [0, *(np.flatnonzero(np.diff(mask[there].astype(int))) + 1).tolist(), len(there)]
+    return [
+        Turn(
+            role=tr("tokens {first} to {last}").format(first=a + 1, last=b),
+            text=tokens_text(step.tokens[row][there[a:b]], origin),
+            tokens=b - a, body=b - a, in_loss=b - a if mask[there[a]] else 0,
+        )
+        for a, b in pairwise(ends)
+    ]  # fmt: skip
+
+
+def format_of(look: str, theme: Theme) -> QTextCharFormat:
+    """The colours and the weight of a passage."""
+    written = QTextCharFormat()
+    if look in STRENGTH:
+        behind = theme.faint("policy", STRENGTH[look])
+        written.setBackground(behind)
+        written.setForeground(theme.on(behind))
+    elif look in (SPEAKER, NOTE, UNSEEN):
+        written.setForeground(theme.ink("muted"))
+    else:
+        written.setForeground(theme.colour("text"))
+    if look in (SPEAKER, HEADING):
+        written.setFontWeight(theme.font("strong").weight())
+    return written
+
+
+def _side(text: str | None, turns: Sequence[Turn] | None) -> list[Passage]:
+    turns = turns if turns is not None else turns_in(text)
+    if turns:
+        return [passage for turn in turns for passage in _turn(turn)]
+    return [Passage(text=tr("(not recorded as text)") if text is None else text)]
+
+
+def _turn(turn: Turn) -> Iterator[Passage]:
+    """Who speaks with what is known of it, and below it what is thought, said and called."""
+    who, *facts = _facts(turn)
+    yield Passage(text=who, look=SPEAKER)
+    if facts:
+        yield Passage(text=" · ".join(("", *facts)), look=NOTE, joined=True)
+    look = PLAIN
+    if turn.in_loss is not None and turn.body is not None:
+        look = UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY
+    if turn.reasoning:
+        yield Passage(text=tr("(thinking) {text}").format(text=turn.reasoning), look=look)
+    if turn.text:
+        yield Passage(text=turn.text, look=look)
+    for call in turn.calls:
+        yield Passage(text=f"→ {call.name}({call.arguments})", look=look)
+
+
+def _facts(turn: Turn) -> Iterator[str]:
+    yield tr("{role}: {tool}").format(role=turn.role, tool=turn.tool) if turn.tool else turn.role
+    if turn.failed:
+        yield tr("reads as an error")
+    if turn.tokens is not None and turn.in_loss is not None:
+        if turn.in_loss:
+            yield tr("{tokens} tokens, {counted} in the loss").format(tokens=turn.tokens, counted=turn.in_loss)
+        else:
+            yield tr("{tokens} tokens, not in the loss").format(tokens=turn.tokens)
+    if turn.also_trained:
+        yield tr("{count} trained by a weight of their own").format(count=turn.also_trained)
+    if turn.seconds is not None:
+        yield tr("{seconds:.1f} s").format(seconds=turn.seconds)
+    if turn.advantage is not None:
+        yield f"A {shown(turn.advantage)}"
+    if turn.entropy is not None:
+        yield f"H {shown(turn.entropy)}"
+    if turn.sampler_gap is not None:
+        yield tr("{gap} nats from the sampler").format(gap=shown(turn.sampler_gap))
+
+
+def _end(trajectory: Trajectory) -> Iterator[str]:
+    """Lines on the end of a trajectory: the reason, errors, rewards, the environment's numbers."""
+    yield ""
+    if trajectory.ended:
+        yield tr("End: {why}").format(why=trajectory.why_ended())
+    for error in trajectory.errors:
+        yield tr("Error: {what}").format(what=error)
+    if trajectory.rewards:
+        parts = (
+            tr("{name} {score} × {weight}").format(name=name, score=shown(score), weight=f"{weight:g}")
+            for name, score, weight in trajectory.rewards
+        )
+        yield tr("Rewards: {parts}").format(parts=", ".join(parts))
+    if trajectory.metrics:
+        parts = (f"{name} {shown(value)}" for name, value in trajectory.metrics)
+        yield tr("Environment: {parts}").format(parts=", ".join(parts))
+
+
+class MaskLegend(QWidget):
+    """Samples of the looks of what the loss counts, with their meaning."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme: Theme | None = None
+        self._scale = 1.0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(tr("Legend: {looks}").format(looks=", ".join(words for _, words in LEGEND)))
+
+    def show_look(self, theme: Theme, scale: float) -> None:
+        """Take the colours and the size of the text."""
+        self._theme, self._scale = theme, scale
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        font = self.font() if self._theme is None else self._theme.font("small", self._scale)
+        return QSize(120, round(QFontMetricsF(font).height() * 1.3))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._theme is None:
+            return
+        painter, x = QPainter(self), 0.0
+        painter.setFont(self._theme.font("small", self._scale))
+        for look, words in LEGEND:
+            written = format_of(look, self._theme)
+            box = QRectF(x, 0, painter.fontMetrics().horizontalAdvance(words) + 12, self.height())
+            if look in STRENGTH:
+                painter.fillRect(box, written.background())
+            painter.setPen(written.foreground().color())
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
+            x = box.right() + 8

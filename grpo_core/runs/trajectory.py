@@ -1,0 +1,219 @@
+"""A trajectory: the turns of a rollout in which a model, tools and users speak, and what of them the loss sees."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grpo_core.text import tr
+
+ERROR = re.compile(r"\s*(\{\s*[\"']error[\"']|error\b|traceback \(most recent call)", re.IGNORECASE)
+"""How a tool's result begins that reads as an error: no trainer marks one. TRL writes ``{'error': ...}``."""
+
+MOST_CHARACTERS = 16_000_000
+"""Of the texts of an update that is shown by turns: what is beyond them is shown as text alone."""
+ENDS = {
+    "agent_completed": tr("the model ended it"),
+    "user_closed": tr("the user ended it"),
+    "empty_action": tr("the model said nothing"),
+    "error": tr("an error ended it"),
+    "max_turns": tr("the limit on turns ended it"),
+    "max_input_tokens": tr("the limit on tokens read ended it"),
+    "max_output_tokens": tr("the limit on tokens written ended it"),
+    "max_total_tokens": tr("the limit on tokens ended it"),
+    "compaction_failed": tr("it could not be shortened to fit the model's window"),
+    "length": tr("the limit on a reply's tokens ended it"),
+    "timeout": tr("the limit on time ended it"),
+}
+"""Why a trajectory ended, by the name under which verifiers 0.4.0 records it, in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCall:
+    """A call of a tool.
+
+    Attributes:
+        name: of the tool.
+        arguments: as the model wrote them, usually JSON.
+        id: by which the result names the call; empty where there is none.
+    """
+
+    name: str
+    arguments: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One message. Numbers are None where they are not recorded.
+
+    Attributes:
+        role: who spoke: "system", "user", "assistant", "tool", or another name that the source has.
+        text: what was said; empty where a tool was called without a word.
+        reasoning: what the model wrote before, where the source keeps it apart.
+        calls: tools that were called.
+        tool: name of the tool whose result this is; empty where that is not known or it is none.
+        sampled: whether the policy wrote it; None where the source does not say.
+        tokens: that it adds to the sequence, those of the chat template around it included.
+        body: of these, tokens of the text itself.
+        in_loss: of its tokens, those that the loss's mask counts.
+        also_trained: of its tokens, those outside the mask that a weight of their own trains (prime-rl's echo).
+        seconds: that the call of the model took; of what came in between, from the call before to the next one.
+        advantage: mean over its tokens in the loss.
+        entropy: mean over them, in nats.
+        sampler_gap: mean size of the difference between the trainer's and the sampler's log-probabilities, in nats.
+    """
+
+    role: str
+    text: str
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    tool: str = ""
+    sampled: bool | None = None
+    tokens: int | None = None
+    body: int | None = None
+    in_loss: int | None = None
+    also_trained: int = 0
+    seconds: float | None = None
+    advantage: float | None = None
+    entropy: float | None = None
+    sampler_gap: float | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is a tool's result that reads as an error."""
+        return self.role == "tool" and ERROR.match(self.text) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trajectory:
+    """A rollout's way along one branch: the same conversation from the first message to the last.
+
+    Attributes:
+        prompt: turns before the first that the policy wrote.
+        turns: from that one on.
+        rewards: name, score (None where none was given) and weight of each reward function.
+        metrics: name and value of each of the environment's numbers that are no reward.
+        ended: why it ended, as the source names it; empty where it does not.
+        errors: what went wrong outside the conversation, as sentences of the source.
+        shared: turns, the prompt's included, that an earlier branch of the rollout has too; the loss counts them there.
+    """
+
+    prompt: tuple[Turn, ...]
+    turns: tuple[Turn, ...]
+    rewards: tuple[tuple[str, float | None, float], ...] = ()
+    metrics: tuple[tuple[str, float | None], ...] = ()
+    ended: str = ""
+    errors: tuple[str, ...] = ()
+    shared: int = 0
+
+    @property
+    def spoken(self) -> int:
+        """Turns of the policy."""
+        return sum(turn.role == "assistant" for turn in self.turns)
+
+    @property
+    def called(self) -> int:
+        """Calls of tools."""
+        return sum(len(turn.calls) for turn in self.turns)
+
+    @property
+    def failures(self) -> int:
+        """Results that read as an error, and errors outside the conversation."""
+        return sum(turn.failed for turn in self.turns) + len(self.errors)
+
+    @property
+    def masked(self) -> bool:
+        """Whether it is recorded which tokens the loss counts."""
+        return any(turn.in_loss is not None for turn in self.turns)
+
+    def why_ended(self) -> str:
+        """The reason of its end in words. A name that is not known is returned unchanged."""
+        return ENDS.get(self.ended, self.ended)
+
+
+def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
+    """The turn of a chat message, as verifiers, TRL and OpenAI's interface write one.
+
+    Args:
+        message: with ``role``, and ``content`` or ``tool_calls``.
+        measured: further fields of the turn.
+
+    Raises:
+        LookupError: it has no role, or neither content nor calls.
+        TypeError: a part of it is of another kind.
+    """
+    role, content, calls = message["role"], message.get("content"), message.get("tool_calls") or ()
+    if not isinstance(role, str) or not isinstance(calls, list | tuple):
+        raise TypeError("a message has a role and a list of calls")
+    if "content" not in message and not calls:
+        raise LookupError("a message has content or calls")
+    reasoning, tool = message.get("reasoning_content"), message.get("name")
+    return Turn(
+        role=role, text=_content(content), reasoning=reasoning if isinstance(reasoning, str) else "",
+        calls=tuple(_call(call) for call in calls), tool=tool if isinstance(tool, str) and role == "tool" else "",
+        **measured,
+    )  # fmt: skip
+
+
+def turns_in(text: str | None) -> tuple[Turn, ...] | None:
+    """The turns of a conversation in JSON. None where the text is none."""
+    if text is None or not text.lstrip().startswith("[{"):
+        return None
+    try:
+        return tuple(turn_of(message) for message in json.loads(text))
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def trajectories_in(
+    prompts: Sequence[str | None], completions: Sequence[str | None]
+) -> tuple[Trajectory | None, ...] | None:
+    """The turns of completions that are conversations in JSON, (B,), None for one that is none or too long. None where
+    no completion has more than one message."""
+    found: list[Trajectory | None] = []
+    left = MOST_CHARACTERS
+    for prompt, completion in zip(prompts, completions, strict=True):
+        left -= len(prompt or "") + len(completion or "")
+        turns = turns_in(completion) if left >= 0 else None
+        found.append(None if turns is None else Trajectory(prompt=turns_in(prompt) or (), turns=turns))
+    several = any(one is not None and (len(one.turns) > 1 or one.called) for one in found)
+    return tuple(found) if several else None
+
+
+def as_text(turns: Sequence[Turn]) -> str:
+    """A conversation to be read: who speaks, what is called with which arguments, and what comes back."""
+    return "\n".join(line for turn in turns for line in lines_of(turn))
+
+
+def lines_of(turn: Turn) -> list[str]:
+    """The lines of a turn: what was thought, what was said, what was called."""
+    who = tr("{role} {tool}").format(role=turn.role, tool=turn.tool) if turn.tool else turn.role
+    lines = [tr("{role}, thinking: {text}").format(role=who, text=turn.reasoning)] if turn.reasoning else []
+    if turn.text or not turn.calls:
+        lines.append(f"{who}: {turn.text}")
+    return lines + [f"{who} → {call.name}({call.arguments})" for call in turn.calls]
+
+
+def _content(content: Any) -> str:
+    """The text of a message's content. A part that is no text is named by its type."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        raise TypeError("content is a text or a list of parts")
+    parts = [part if isinstance(part, dict) else {"text": str(part)} for part in content]
+    return "\n".join(str(part["text"]) if part.get("text") is not None else f"[{part.get('type')}]" for part in parts)
+
+
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    inner = call.get("function")
+    inner = inner if isinstance(inner, dict) else call
+    arguments, number = inner.get("arguments"), call.get("id")
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=str)
+    return ToolCall(
+        name=str(inner["name"]), arguments="" if arguments is None else written,
+        id=number if isinstance(number, str) else "",
+    )  # fmt: skip
