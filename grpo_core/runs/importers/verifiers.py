@@ -99,7 +99,9 @@ class VerifiersRun(TextRun):
         if self.labels:
             last = self.completions(len(self.labels))
             size = int(np.bincount(last.group[last.counted]).max()) if last.counted is not None else 1
-            self.settings = recorded_settings("verifiers", names=last.reward_names, group_size=size)
+            self.settings = recorded_settings(
+                "verifiers", names=last.reward_names, weights=last.reward_weights, group_size=size
+            )
 
     def __deepcopy__(self, memo: object) -> VerifiersRun:
         """A copy that can be refreshed beside this one: an index is never changed, another takes its place."""

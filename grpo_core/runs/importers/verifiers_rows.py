@@ -119,7 +119,7 @@ class EpisodeRows:
         return Completions(
             prompts=tuple(self.prompts), completions=tuple(self.completions), group=equal_groups(self.keys),
             rewards=total, reward_names=names, reward_parts=parts if names else None,
-            reward_weights=tuple(map(float, factor[0])) if len(factor) and (factor == factor[0]).all() else (),
+            reward_weights=_weights(factor, known),
             advantage=None if np.isnan(advantage).all() else advantage,
             length=np.array(self.length) if any(self.length) else None, truncated=np.array(self.truncated),
             counted=np.array(self.counted), entropy=None if np.isnan(entropy).all() else entropy,
@@ -136,6 +136,17 @@ def _paid(reward: Any) -> tuple[float, float]:
     if isinstance(reward, dict):
         return float(reward["score"]), float(reward.get("weight", 1.0))
     return _number(reward), 1.0
+
+
+def _weights(factor: np.ndarray, known: np.ndarray) -> tuple[float, ...]:
+    """The weight of each reward function where all completions that it scored agree on it. Else empty.
+
+    Args:
+        factor: the weight of each score, (B, K).
+        known: whether a completion was scored by a function, boolean (B, K).
+    """
+    columns = [np.unique(factor[known[:, k], k]) for k in range(factor.shape[1])]
+    return tuple(float(each[0]) for each in columns) if all(len(each) == 1 for each in columns) else ()
 
 
 def _number(value: Any) -> float:

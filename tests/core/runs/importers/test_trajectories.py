@@ -188,3 +188,12 @@ def test_a_result_that_reads_as_an_error_is_one(text: str, failed: bool) -> None
 def test_rows_with_turns_and_without_stay_aligned() -> None:
     table = agents()
     assert len(told(table)) == len(table.rewards) == 9 and np.isfinite(table.rewards).all()
+
+
+def test_the_weights_of_the_rewards_are_those_of_the_scores() -> None:
+    run = open_source(AGENT)
+    table = run.completions(1)
+    assert run.settings.recorded.reward_weights == table.reward_weights != ()
+    assert table.reward_parts is not None
+    parts = np.nan_to_num(table.reward_parts) @ np.array(table.reward_weights)
+    np.testing.assert_allclose(parts, np.nan_to_num(table.rewards))
