@@ -37,6 +37,8 @@ class Seen:
         lengths: that of each, (B,); None where not recorded.
         cut: completions that a limit cut off, and completions; None where it is not known.
         from_sampler: trainer's less sampler's log-probability of each token that both scored; None where not recorded.
+        turns: of each turn whether the model wrote it, and its tokens that the loss's mask counts, (n, 2) integer; None
+            where not recorded.
         reported: what the trainer said: its name and the numbers.
     """
 
@@ -56,6 +58,7 @@ class Seen:
     lengths: np.ndarray | None = None
     cut: tuple[float, int] | None = None
     from_sampler: np.ndarray | None = None
+    turns: np.ndarray | None = None
     reported: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -149,7 +152,7 @@ def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.nda
 
 
 def _kind(reward: float, low: float, high: float) -> str:
-    """Which of the run's rewards this is. A run of one reward alone is right where it is 1, wrong where it is 0 or less."""
+    """Kind of a reward of the run. One that all share is right where it is 1, wrong where it is 0 or less."""
     near = NEAR * max(abs(low), abs(high), ALIKE)
     if high - low <= near:
         return "right" if abs(reward - 1) <= NEAR else "wrong" if reward <= 0 else "same"
