@@ -37,6 +37,8 @@ class Seen:
         lengths: that of each, (B,); None where not recorded.
         cut: completions that a limit cut off, and completions; None where it is not known.
         from_sampler: trainer's less sampler's log-probability of each token that both scored; None where not recorded.
+        turns: of each turn whether the model wrote it, and its tokens that the loss's mask counts, (n, 2) integer; None
+            where not recorded.
         reported: what the trainer said: its name and the numbers.
     """
 
@@ -56,6 +58,7 @@ class Seen:
     lengths: np.ndarray | None = None
     cut: tuple[float, int] | None = None
     from_sampler: np.ndarray | None = None
+    turns: np.ndarray | None = None
     reported: tuple[tuple[str, float], ...] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""Claims of a diagnosis on lengths and on log-probabilities that should agree. The data are the updates as read."""
+"""Claims of a diagnosis on lengths, on masks, on log-probabilities that should agree. The data are updates as read."""
 
 from __future__ import annotations
 
@@ -127,6 +127,25 @@ class SamplerApart(Claim[Run]):
             "Sampler and trainer give the same tokens log-probabilities that differ by {gap:.3g} nats on average; "
             "{far:.1%} of the tokens differ by a factor of two and more."
         ).format(gap=self.gap, far=self.far)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unwritten(Claim[Run]):
+    """From update ``since`` on, ``share`` of the tokens in the loss are in turns that the model did not write."""
+
+    since: int
+    share: float
+
+    def check(self, data: Run) -> bool:
+        known = [update.turns for update in _since(data, self.since) if update.turns is not None]
+        counted = sum(int(turns[:, 1].sum()) for turns in known)
+        others = sum(int(turns[turns[:, 0] == 0, 1].sum()) for turns in known)
+        return others > 0 and agrees(self.share, others / counted)
+
+    def words(self) -> str:
+        return tr(
+            "{share:.1%} of the loss falls on words that the model did not write: the mask counts their tokens."
+        ).format(share=self.share)
 
 
 def _since(data: Run, label: int) -> list[Seen]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grpo_core.health import exploited, groups, knobs, lengths, numerics, paid_lengths, policy, rewards
+from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, policy, rewards
 from grpo_core.health.check import Check
 from grpo_core.text import tr
 
@@ -198,6 +198,16 @@ CHECKS: dict[str, Check] = {
         ),
         source="Dr. GRPO, arXiv:2503.20783, section 3; sail-sg/understand-r1-zero#10",
         least=6, said_by=("length_hack", "shortness_hack"),
+    ),
+    "mask_covers_others": Check(
+        title=tr("A mask that counts what the model did not write"),
+        missing=masks.no_masks, measure=masks.unwritten, judge=masks.judge_unwritten,
+        change=tr(
+            "Leave what tools and users said out of the loss: TRL multiplies its mask by tool_mask (from a "
+            "rollout_func: env_mask), verl by response_mask, and in verifiers the mask of every message that was not "
+            "sampled is False."
+        ),
+        source="Search-R1, arXiv:2503.09516, section 3.1",
     ),
     "truncation": Check(
         title=tr("Completions that are cut off"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from grpo_core.claims.measured import Measured
-from grpo_core.health import exploited, groups, knobs, lengths, numerics, paid_lengths, policy, rewards
+from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, policy, rewards
 from grpo_core.health.check import Measure, finite
 from grpo_core.health.finding import Healthy
 from grpo_core.health.update import Update
@@ -29,6 +29,7 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     knobs.reach: Quantity(name=tr("completions that are clipped"), share=True),
     lengths.cut_off: Quantity(name=tr("completions that are cut off"), share=True),
     lengths.length: Quantity(name=tr("mean length in tokens")),
+    masks.unwritten: Quantity(name=tr("tokens in the loss that the model did not write"), share=True),
     numerics.first_pass: Quantity(name=tr("mean difference in nats")),
     numerics.non_finite: Quantity(name=tr("count")),
     numerics.sampler: Quantity(name=tr("mean difference in nats")),

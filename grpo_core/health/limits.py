@@ -95,6 +95,10 @@ LIMITS: dict[str, Limit] = {
     "cut_few_before": Limit(value=0.3, grade=None, source="chosen: it leaves most completions whole"),
     "cut_many_after": Limit(value=0.6, grade=WARNING, source="chosen: twice that"),
     "cut_errors": Limit(value=1.64, grade=None, source="lower end of Wilson's interval, 95 % on one side"),
+    "unwritten": Limit(
+        value=0.005, grade=SERIOUS,
+        source="chosen: a template's mark after each turn may be counted; Search-R1, arXiv:2503.09516: it learns worse",
+    ),
     "first_pass_single": Limit(value=0.02, grade=SERIOUS, source="chosen: rounding of single precision is far below"),
     "first_pass_half": Limit(value=0.05, grade=SERIOUS, source="chosen: bfloat16 has eight bits, 0.03 near 10 nats"),
     "sampler": Limit(value=0.1, grade=SERIOUS, source="chosen; huggingface/trl#4772"),

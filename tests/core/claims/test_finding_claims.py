@@ -19,6 +19,7 @@ from grpo_core.config import Settings
 from grpo_core.health import Finding, diagnose
 from grpo_core.record import Step
 from grpo_core.runs.importers.source import Completions, Report
+from grpo_core.runs.trajectory import Trajectory, Turn
 from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
 from tests.core.health.test_diagnose import Tables, completions
 from tests.core.health.test_findings_hold import Steps, drifted, of_steps, recorded, tables_of
@@ -157,6 +158,36 @@ def of_settings(numbers: np.random.Generator) -> Iterator[Any]:
     yield Tables([dataclasses.replace(dead, truncated=numbers.random(8) < numbers.choice([0.8, 2.0]))] * 8, recorded())
 
 
+def of_masks(numbers: np.random.Generator) -> Iterator[Any]:
+    """A run of agents whose mask covers a tool's words in some of the updates, or in none."""
+    tables = []
+    for n in range(int(numbers.integers(1, 6))):
+        covered = numbers.random() < 0.5
+        rows = []
+        for _ in range(8):
+            own, result = (int(numbers.integers(1, 99)) for _ in range(2))
+            rows.append(
+                Trajectory(
+                    prompt=(Turn(role="user", text="u", sampled=False, tokens=4, body=2, in_loss=0),),
+                    turns=(
+                        Turn(role="assistant", text=f"a{n}", sampled=True, tokens=own, body=own, in_loss=own),
+                        Turn(role="tool", text="t", sampled=False, tokens=99, body=9, in_loss=result * covered),
+                        Turn(role="user", text="v"),
+                    ),
+                )
+            )
+        tables.append(dataclasses.replace(completions([0.0, 1.0] * 4), trajectories=tuple(rows)))
+    yield Tables(tables, recorded())
+
+
+def turns_of(table: Completions) -> np.ndarray | None:
+    """Of every turn whose tokens are known: whether the model wrote it, and its tokens in the loss."""
+    if table.trajectories is None:
+        return None
+    every = [turn for row in table.trajectories if row is not None for turn in (*row.prompt, *row.turns)]
+    return np.array([[bool(turn.sampled), turn.in_loss] for turn in every if turn.in_loss is not None], int)
+
+
 def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
     """Runs whose rewards are rare, of the prompt, of the length, or far from the others; whose limit costs; whose clip
     range is that of whole completions."""
@@ -217,7 +248,7 @@ def as_seen(run: Any) -> Run:
             lengths=table.length,
             length=None if table.length is None else float(table.length.sum() / len(table.length)),
             cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
-            from_sampler=from_sampler(step),
+            from_sampler=from_sampler(step), turns=turns_of(table),
             reported=tuple(pair for report in run.reports(label) for pair in report.numbers.items()),
         )
         for label, table, step in zip(run.labels, run.tables, steps, strict=True)
@@ -231,7 +262,7 @@ GIVEN = {"limit", "part", "names", "since", "sort"}
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
     numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
-    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks)
+    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks, of_masks)
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
             made = [claim for finding in diagnose(run).findings for claim in finding.what]

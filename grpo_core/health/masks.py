@@ -1,0 +1,67 @@
+"""Check of the loss's mask: whether it leaves out what tools and users said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grpo_core.claims.measures import Unwritten
+from grpo_core.config import Settings
+from grpo_core.health.check import Measure, Verdict, worst
+from grpo_core.health.finding import Evidence
+from grpo_core.health.limits import grade, limit
+from grpo_core.health.update import LONGEST_QUOTE, Update
+from grpo_core.runs.trajectory import Turn
+from grpo_core.text import tr
+
+
+def no_masks(update: Update) -> str:
+    """Sentence on what is missing to know whose words the loss counts. Empty where nothing is."""
+    if update.table is None:
+        return update.why_no_table
+    if not any(turn.in_loss for turns in _turns(update) for turn in turns):
+        return tr("Which turn the tokens in the loss belong to is not recorded.")
+    return ""
+
+
+def _turns(update: Update) -> list[list[Turn]]:
+    """The turns of each completion whose tokens and author are known."""
+    assert update.table is not None
+    rows = update.table.trajectories or (None,) * len(update.table.rewards)
+    return [
+        [t for t in (*row.prompt, *row.turns) if t.in_loss is not None and t.sampled is not None] if row else []
+        for row in rows
+    ]
+
+
+def unwritten(update: Update) -> Measure | None:
+    """The share of the tokens in the loss that the model did not write."""
+    rows = _turns(update)
+    counted = sum(turn.in_loss or 0 for turns in rows for turn in turns)
+    if not counted:
+        return None
+    others = [sum(turn.in_loss or 0 for turn in turns if not turn.sampled) for turns in rows]
+    share, evidence = sum(others) / counted, []
+    if share:
+        row = max(range(len(rows)), key=others.__getitem__)
+        turn = max((turn for turn in rows[row] if not turn.sampled), key=lambda turn: turn.in_loss or 0)
+        what = tr("{count} tokens of a turn of “{role}” are in the loss").format(count=turn.in_loss, role=turn.role)
+        text = turn.text if len(turn.text) <= LONGEST_QUOTE else turn.text[: LONGEST_QUOTE - 1] + "…"
+        evidence.append(Evidence(step=update.label, what=what, row=row + 1, quote=text))
+    return Measure(
+        label=update.label, value=share, more={"others": sum(others), "counted": counted}, evidence=tuple(evidence)
+    )
+
+
+def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A mask that lets the loss count what tools, users or the prompt said."""
+    bad = [i for i, measure in enumerate(measures) if measure.more["others"]]
+    if not bad:
+        return None
+    since = measures[bad[0] :]
+    share = sum(m.more["others"] for m in since) / sum(m.more["counted"] for m in since)
+    if share < limit("unwritten"):
+        return None
+    return Verdict(
+        grade=grade("unwritten"), what=[Unwritten(since=since[0].label, share=share)], began=since[0].label,
+        evidence=worst(since),
+    )  # fmt: skip
