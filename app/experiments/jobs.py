@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from app.experiments.cores import allowed_cores
 from grpo_core.errors import GrpoError
 
 if TYPE_CHECKING:
     from app.experiments.job_process import JobProcess
 
-IDLE = min(2, os.cpu_count() or 1)
-"""Processes that are kept for the next experiment, and that share a sweep: a start takes half a second, a process some
-35 MB."""
+IDLE = min(2, allowed_cores())
+"""Processes that are kept for the next experiment, and the most that share a sweep: a start takes half a
+second, a process some 35 MB."""
 
 
 class Jobs:

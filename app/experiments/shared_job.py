@@ -7,6 +7,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from app.experiments.cores import free_cores
 from app.experiments.jobs import IDLE, Jobs, computed
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
@@ -101,36 +102,40 @@ def shared_ensembles(
     jobs: Jobs, points: Sequence[Settings], seeds: int, updates: int, *, poll: Callable[[], None]
 ) -> Iterator[Ensemble]:
     """:func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1, shared by several processes where
-    the runs are many enough. ``poll`` and errors as in :func:`shared_results`.
+    the runs are many enough and cores are free. ``poll`` and errors as in :func:`shared_results`.
+
+    Two processes beside a busy core take longer than one: whichever gets less of a core is waited for.
     """
-    parts = [(part, tuple(range(seeds)), updates) for part in portions(points, seeds, IDLE)]
-    yield from shared_results(jobs, "ensembles", parts, poll=poll)
+    processes = min(IDLE, free_cores())
+    parts = [(part, tuple(range(seeds)), updates) for part in portions(points, seeds, processes)]
+    yield from shared_results(jobs, "ensembles", parts, processes=processes, poll=poll)
 
 
 def shared_results(
-    jobs: Jobs, job: str, parts: Sequence[Sequence[object]], *, poll: Callable[[], None]
+    jobs: Jobs, job: str, parts: Sequence[Sequence[object]], *, processes: int, poll: Callable[[], None]
 ) -> Iterator[Any]:
     """The results of ``job`` for the arguments of each part, in the order of the parts.
 
-    Up to :data:`app.experiments.jobs.IDLE` processes compute at a time. One that has to be started first joins in when
-    it is ready, and finds nothing left to do where the others were faster.
+    A process that has to be started first joins in when it is ready, and finds nothing left to do where the others were
+    faster.
 
     Args:
         jobs: lends the processes.
         job: its name in :data:`grpo_core.experiments.jobs.JOBS`.
         parts: the arguments of each part.
+        processes: how many compute at a time, at most.
         poll: called about as often as the job makes passes in the part whose results come next; from other threads.
 
     Raises:
         Cancelled: ``poll`` raised it.
         GrpoError: what cannot be computed, in a sentence; or a process has ended.
     """
-    if not jobs.own_process or min(IDLE, len(parts)) < 2:
+    if not jobs.own_process or min(processes, len(parts)) < 2:
         for part in parts:
             yield from jobs.results(job, *part, poll=poll)
         return
     shared = _Parts(job, parts, poll)
-    workers = [_Worker(jobs, shared, first=number == 0) for number in range(min(IDLE, len(parts)))]
+    workers = [_Worker(jobs, shared, first=number == 0) for number in range(min(processes, len(parts)))]
     results: list[list[Any]] = [[] for _ in parts]
     complete: set[int] = set()
     for worker in workers:
