@@ -117,10 +117,10 @@ def _windowed(options: argparse.Namespace) -> int:
     program.workspace.drawn.connect(_note_first_frame, Qt.ConnectionType.SingleShotConnection)
     if not safe:  # the process that computes runs is started behind the first picture
         program.workspace.drawn.connect(program.controller.warm_up, Qt.ConnectionType.SingleShotConnection)
-    room = program.window.screen().availableGeometry().size()
+    space = program.window.screen().availableGeometry().size()
     if first:
-        program.window.resize(first_size(room))
-    if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), room):
+        program.window.resize(first_size(space))
+    if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), space):
         program.window.setWindowState(program.window.windowState() | Qt.WindowState.WindowMaximized)
     program.window.show()
     if first:
@@ -159,9 +159,9 @@ def _refused(sentence: str) -> int:
     return FAILED
 
 
-def first_size(room: QSize) -> QSize:
-    """Size of a user's first window on a screen whose free part is ``room``."""
-    return QSize(*LEAST_SIZE).expandedTo(room * SHARE)
+def first_size(space: QSize) -> QSize:
+    """Size of a user's first window on a screen whose free part is ``space``."""
+    return QSize(*LEAST_SIZE).expandedTo(space * SHARE)
 
 
 def fills(window: QSize, screen: QSize) -> bool:

@@ -18,7 +18,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
 from grpo_core.foreign.readers import Readers
 from grpo_core.hf.folder import ModelFiles
-from grpo_core.hf.memory import need, require_room
+from grpo_core.hf.memory import need, require_space
 from grpo_core.hf.refusal import NO_TRANSFORMERS
 from grpo_core.text import tr
 
@@ -84,5 +84,5 @@ def looked_at(readers: Readers, path: Path, poll: TaskPoll) -> tuple[ModelFiles,
             raise Cancelled(tr("Looking at {name} was cancelled.").format(name=path.name))
 
     files, ignored = readers.model(path, poll=cancelled)
-    require_room(files, files.settings)
+    require_space(files, files.settings)
     return files, ignored

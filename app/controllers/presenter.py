@@ -191,7 +191,7 @@ class Presenter(QObject):
             return
         if self.active:
             assert self._before is not None
-            needed = screens.LESSON_ROOM if self._lesson else screens.ROOM
+            needed = screens.LESSON_SPACE if self._lesson else screens.SPACE
             scale = max(screens.fitting_scale(shown.geometry(), needed), self._before.scale)
             self._look.set("projector", scale, legible=screens.least_type(shown.geometry().height()))
             screens.fill(self._window, shown)

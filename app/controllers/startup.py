@@ -77,9 +77,9 @@ class Startup(QObject):
         if path.suffix.lower() != OWN_SUFFIX:
             self._runs.open_path(path)
             return
-        self._files.open(path, partial(self._make_room, self._workspace.run), self._runs.open_recorded)
+        self._files.open(path, partial(self._make_space, self._workspace.run), self._runs.open_recorded)
 
-    def _make_room(self, blank: RunHandle | None, opened: RunHandle) -> None:
+    def _make_space(self, blank: RunHandle | None, opened: RunHandle) -> None:
         workspace = self._workspace
         if blank in workspace.runs and blank not in (opened, workspace.training) and not blank.head:
             self._run_manager.close_run(blank)

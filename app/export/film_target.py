@@ -82,10 +82,10 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
         self._made, self._due = list[str](), 0.0
         with _refusals(out):
             out.absolute().parent.mkdir(parents=True, exist_ok=True)
-            self._room = tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.absolute().parent)
+            self._space = tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.absolute().parent)
 
     def __exit__(self, *error: object) -> None:
-        self._room.cleanup()
+        self._space.cleanup()
 
     def add(self, image: QImage, milliseconds: int) -> None:
         """The next picture, as often as it takes for its time."""
@@ -96,7 +96,7 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
         image.save(buffer, "PNG")  # type: ignore[call-overload]
         while len(self._made) < max(round(self._due), 1):
             self._made.append(f"frame-{len(self._made) + 1:04}.png")
-            write(Path(self._room.name, self._made[-1]), bytes(data.data()))
+            write(Path(self._space.name, self._made[-1]), bytes(data.data()))
 
     def finish(self) -> None:
         """Put the pictures in their place: all of them have been added.
@@ -107,7 +107,7 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
         with _refusals(self._out):
             self._out.mkdir(exist_ok=True)
             for name in self._made:
-                Path(self._room.name, name).replace(self._out / name)
+                Path(self._space.name, name).replace(self._out / name)
             for name in set(self._before) - set(self._made):  # a longer film would end with its old pictures
                 (self._out / name).unlink(missing_ok=True)
 

@@ -112,8 +112,8 @@ class FormulaLabel(QWidget):
         return share * (sum(line.size.height() for line in lines) + between)
 
     def _text_area(self, width: int) -> QSize:
-        room = QRectF(0, 0, width, 10_000).toRect()
-        return self.fontMetrics().boundingRect(room, int(Qt.TextFlag.TextWordWrap), self.plain).size()
+        space = QRectF(0, 0, width, 10_000).toRect()
+        return self.fontMetrics().boundingRect(space, int(Qt.TextFlag.TextWordWrap), self.plain).size()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, lines = QPainter(self), self.lines(self.width())

@@ -12,7 +12,7 @@ from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.formula_term import Term
 
-ROOM = "−0.000"
+SPACE = "−0.000"
 """Below each term there is always room for this much, so that nothing moves when digits change."""
 ASCENT, DESCENT = 1.165, 0.615
 """Room kept for a formula that waits to be typeset, in sizes of its letters: what the presets take."""
@@ -102,7 +102,7 @@ class TermButton(QAbstractButton):
         wide = drawn.size.width() if drawn else body.horizontalAdvance(plain_text(self.term.latex))
         if self.term.key:  # with a value or without: the first stages of an update show none
             metrics = QFontMetricsF(small)
-            wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(ROOM))
+            wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(SPACE))
         if self.waits:
             ascent, descent = ASCENT * self._pixels * self.factor, DESCENT * self._pixels * self.factor
         elif drawn:

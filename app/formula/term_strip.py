@@ -105,18 +105,18 @@ class TermStrip(QWidget):
                 break
         self._arrange()
 
-    def fit_in(self, room: QSize) -> bool:
-        """Letters small enough for ``room`` on as many lines as it has. Whether there are such letters."""
-        wanted = (room, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
+    def fit_in(self, space: QSize) -> bool:
+        """Letters small enough for ``space`` on as many lines as it has. Whether there are such letters."""
+        wanted = (space, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
         if wanted != self._fitted:
             self._fitted = wanted
-            self._inside = any(self._fits(share, room) for share in (*SMALLER, *SMALLEST))
+            self._inside = any(self._fits(share, space) for share in (*SMALLER, *SMALLEST))
             self._arrange()
         return self._inside
 
-    def _fits(self, share: float, room: QSize) -> bool:
+    def _fits(self, share: float, space: QSize) -> bool:
         self._resize(share)
-        return self._place(room.width(), move=False) <= room.height()
+        return self._place(space.width(), move=False) <= space.height()
 
     def _resize(self, share: float) -> None:
         self._pixels = self._largest * share

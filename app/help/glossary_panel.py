@@ -103,8 +103,8 @@ class GlossaryPanel(QWidget):
         if wanted is not self._arranged:
             self._arranged = wanted
             self._split.setOrientation(wanted)
-            room = self.width() if wide else self.height()
-            self._split.setSizes([round(LIST * room), round((1 - LIST) * room)])
+            space = self.width() if wide else self.height()
+            self._split.setSizes([round(LIST * space), round((1 - LIST) * space)])
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Draw the formula in the colours and size of the window."""

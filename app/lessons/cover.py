@@ -71,7 +71,7 @@ class Cover(QWidget):
         painter.setPen(theme.ink("muted"))
         painter.setFont(theme.font("body", self._scale))
         words, metrics = tr("Hidden until the question is answered"), painter.fontMetrics()
-        room = self.rect().adjusted(6, 0, -6, 0)
+        space = self.rect().adjusted(6, 0, -6, 0)
         wrapped = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
-        if room.contains(metrics.boundingRect(room, wrapped, words)):
-            painter.drawText(QRectF(room), wrapped, words)
+        if space.contains(metrics.boundingRect(space, wrapped, words)):
+            painter.drawText(QRectF(space), wrapped, words)

@@ -141,20 +141,20 @@ class _Entry(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         view = self.parent()
         assert isinstance(view, LessonList)
-        pad, room = round(8 * view.factor), view.viewport().width()
+        pad, space = round(8 * view.factor), view.viewport().width()
         painter_fonts = view.theme.font("strong", view.factor * 1.15), view.theme.font("body", view.factor)
         line: Line = index.data(Qt.ItemDataRole.UserRole)
         high = 2 * pad + 2
         for font, text in zip(painter_fonts, (line.title, line.below), strict=True):
-            high += _height(font, text, self._text_width(view, room)) + 2
-        return QSize(room, high)
+            high += _height(font, text, self._text_width(view, space)) + 2
+        return QSize(space, high)
 
-    def _text_width(self, view: LessonList, room: int) -> float:
-        return max(room - 54 * view.factor - self._aside(view, room), 60)
+    def _text_width(self, view: LessonList, space: int) -> float:
+        return max(space - 54 * view.factor - self._aside(view, space), 60)
 
-    def _aside(self, view: LessonList, room: int) -> float:
+    def _aside(self, view: LessonList, space: int) -> float:
         """Width of the progress on the right. None where there is no room for it."""
-        return 210 * view.factor if room > 520 * view.factor else 0.0
+        return 210 * view.factor if space > 520 * view.factor else 0.0
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

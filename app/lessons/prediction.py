@@ -217,9 +217,9 @@ class PredictionBox(QWidget):
         self.name.setText(prediction.number if alone else "")
         self.number.setText(number_text(prediction, value) if alone and value is not None else "")
         if alone and self._look is not None:
-            theme, room = self._look[0], max(self.width() - 8, 40)
+            theme, space = self._look[0], max(self.width() - 8, 40)
             wide = QFontMetrics(theme.font("counter", 100 / COUNTER)).horizontalAdvance(self.number.text())
-            self.number.setFont(theme.font("counter", min(LARGEST * self._stage, 100 * room / max(wide, 1)) / COUNTER))
+            self.number.setFont(theme.font("counter", min(LARGEST * self._stage, 100 * space / max(wide, 1)) / COUNTER))
 
     def _restore(self, prediction: Prediction, placed: Placed) -> None:
         """The guess of a step that is shown again, and the run's answer."""

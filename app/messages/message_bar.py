@@ -75,7 +75,7 @@ class MessageBar(QFrame):
         line.expired.connect(self.remove)
         self._lines[message.key] = line
         self._column.addWidget(line)
-        self._make_room()
+        self._make_space()
         self._fold()
         line.announce()
         return line
@@ -105,7 +105,7 @@ class MessageBar(QFrame):
             if inside:
                 self.focus_newest() if self._lines else self.left.emit()
 
-    def _make_room(self) -> None:
+    def _make_space(self) -> None:
         """Information that would leave by itself leaves earlier where there are too many messages."""
         passing = [line.message.key for line in self.lines[:-1] if line.message.leaves]
         for key in passing[: max(len(self._lines) - MOST, 0)]:

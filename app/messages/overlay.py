@@ -26,14 +26,14 @@ class Place(Enum):
     MARK = "mark"
 
 
-def free_corner(room: QRect, size: QSize, taken: QRect) -> QRect:
-    """A rectangle of ``size`` in the corner of ``room`` that overlaps least with ``taken``. The lower right first.
+def free_corner(space: QRect, size: QSize, taken: QRect) -> QRect:
+    """A rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``. The lower right first.
 
     A rectangle is no larger than the room.
     """
-    size = size.boundedTo(room.size())
-    right, low = room.right() + 1 - size.width(), room.bottom() + 1 - size.height()
-    corners = (QPoint(right, low), QPoint(room.left(), low), QPoint(right, room.top()), room.topLeft())
+    size = size.boundedTo(space.size())
+    right, low = space.right() + 1 - size.width(), space.bottom() + 1 - size.height()
+    corners = (QPoint(right, low), QPoint(space.left(), low), QPoint(right, space.top()), space.topLeft())
 
     def covered(place: QPoint) -> int:
         both = QRect(place, size).intersected(taken)
@@ -93,7 +93,7 @@ class MessageOverlay(QObject):
             self._settle()
 
     @property
-    def room(self) -> QRect:
+    def space(self) -> QRect:
         """The part of the window that messages may cover: below its toolbars, the timeline among them."""
         window, margin = self._window, round(MARGIN * self._scale())
         own = window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
@@ -104,16 +104,16 @@ class MessageOverlay(QObject):
         )
 
     def _settle(self) -> None:
-        room = self.room
-        if room.width() < 1 or room.height() < 1:
+        space = self.space
+        if space.width() < 1 or space.height() < 1:
             return
         widget: QWidget = self._bar
         if self._bar.isHidden():
             widget, size = self.mark, self.mark.sizeHint()
         else:
-            width = min(max(round(WIDTH * self._scale()), self._bar.minimumSizeHint().width()), room.width())
+            width = min(max(round(WIDTH * self._scale()), self._bar.minimumSizeHint().width()), space.width())
             size = QSize(width, self._bar.heightForWidth(width))
-        wanted = free_corner(room, size, self._taken())
+        wanted = free_corner(space, size, self._taken())
         if widget.geometry() != wanted:
             widget.setGeometry(wanted)
         self.lift()

@@ -46,9 +46,9 @@ class CalmBox(QComboBox):
         self.initStyleOption(option)
         option.rect = QRect(QPoint(), hint)
         field = QStyle.SubControl.SC_ComboBoxEditField
-        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        space = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
         widest = max((metrics.horizontalAdvance(self.itemText(n)) for n in range(self.count())), default=0)
-        return hint + QSize(max(widest - room, metrics.averageCharWidth() // 2), 0)
+        return hint + QSize(max(widest - space, metrics.averageCharWidth() // 2), 0)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():

@@ -39,8 +39,8 @@ class Door(QPushButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, option = QStylePainter(self), QStyleOptionButton()
         self.initStyleOption(option)
-        room = self.style().subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self).width()
-        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
+        space = self.style().subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self).width()
+        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, space)
         painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
 
 

@@ -115,15 +115,15 @@ class MetricCard(QWidget):
         )
         return max(widths)
 
-    def has_room_for(self, role: str, width: float) -> bool:
+    def has_space_for(self, role: str, width: float) -> bool:
         """Whether in a card of ``width`` pixels a title in type of this role is whole, and a chip has room below."""
         if self._theme is None:
             return False
         title, value, chip = (QFontMetricsF(self._theme.font(name, self._scale)) for name in (role, "number", "small"))
         needed = title.height() + value.height() + chip.height() + 2
         area = self.text_area
-        room = width - (self.width() - area.width())
-        return title.horizontalAdvance(self._title) <= room and needed <= area.height()
+        space = width - (self.width() - area.width())
+        return title.horizontalAdvance(self._title) <= space and needed <= area.height()
 
     def set_title_role(self, role: str) -> None:
         """Write the title in type of this role."""
@@ -161,10 +161,10 @@ class MetricCard(QWidget):
         assert self._theme is not None
         painter.setFont(self._theme.font("small", self._scale * 0.92))
         metrics = painter.fontMetrics()
-        room, chip = round(area.width()) - 12, self._chip
-        if chip == self.note and metrics.horizontalAdvance(chip) > room:
+        space, chip = round(area.width()) - 12, self._chip
+        if chip == self.note and metrics.horizontalAdvance(chip) > space:
             chip = self.shorter_note or chip
-        text = metrics.elidedText(chip, Qt.TextElideMode.ElideRight, room)
+        text = metrics.elidedText(chip, Qt.TextElideMode.ElideRight, space)
         box = QRectF(area.left(), area.top(), metrics.horizontalAdvance(text) + 12, metrics.height() + 2)
         painter.setPen(QPen(self._theme.colour("border"), 1))
         painter.setBrush(self._theme.colour("surface"))

@@ -97,9 +97,9 @@ class MetricsPanel(Panel):
         hint = self.cards[0].sizeHint()
         small, digits = (QFontMetricsF(view.theme.font(role, view.scale)).height() for role in ("small", "digits"))
         self.set_row_height(hint.height() + round(digits - small))  # before a class titles are larger
-        room = max(self.width() // hint.width(), 1)
+        space = max(self.width() // hint.width(), 1)
         for place, card in enumerate(self.cards):
-            card.setVisible(place < room)
+            card.setVisible(place < space)
         for card in self.cards:
             if card.name == "updates":
                 title = tr("Step") if view.run.is_recorded else tr("Updates")
@@ -117,7 +117,7 @@ class MetricsPanel(Panel):
     def _choose_title_role(self) -> None:
         """Titles that the back row reads, where every card has room for its own. Else all of them in small type."""
         cards = [card for card in self.cards if not card.isHidden()]
-        legible = all(card.has_room_for("digits", self.width() / len(cards)) for card in cards)
+        legible = all(card.has_space_for("digits", self.width() / len(cards)) for card in cards)
         for card in cards:
             card.set_title_role("digits" if legible else "small")
 

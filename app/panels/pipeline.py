@@ -113,9 +113,9 @@ class PipelinePanel(Panel):
         """Write the first of ``texts`` that has room beside the stages, if one has and ``named``."""
         shown = [*self.stages.values(), *self._arrows]
         used = sum(widget.sizeHint().width() for widget in shown) + SPACE * (len(shown) + 2) + BEFORE_PLACE
-        room = self.width() - MARGINS[0] - MARGINS[2] - used
+        space = self.width() - MARGINS[0] - MARGINS[2] - used
         metrics = self.which.fontMetrics()
-        fitting = [text for text in texts if metrics.horizontalAdvance(text) < room]
+        fitting = [text for text in texts if metrics.horizontalAdvance(text) < space]
         if fitting:
             self.which.setText(fitting[0])
         self.which.setVisible(named and bool(fitting))
@@ -125,10 +125,10 @@ class PipelinePanel(Panel):
         width = max(self.width() - 20, 200)
         self.strip.set_terms(objective_terms(before))
         self.strip.fit(width)
-        room = QSize(width, self.strip.heightForWidth(width))
+        space = QSize(width, self.strip.heightForWidth(width))
         for terms in (changed_terms(before, after), *shorter_terms(before, after)):
             self.strip.set_terms(terms)
-            if self.strip.fit_in(room):
+            if self.strip.fit_in(space):
                 return True
         return False
 

@@ -146,8 +146,8 @@ class PlacedStrip(QWidget):
         painter.setPen(theme.colour("text" if token else "muted"))
         painter.drawText(cell, _TOP, self._words[token])
         top = painter.fontMetrics().height() + 2.0
-        room = max(cell.height() - top - 2 * line - 4, 4.0)
-        bar = QRectF(cell.left() + 2, cell.top() + top, cell.width() - 4, max(room * min(-logp / UNLIKELY, 1.0), 1.0))
+        space = max(cell.height() - top - 2 * line - 4, 4.0)
+        bar = QRectF(cell.left() + 2, cell.top() + top, cell.width() - 4, max(space * min(-logp / UNLIKELY, 1.0), 1.0))
         painter.fillRect(bar, theme.colour("policy"))
         if not numbers:
             return

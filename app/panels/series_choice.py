@@ -148,10 +148,10 @@ class SeriesChoice(QWidget):
         """The boxes that have room. The other series are in a menu beside them, so that no box is cut."""
         offered = [name for name in self.boxes if name in self.offered]
         widths = [self.boxes[name].sizeHint().width() + SPACING for name in offered]
-        room = self.width() - self.table.sizeHint().width() - MARGINS
-        if sum(widths) > room:
-            room -= self.more.sizeHint().width() + SPACING
-        fitting = {name for n, name in enumerate(offered) if sum(widths[: n + 1]) <= room}
+        space = self.width() - self.table.sizeHint().width() - MARGINS
+        if sum(widths) > space:
+            space -= self.more.sizeHint().width() + SPACING
+        fitting = {name for n, name in enumerate(offered) if sum(widths[: n + 1]) <= space}
         for name, box in self.boxes.items():
             if box.isHidden() == (name in fitting):
                 box.setVisible(name in fitting)

@@ -187,8 +187,8 @@ class PlaceLabel(Label):
             font.setBold(place % 2 == 1)
             painter.setFont(font)
             width = QFontMetricsF(font).horizontalAdvance(part)
-            room = QRectF(left, 0, width + 1, self.height())
-            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, part)
+            space = QRectF(left, 0, width + 1, self.height())
+            painter.drawText(space, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, part)
             left += width
 
 
@@ -281,8 +281,8 @@ class TimelinePanel(Panel):
         texts = [text.format(event=event) for event in EVENTS for text in (NEXT, BACK)]
         following = _widest(metrics, [*texts, NO_EVENT]) + round(26 * view.scale)
         self.next_button.setFixedSize(following, round(metrics.height() * 1.5))
-        room = self.width() - place - behind - following - GAPS
-        self.behind.setVisible(room >= SHORTEST * view.scale)
+        space = self.width() - place - behind - following - GAPS
+        self.behind.setVisible(space >= SHORTEST * view.scale)
 
     def changeEvent(self, event: QEvent) -> None:
         """Another size of type: the row has its height at once, and docks are restored below it."""

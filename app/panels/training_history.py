@@ -186,10 +186,10 @@ class TrainingHistoryPanel(Panel):
         past_half = self.workspace.trials.past_half(view.run)
         stacked = self._plots.direction() == QBoxLayout.Direction.TopToBottom
         rows = sum(not twin.isHidden() for twin in self.twins) if stacked else 1
-        room = self.height() - self.choice.sizeHint().height() - rows * PLOT_HEIGHT * view.scale
+        space = self.height() - self.choice.sizeHint().height() - rows * PLOT_HEIGHT * view.scale
         pinned = tuple((one, one not in self.unpinned) for one in self.pinned(view))
         self.trials.show_state(
-            view, past_half, results, pinned, busy=self.repeats.busy, drawn=self._repeats_drawn, room=room
+            view, past_half, results, pinned, busy=self.repeats.busy, drawn=self._repeats_drawn, space=space
         )
         if self.choice.table.isChecked() or self._trials_table is not None:
             self.trials_table.setVisible(self.choice.table.isChecked() and not view.run.is_recorded)

@@ -89,9 +89,9 @@ class TrialChip(QAbstractButton):
         painter.drawLine(QPointF(left, middle), QPointF(left + SAMPLE * self.factor, middle))
         painter.setFont(self.font())
         painter.setPen(theme.ink("text" if on else "muted"))
-        room = frame.adjusted((SAMPLE + PAD + 6) * self.factor, 0, -PAD * self.factor + 2, 0)
-        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, round(room.width()))
-        painter.drawText(room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
+        space = frame.adjusted((SAMPLE + PAD + 6) * self.factor, 0, -PAD * self.factor + 2, 0)
+        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, round(space.width()))
+        painter.drawText(space, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -103,7 +103,7 @@ class TrialsRow(QWidget):
 
     def show_state(
         self, view: View, past_half: int | None, repeats: RepeatResults | None,
-        pinned: tuple[tuple[RepeatResults, bool], ...] = (), *, busy: bool, drawn: bool, room: float,
+        pinned: tuple[tuple[RepeatResults, bool], ...] = (), *, busy: bool, drawn: bool, space: float,
     ) -> None:  # fmt: skip
         """Show the trials of ``view``.
 
@@ -114,13 +114,13 @@ class TrialsRow(QWidget):
             pinned: earlier repeats, each with whether it is drawn.
             busy: repeats are still coming.
             drawn: whether they are drawn.
-            room: pixels of height that the row may take; without room for its chips it goes, and the sentence about
+            space: pixels of height that the row may take; without room for its chips it goes, and the sentence about
                 the repeats goes first.
         """
         run = view.run
         held = held_out(run) if run.origin.settings.is_language else None
         here, count = run.changes[-1][1], repeats.count if repeats is not None else 0
-        lines = room // (LINE * view.scale)
+        lines = space // (LINE * view.scale)
         stamp = (
             run, view.trials, past_half, held, here, repeats, pinned, count, busy, drawn, view.theme, view.scale,
             repeats.note if repeats is not None else "", run.is_recorded, min(lines, 2),

@@ -14,9 +14,9 @@ from app.theme.tokens import CUES, Cue, Theme
 
 RING_WIDTH = 0.18
 """How much wider than its bar the ring around a chosen one is, in places."""
-RING_ROOM = 4.0
+RING_SPACE = 4.0
 """Pixels between the end of the chosen bar and its ring."""
-NOTE_ROOM = 4.0
+NOTE_SPACE = 4.0
 """Pixels between the end of a bar and the text over it."""
 DOT, DIAMOND = 5.0, 11.0
 PILE, PILE_LOW, PILE_HIGH = 0.035, 0.02, 0.95
@@ -121,9 +121,9 @@ def _paint_ring(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme
     for area in areas[1:]:
         whole = whole.united(area)
     side = RING_WIDTH / 2 * axes.area.width() / (axes.x[1] - axes.x[0])
-    room = RING_ROOM * factor
+    space = RING_SPACE * factor
     down = picture.top(place) < 0
-    whole = whole.adjusted(-side, 0 if down else -room, side, room if down else 0)
+    whole = whole.adjusted(-side, 0 if down else -space, side, space if down else 0)
     painter.setPen(theme.pen("selection", max(theme.ring_width, round(1.5 * factor)), Qt.PenStyle.SolidLine))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRect(QRectF(whole.toRect()))
@@ -244,8 +244,8 @@ def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: fl
         if not text or (narrow and place not in picture.kept):
             continue
         top = picture.top(place)
-        room = (RING_ROOM + 2 if place == picture.chosen else NOTE_ROOM) * factor
-        y = axes.at_y(top) + (room + line / 2 if top < 0 else -room - line / 2)
+        space = (RING_SPACE + 2 if place == picture.chosen else NOTE_SPACE) * factor
+        y = axes.at_y(top) + (space + line / 2 if top < 0 else -space - line / 2)
         for marker in picture.series:
             if marker.style == "diamond" and len(marker.heights) and np.isfinite(marker.heights[place]):
                 at, gap = axes.at_y(float(marker.heights[place])), line / 2 + MARKER * factor

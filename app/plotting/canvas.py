@@ -224,12 +224,12 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             low, high = (fitting[0] if low is None else low), (fitting[1] if high is None else high)
         height = max(self.view_box.height(), 1.0)
         pad = min(PAD * self.factor, height / 6)
-        room = pad / (height - 2 * pad) * (high - low)
-        if self._y_range != (low, high, room):
-            self._held["y"], self._y_range = (low, high), (low, high, room)
-            self.view_box.setYRange(low - room, high + room, padding=0)
+        space = pad / (height - 2 * pad) * (high - low)
+        if self._y_range != (low, high, space):
+            self._held["y"], self._y_range = (low, high), (low, high, space)
+            self.view_box.setYRange(low - space, high + space, padding=0)
 
-    def _room(self) -> QRectF:
+    def _space(self) -> QRectF:
         """The area of the data in the plot item's pixels, with the margin for labels."""
         area: QRectF = self.frame.mapRectFromItem(self.view_box, self.view_box.rect())
         return area.adjusted(0, 0, self.margin, 0)
@@ -241,17 +241,17 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     def _place_words(self) -> None:
         ends = [(c, c.end()) for c in self.curves if c.isVisible() and c.label]
         placed = [(c.label, c.meaning, self.to_pixels(*end)) for c, end in ends if end is not None]
-        self.words.place(line_ends(placed, self.words, self._room()))
+        self.words.place(line_ends(placed, self.words, self._space()))
 
     def _labels(self) -> list[str]:
         """The labels that have room at the ends of their lines, also where these are hidden."""
         return [curve.label for curve in self.curves if curve.label]
 
-    def _label_room(self) -> float:
+    def _label_space(self) -> float:
         """Pixels that the labels take at the right of the plot."""
         return max((self.words.width(label) + 12 for label in self._labels()), default=0.0)
 
     def _style_margins(self) -> None:
-        self.margin = self._label_room()
+        self.margin = self._label_space()
         self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self.margin, round(10 * self.factor)), 2)
         self.frame.layout.activate()  # or the labels would be placed by the margin there was before

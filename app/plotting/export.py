@@ -49,8 +49,8 @@ class Paper:
             return 0
         edge = round(MARGIN * self.scale)
         metrics = QFontMetrics(self.theme.font("small", self.scale))
-        room = QRect(0, 0, max(width - 2 * edge, 1), 1_000_000)
-        return metrics.boundingRect(room, WRAPPED, self.caption).height() + round(1.5 * edge)
+        space = QRect(0, 0, max(width - 2 * edge, 1), 1_000_000)
+        return metrics.boundingRect(space, WRAPPED, self.caption).height() + round(1.5 * edge)
 
 
 def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -> bytes:
@@ -126,8 +126,8 @@ def _paint(widget: QWidget, device: QPaintDevice, size: QSize, paper: Paper) -> 
         painter.setFont(paper.theme.font("small", paper.scale))
         painter.setPen(paper.theme.ink("muted"))
         top = widget.height() + edge // 2
-        room = QRect(edge, top, size.width() - 2 * edge, size.height() - top)
-        painter.drawText(room, WRAPPED, paper.caption)
+        space = QRect(edge, top, size.width() - 2 * edge, size.height() - top)
+        painter.drawText(space, WRAPPED, paper.caption)
     painter.end()
 
 

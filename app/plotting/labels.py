@@ -134,12 +134,12 @@ class ReadOut(QGraphicsItem):
         self._theme, self._factor = theme, scale
         self.update()
 
-    def say(self, lines: Sequence[tuple[str, str]], anchor: QPointF, room: QRectF) -> None:
-        """Show (text, meaning) lines beside ``anchor``, on the side where ``room`` has place. No lines hide it."""
+    def say(self, lines: Sequence[tuple[str, str]], anchor: QPointF, space: QRectF) -> None:
+        """Show (text, meaning) lines beside ``anchor``, on the side where ``space`` has place. No lines hide it."""
         self.prepareGeometryChange()
         self._lines = list(lines)
         self.setVisible(bool(lines))
-        self.setPos(read_out_place(self.boundingRect().size(), anchor, room))
+        self.setPos(read_out_place(self.boundingRect().size(), anchor, space))
         self.update()
 
     def boundingRect(self) -> QRectF:
@@ -162,11 +162,11 @@ def read_out_box(lines: Sequence[tuple[str, str]], theme: Theme, factor: float) 
     return QRectF(0, 0, widest + 2 * pad, metrics.height() * len(lines) + 1.4 * pad)
 
 
-def read_out_place(size: QSizeF, anchor: QPointF, room: QRectF) -> QPointF:
-    """The upper left corner of a box beside ``anchor``: right of it where ``room`` has place, else left."""
-    x = anchor.x() + 10 if anchor.x() + 10 + size.width() <= room.right() else anchor.x() - 10 - size.width()
-    y = min(max(anchor.y(), room.top() + 2), max(room.bottom() - size.height(), 0.0))
-    return QPointF(max(x, room.left()), y)
+def read_out_place(size: QSizeF, anchor: QPointF, space: QRectF) -> QPointF:
+    """The upper left corner of a box beside ``anchor``: right of it where ``space`` has place, else left."""
+    x = anchor.x() + 10 if anchor.x() + 10 + size.width() <= space.right() else anchor.x() - 10 - size.width()
+    y = min(max(anchor.y(), space.top() + 2), max(space.bottom() - size.height(), 0.0))
+    return QPointF(max(x, space.left()), y)
 
 
 def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: Theme, factor: float) -> None:
@@ -185,20 +185,20 @@ def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: T
 
 
 def line_ends(
-    ends: Sequence[tuple[str, str, QPointF]], words: Words, room: QRectF, styles: Sequence[Qt.PenStyle] = ()
+    ends: Sequence[tuple[str, str, QPointF]], words: Words, space: QRectF, styles: Sequence[Qt.PenStyle] = ()
 ) -> list[Word]:
-    """The names of lines right of their (label, meaning, end) without overlap, within ``room``.
+    """The names of lines right of their (label, meaning, end) without overlap, within ``space``.
 
     With ``styles``, one each, a leader goes from the end of each line to a sample of it before its name, so that names
     that had to move, or whose colours somebody cannot tell apart, still belong to one line.
     """
     line = words.line * (1.15 if styles else 0.95)
-    heights = push_apart([point.y() for _, _, point in ends], line, room.top(), room.bottom())
+    heights = push_apart([point.y() for _, _, point in ends], line, space.top(), space.bottom())
     placed = []
     for n, ((label, meaning, point), y) in enumerate(zip(ends, heights, strict=True)):
         if y is not None:
             away = 2 + leader_width(words) if styles else AWAY
-            x = min(point.x() + away, room.right() - words.width(label))
+            x = min(point.x() + away, space.right() - words.width(label))
             led = {"end": point, "style": styles[n]} if styles else {}
             placed.append(Word(label, QPointF(x, y), meaning, **led))  # type: ignore[arg-type]
     return placed

@@ -242,8 +242,8 @@ class LaneChart(PlaceChart):
         painter.setPen(self.theme.ink("text"))
         painter.setFont(self.theme.font("digits", self.factor))
         metrics = QFontMetricsF(painter.font())
-        room = round(self.width() - 12 * self.factor)
-        text = fitting(self.picture.sentence, self.picture.shorter, metrics, room)
+        space = round(self.width() - 12 * self.factor)
+        text = fitting(self.picture.sentence, self.picture.shorter, metrics, space)
         painter.drawText(QPointF(8 * self.factor, 2 * self.factor + metrics.ascent()), text)
 
     def _paint_hover(self, painter: QPainter, places: LanePlaces, place: int) -> None:

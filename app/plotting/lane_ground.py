@@ -32,8 +32,8 @@ def paint_ground(
     _paint_column(painter, area, picture, places, theme)
     for lane in picture.lanes:
         hint, meaning = hints[lane.key]
-        room = places.titles[lane.key]
-        paint_title(painter, lane, room, hint, theme, factor, wide=places.wide, meaning=meaning)
+        space = places.titles[lane.key]
+        paint_title(painter, lane, space, hint, theme, factor, wide=places.wide, meaning=meaning)
         paint_lane_axes(painter, lane, places.axes[lane.key], theme, factor)
     _paint_names(painter, picture, places, theme, factor)
 

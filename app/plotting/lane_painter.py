@@ -85,11 +85,11 @@ def places_of(
     left = gutter + TICKS * unit
     top, bottom = (line + 8 * factor if headed else 4 * factor), size.height() - line - 8 * factor
     gap = BETWEEN * factor
-    room = max(bottom - top - gap * len(picture.lanes), 1.0)
+    space = max(bottom - top - gap * len(picture.lanes), 1.0)
     weights = sum(lane.weight for lane in picture.lanes)
     axes, titles, y = {}, {}, top
     for lane in picture.lanes:
-        height = room * lane.weight / weights
+        height = space * lane.weight / weights
         area = QRectF(left, y, max(size.width() - left - RIGHT * factor, 1.0), max(height, 1.0))
         words = gutter - (SIGNED * unit if wide and lane.symmetric else 0.0)
         titles[lane.key] = QRectF((8 if wide else 2) * factor, y, words, height)
@@ -134,7 +134,7 @@ def level_box(
     """
     y, clear, area = axes.at_y(lane.level or 0.0), line / 2 + 2 * factor, axes.area
     high = metrics.height()
-    room = area.adjusted(0, -3 * factor, 0, BETWEEN * factor)
+    space = area.adjusted(0, -3 * factor, 0, BETWEEN * factor)
     diamonds = [
         axes.at(place + 1.0, height)
         for series in lane.picture.series if series.style == "diamond"
@@ -145,7 +145,7 @@ def level_box(
 
     def free(box: QRectF) -> bool:
         around = box.adjusted(-reach, -reach, reach, reach)
-        return room.contains(box) and not any(around.contains(at) for at in points)
+        return space.contains(box) and not any(around.contains(at) for at in points)
 
     for text in (lane.level_text, lane.level_brief):
         wide = metrics.horizontalAdvance(text)
@@ -207,7 +207,7 @@ def paint_ghosts(painter: QPainter, outlines: QPainterPath, axes: Axes, theme: T
 
 
 def paint_title(
-    painter: QPainter, lane: Lane, room: QRectF, hint: str, theme: Theme, factor: float, *, wide: bool,
+    painter: QPainter, lane: Lane, space: QRectF, hint: str, theme: Theme, factor: float, *, wide: bool,
     meaning: str = "muted",
 ) -> None:  # fmt: skip
     """What the lane shows and below it ``hint`` in the colour of ``meaning``, or in a chart that is not ``wide`` its
@@ -215,15 +215,15 @@ def paint_title(
     painter.setFont(theme.font("heading", factor))
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.ink("text"))
-    painter.drawText(QPointF(room.left(), room.top() + metrics.ascent()), lane.title if wide else lane.symbol)
+    painter.drawText(QPointF(space.left(), space.top() + metrics.ascent()), lane.title if wide else lane.symbol)
     if not (wide and hint):
         return
     painter.setFont(theme.font("digits", factor))
     painter.setPen(theme.ink(meaning))
-    lines = _broken(hint, QFontMetricsF(painter.font()), room.width())
-    if room.height() >= (len(lines) + 0.7) * metrics.height():
+    lines = _broken(hint, QFontMetricsF(painter.font()), space.width())
+    if space.height() >= (len(lines) + 0.7) * metrics.height():
         for row, line in enumerate(lines, start=1):
-            painter.drawText(QPointF(room.left(), room.top() + metrics.ascent() + row * metrics.height()), line)
+            painter.drawText(QPointF(space.left(), space.top() + metrics.ascent() + row * metrics.height()), line)
 
 
 def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:

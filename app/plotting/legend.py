@@ -67,10 +67,10 @@ class Legend(QWidget):
         painter = QPainter(self)
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        shown, room = [], float(self.width())
+        shown, space = [], float(self.width())
         for entry in self._entries:
-            room -= self._width(entry)
-            if room < -0.5:
+            space -= self._width(entry)
+            if space < -0.5:
                 break
             shown.append(entry)
         x = self.width() - sum(self._width(entry) for entry in shown)

@@ -103,7 +103,7 @@ class LineChart(Plot):
     def table(self) -> tuple[list[Column], Rows]:
         return self.picture.table()
 
-    def _label_room(self) -> float:
+    def _label_space(self) -> float:
         lead = leader_width(self.words) if self.picture.leaders else 0
         return max((self.words.width(line.label) + 12 + lead for line in self.picture.lines if line.label), default=0.0)
 
@@ -112,13 +112,13 @@ class LineChart(Plot):
         ended = [(line, self.to_pixels(*end)) for line, end in named if end is not None]
         ends = [(line.label, line.label_meaning or line.meaning, point) for line, point in ended]
         styles = [line.style or self.theme.pen(line.meaning).style() for line, _ in ended]
-        placed = line_ends(ends, self.words, self._room(), styles if self.picture.leaders else ())
+        placed = line_ends(ends, self.words, self._space(), styles if self.picture.leaders else ())
         taken: list[QRectF] = []
         for tag in self.picture.tags:
             down = self.words.line * (-0.6 if tag.above else 0.6)
             at = self.to_pixels(tag.x, tag.y) + QPointF(6 * self.factor, down)
             area = QRectF(at.x(), at.y() - self.words.line / 2, self.words.width(tag.text) + 4, self.words.line)
-            if self._room().contains(area) and not any(area.intersects(other) for other in taken):
+            if self._space().contains(area) and not any(area.intersects(other) for other in taken):
                 taken.append(area)
                 placed.append(Word(tag.text, at, tag.meaning))
         self.words.place(placed)

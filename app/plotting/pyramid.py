@@ -130,26 +130,26 @@ class _Growing:
     """A float64 array that doubles its room. Pages beyond its size are never touched."""
 
     def __init__(self) -> None:
-        self._room = np.empty(0)
+        self._space = np.empty(0)
         self.size = 0
 
     @property
     def view(self) -> np.ndarray:
-        view = self._room[: self.size]
+        view = self._space[: self.size]
         view.flags.writeable = False
         return view
 
     def write(self, start: int, values: np.ndarray) -> None:
         """Replace everything from ``start`` on. An array that it begins with is kept as it is, rather than copied."""
         self.size = start + len(values)
-        if not len(self._room):
-            self._room = values
+        if not len(self._space):
+            self._space = values
             return
-        if self.size > len(self._room):
-            room = np.empty(max(self.size, 2 * len(self._room), 64))
-            room[:start] = self._room[:start]
-            self._room = room
-        self._room[start : self.size] = values
+        if self.size > len(self._space):
+            space = np.empty(max(self.size, 2 * len(self._space), 64))
+            space[:start] = self._space[:start]
+            self._space = space
+        self._space[start : self.size] = values
 
 
 def _bucketed(reduce: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:

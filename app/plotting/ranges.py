@@ -48,8 +48,8 @@ def held_range(
     ):
         return current
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
-        room = 0.5 * abs(low) if abs(low) > 1e-290 else 0.5
-        low, high = (low, low + 2 * room) if tight else (low - room, high + room)
+        space = 0.5 * abs(low) if abs(low) > 1e-290 else 0.5
+        low, high = (low, low + 2 * space) if tight else (low - space, high + space)
     step = round_step((high - low) / 5)
     fitting = (low if tight else math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step)
     # Rounding may give back a range as wide as the current one; keeping that one moves nothing.
@@ -118,8 +118,8 @@ def push_apart(wanted: Sequence[float], size: float, low: float, high: float) ->
     The order is kept and the sum of squared moves is smallest (pool adjacent violators). Where there is no room for
     all, the last ones given get None.
     """
-    room = max(int((high - low) / size + 1e-9), 0) if size > 0 else len(wanted)
-    kept = sorted(range(min(room, len(wanted))), key=lambda i: wanted[i])
+    space = max(int((high - low) / size + 1e-9), 0) if size > 0 else len(wanted)
+    kept = sorted(range(min(space, len(wanted))), key=lambda i: wanted[i])
     blocks: list[tuple[float, int]] = []
     for rank, i in enumerate(kept):
         # Minus rank * size the labels need only be in order; a block shares the mean of its members.

@@ -37,7 +37,7 @@ class TablePainter:
         """Paint a column, in rows ``high`` pixels high. ``rows``: (place on screen, top) of those painted."""
         # The model is asked directly: through Qt the way costs more than the answer.
         model, pad = self._model, 8 * self._factor
-        kind, room = model.columns[column].kind, width - 2 * pad
+        kind, space = model.columns[column].kind, width - 2 * pad
         metrics = self._mono_metrics if kind == "mono" else self.metrics
         align = LEFT if kind in WORDS else RIGHT
         if kind != "chip":
@@ -49,7 +49,7 @@ class TablePainter:
             text = model.text(place, column)
             if not text:
                 continue
-            inner = QRectF(left + pad, top, room, high)
+            inner = QRectF(left + pad, top, space, high)
             if kind == "chip":
                 self._paint_chip(painter, inner, text)
                 continue

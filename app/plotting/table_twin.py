@@ -173,22 +173,22 @@ class TableTwin(QTableView):
         """Pixels that a column takes by its digits, its title and the text below it, shown or hidden."""
         return max(self._full_widths[column], self._least_widths[column])
 
-    def fit_columns(self, order: Sequence[int], room: int) -> list[int]:
-        """Show as many columns as ``room`` pixels hold, those first in ``order`` first, so that nothing is scrolled
+    def fit_columns(self, order: Sequence[int], space: int) -> list[int]:
+        """Show as many columns as ``space`` pixels hold, those first in ``order`` first, so that nothing is scrolled
         sideways. The places of the hidden ones. Where some are hidden, the others share the room that is left; the
         first one alone is as narrow as the room."""
-        fitting, left = set[int](), room
+        fitting, left = set[int](), space
         for n in order:
             if fitting and self.full_width(n) > left:
                 break
             fitting.add(n)
             left -= self.full_width(n)
-        widths = {n: self.full_width(n) if len(fitting) > 1 else min(self.full_width(n), room) for n in fitting}
+        widths = {n: self.full_width(n) if len(fitting) > 1 else min(self.full_width(n), space) for n in fitting}
         hidden = [n for n in range(len(self.table.columns)) if n not in fitting]
         for n in range(len(self.table.columns)):
             if self.isColumnHidden(n) != (n in hidden):
                 self.setColumnHidden(n, n in hidden)
-        fitted = (room, tuple(sorted(fitting)), tuple(widths[n] for n in sorted(fitting)))
+        fitted = (space, tuple(sorted(fitting)), tuple(widths[n] for n in sorted(fitting)))
         if fitted != self._fitted:  # else the widths stay as the user has pulled them
             self._fitted = fitted
             spare = max(left, 0) if hidden else 0

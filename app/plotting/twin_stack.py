@@ -123,8 +123,8 @@ class TwinStack(QWidget):
         others = [widget for widget in (*self._choices, self.title, self.legend, self.button) if not widget.isHidden()]
         taken = sum(widget.sizeHint().width() + self._row.spacing() for widget in others)
         margins = self._row.contentsMargins()
-        room = self.width() - taken - margins.left() - margins.right()
-        alone = room < SENTENCE * self.plot.factor
+        space = self.width() - taken - margins.left() - margins.right()
+        alone = space < SENTENCE * self.plot.factor
         if alone is self._alone:
             return
         self._alone = alone

@@ -100,7 +100,7 @@ class StepCounter(QWidget):
         small = self._theme.font("strong", SMALL * self._scale)
         return QFontMetrics(large), QFontMetrics(small)
 
-    def _room(self) -> tuple[int, int]:
+    def _space(self) -> tuple[int, int]:
         outer, edge = self.window().size(), round(MARGIN * self._scale)
         return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
 
@@ -116,7 +116,7 @@ class StepCounter(QWidget):
             self._settle()
 
     def _at(self, share: tuple[float, float]) -> QPoint:
-        (wide, high), edge = self._room(), round(MARGIN * self._scale)
+        (wide, high), edge = self._space(), round(MARGIN * self._scale)
         return QPoint(edge + round(share[0] * wide), edge + round(share[1] * high))
 
     def _free_place(self) -> QPoint:
@@ -158,7 +158,7 @@ class StepCounter(QWidget):
         if self._grip is None:
             return
         wanted = self.mapToParent(event.position().toPoint()) - self._grip
-        (wide, high), edge = self._room(), round(MARGIN * self._scale)
+        (wide, high), edge = self._space(), round(MARGIN * self._scale)
         self._place = (min(max((wanted.x() - edge) / wide, 0.0), 1.0), min(max((wanted.y() - edge) / high, 0.0), 1.0))
         self._settle()
 

@@ -13,9 +13,9 @@ from app.settings.layouts import clamped
 from app.theme.look import SCALES
 from grpo_core.text import tr
 
-ROOM = (1180, 720)
+SPACE = (1180, 720)
 """Width and height, in pixels, that the layout Present fills well at 100 %."""
-LESSON_ROOM = (1080, 610)
+LESSON_SPACE = (1080, 610)
 """Width and height, in pixels, that a lesson fills well at 100 %: fewer things stand around it."""
 LEGIBLE = 0.02
 """Least size of the type in pictures, as a share of the height of the screen."""
@@ -58,9 +58,9 @@ def described(screen: QScreen, place: int) -> str:
     )
 
 
-def fitting_scale(room: QRect, needed: tuple[int, int] = ROOM) -> float:
+def fitting_scale(space: QRect, needed: tuple[int, int] = SPACE) -> float:
     """The largest scale at which what takes ``needed`` at 100 % is complete on a screen of this size."""
-    most = min(room.width() / needed[0], room.height() / needed[1])
+    most = min(space.width() / needed[0], space.height() / needed[1])
     return max((scale for scale in SCALES if scale <= most), default=SCALES[0])
 
 

@@ -53,16 +53,16 @@ class ExplainHomes(QObject):
         dock: of the panel.
         panel: the panel.
         lent: whether a lesson or a class has the window; the dock then is beside them.
-        room: the part of the window that the sheet may cover.
+        space: the part of the window that the sheet may cover.
     """
 
     def __init__(
         self, window: QMainWindow, workspace: Workspace, dock: Dock, panel: ExplainPanel,
-        *, lent: Callable[[], bool], room: Callable[[], QRect],
+        *, lent: Callable[[], bool], space: Callable[[], QRect],
     ) -> None:  # fmt: skip
         super().__init__(window)
         self._window, self._workspace, self._dock, self._panel = window, workspace, dock, panel
-        self._lent, self._room = lent, room
+        self._lent, self._space = lent, space
         self._former: QWidget | None = None
         self._anchor: QWidget | None = None
         self._box = QRect()
@@ -158,9 +158,9 @@ class ExplainHomes(QObject):
         if anchor is None or self._box.isNull():
             centre = window.rect().center()
             self._box = QRect(centre, centre)
-        room = self._room()
-        height = min(self._panel.content_height, round(room.height() * 0.7))
-        self.sheet.stand_at(self._box, room, height, workspace.theme, workspace.scale)
+        space = self._space()
+        height = min(self._panel.content_height, round(space.height() * 0.7))
+        self.sheet.stand_at(self._box, space, height, workspace.theme, workspace.scale)
 
     @Slot(bool)
     def _on_dock(self, visible: bool) -> None:

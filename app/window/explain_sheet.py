@@ -17,24 +17,24 @@ BEAK = 8
 """How far the beak sticks out at 100 %, which is how far the sheet stands from the number."""
 
 
-def placed(room: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QRect:
-    """Place of a sheet of ``size`` in ``room``: below ``anchor``, above it, else beside it, and never over it.
+def placed(space: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QRect:
+    """Place of a sheet of ``size`` in ``space``: below ``anchor``, above it, else beside it, and never over it.
 
     Where nothing has room for all of it, it becomes lower; ``least`` is the height below which a place is too low.
     """
-    width = min(size.width(), room.width())
-    left = min(max(anchor.center().x() - width // 2, room.left()), room.right() + 1 - width)
-    below = QRect(QPoint(left, anchor.bottom() + 1 + gap), QPoint(left + width - 1, room.bottom()))
-    above = QRect(QPoint(left, room.top()), QPoint(left + width - 1, anchor.top() - 1 - gap))
+    width = min(size.width(), space.width())
+    left = min(max(anchor.center().x() - width // 2, space.left()), space.right() + 1 - width)
+    below = QRect(QPoint(left, anchor.bottom() + 1 + gap), QPoint(left + width - 1, space.bottom()))
+    above = QRect(QPoint(left, space.top()), QPoint(left + width - 1, anchor.top() - 1 - gap))
     if below.height() >= size.height():
         return QRect(below.topLeft(), QSize(width, size.height()))
     if above.height() >= size.height():
         return QRect(left, above.bottom() + 1 - size.height(), width, size.height())
-    height = min(size.height(), room.height())
-    top = min(max(anchor.center().y() - height // 2, room.top()), room.bottom() + 1 - height)
-    if room.right() - anchor.right() - gap >= width:
+    height = min(size.height(), space.height())
+    top = min(max(anchor.center().y() - height // 2, space.top()), space.bottom() + 1 - height)
+    if space.right() - anchor.right() - gap >= width:
         return QRect(anchor.right() + 1 + gap, top, width, height)
-    if anchor.left() - gap - room.left() >= width:
+    if anchor.left() - gap - space.left() >= width:
         return QRect(anchor.left() - gap - width, top, width, height)
     if max(below.height(), above.height()) < least:  # the number fills the window
         return QRect(left, top, width, height)
@@ -83,13 +83,13 @@ class ExplainSheet(QFrame):
         self._column.addWidget(panel, 1)
         panel.show()
 
-    def stand_at(self, anchor: QRect, room: QRect, height: int, theme: Theme, scale: float) -> None:
-        """Stand at ``anchor`` within ``room``, both in the window's coordinates, ``height`` pixels of panel high."""
+    def stand_at(self, anchor: QRect, space: QRect, height: int, theme: Theme, scale: float) -> None:
+        """Stand at ``anchor`` within ``space``, both in the window's coordinates, ``height`` pixels of panel high."""
         gap = round(BEAK * scale)
         self._column.setContentsMargins(gap + 2, gap + 2, gap + 2, gap + 2)  # the outline stays free
         around = 2 * gap + 4 + self.pin.sizeHint().height() + 4
         size = QSize(round(WIDTH * scale), height + around)
-        wanted = placed(room, anchor, size, 0, round(LEAST * scale))
+        wanted = placed(space, anchor, size, 0, round(LEAST * scale))
         if (wanted, anchor, theme, scale) == (self.geometry(), self._anchor, self._theme, self._scale):
             return
         self._anchor, self._theme, self._scale = anchor, theme, scale

@@ -94,7 +94,7 @@ class Arrangement:
 
 
 def arrangement(
-    name: str, *, language: bool, room: int = 0, panels: Sequence[PanelSpec[Panel]] = PANELS
+    name: str, *, language: bool, space: int = 0, panels: Sequence[PanelSpec[Panel]] = PANELS
 ) -> Arrangement:
     """The named layout for a kind of run and a class of sizes (:func:`size_class`).
 
@@ -109,12 +109,12 @@ def arrangement(
 
     strip, centre, bottom, right = map(standing, (Area.STRIP, Area.CENTRE, Area.BOTTOM, Area.RIGHT))
     halved = layout in HALVES
-    if room or name in ONE_COLUMN:
+    if space or name in ONE_COLUMN:
         right = tuple(spec.id for spec in docked if spec.id in right)  # tabs in the order of the registry
         bottom, right = (right + bottom if halved else bottom + right), ()
-    if room >= 2 or (halved and room):  # so large that only one picture has room beside the controls
+    if space >= 2 or (halved and space):  # so large that only one picture has room beside the controls
         centre, bottom = (), centre + bottom
-    if room == 3:  # nor has the formula above it
+    if space == 3:  # nor has the formula above it
         strip, bottom = strip[:1], bottom + strip[1:]
     hidden = {spec.id: spec.area for spec in docked if layout not in spec.shown}
     return Arrangement(
@@ -130,7 +130,7 @@ def arrange(
 
     ``language`` is the kind of the run that is shown, for layouts that are not made for one kind.
     """
-    plan = arrangement(name, language=language, room=size_class(window.size(), scale))
+    plan = arrangement(name, language=language, space=size_class(window.size(), scale))
     for dock in docks.values():
         window.removeDockWidget(dock)
         dock.setFloating(False)
@@ -193,7 +193,7 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
     columns = [docks[plan.left[0]], docks[plan.strip[0]], *(docks[id] for id in plan.right[:1] if right)]
     sizes = [left, max(width - left - right, 300), *([right] if right else [])]
     window.resizeDocks(columns, sizes, Qt.Orientation.Horizontal)
-    room = max(window.height() - round(250 * scale), 300)
+    space = max(window.height() - round(250 * scale), 300)
     low = [docks[id] for id in plan.strip]
     heights = [max(dock.row_height, 1) for dock in low]
     if plan.halved:
@@ -201,14 +201,14 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
         beside = [docks[plan.centre[0]], docks[plan.right[0]]]
         window.resizeDocks(beside, [half, half], Qt.Orientation.Horizontal)
         under = [docks[plan.right[0]], docks[plan.bottom[0]]]
-        window.resizeDocks(under, [round(room * 0.64), round(room * 0.36)], Qt.Orientation.Vertical)
-        pictures, heights = [docks[plan.centre[0]]], [*heights, room]
+        window.resizeDocks(under, [round(space * 0.64), round(space * 0.36)], Qt.Orientation.Vertical)
+        pictures, heights = [docks[plan.centre[0]]], [*heights, space]
     elif plan.centre and plan.bottom:
         pictures = [docks[plan.centre[0]], docks[plan.bottom[0]]]
-        heights += [round(room * (1 - share)), round(room * share)]
+        heights += [round(space * (1 - share)), round(space * share)]
     else:  # the cards, and all the rest for the one picture
         pictures = [docks[plan.picture]]
-        heights += [max(room, heights[0])]
+        heights += [max(space, heights[0])]
     window.resizeDocks([*low, *pictures], heights, Qt.Orientation.Vertical)
     _fit_rows(window, low, pictures, share)
 
@@ -254,8 +254,8 @@ def settle(window: QMainWindow, docks: Mapping[str, Dock]) -> None:
         dock: dock.geometry().bottom() + 1 - top for dock, top in zip(column, tops, strict=True)
     }  # with its tabs
     pictures = sum(height for dock, height in present.items() if dock not in low)
-    room = sum(present.values()) - sum(low.values())
-    if not (low and pictures and room > 0):
+    space = sum(present.values()) - sum(low.values())
+    if not (low and pictures and space > 0):
         return
-    heights = [low.get(dock) or round(height * room / pictures) for dock, height in present.items()]
+    heights = [low.get(dock) or round(height * space / pictures) for dock, height in present.items()]
     window.resizeDocks(column, heights, Qt.Orientation.Vertical)

@@ -73,15 +73,15 @@ class MainWindow(QMainWindow):
             if spec.eager:
                 self.panels.of(spec)
         self.saved_docks = SavedDocks(self, self.docks)
-        self._room = PictureRoom(self, self.docks)
-        self.arranged.connect(self._room.forget)
+        self._space = PictureRoom(self, self.docks)
+        self.arranged.connect(self._space.forget)
         self.messages = MessageBar(self)
         self.overlay = MessageOverlay(self, self.messages, lambda: workspace.scale)
         workspace.frame.connect(self._on_frame)
         workspace.frame.connect(self.overlay.lift)
         self.explain_homes = ExplainHomes(
             self, workspace, self.docks[EXPLAIN.id], self.panels.of(EXPLAIN),
-            lent=lambda: self.saved_docks.lent, room=lambda: self.overlay.room,
+            lent=lambda: self.saved_docks.lent, space=lambda: self.overlay.space,
         )  # fmt: skip
         workspace.explained.connect(self._on_explained)
         self.arranged.connect(self.explain_homes.close)
@@ -178,9 +178,9 @@ class MainWindow(QMainWindow):
         bar.setProperty("row", True)
         bar.setMovable(False)
         bar.addWidget(rows)
-        room = bar.layout()
-        if room is not None:
-            room.setContentsMargins(0, 0, 0, 0)
+        space = bar.layout()
+        if space is not None:
+            space.setContentsMargins(0, 0, 0, 0)
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, bar)
 
     @property

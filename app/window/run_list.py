@@ -76,9 +76,9 @@ class RunList(CalmBox):
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
         field = QStyle.SubControl.SC_ComboBoxEditField
-        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        space = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
         whole = self.currentText()
-        option.currentText = self.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideRight, room)
+        option.currentText = self.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideRight, space)
         cut = "" if option.currentText == whole else whole
         if plain_tip(cut) != self.toolTip():
             self.setToolTip(plain_tip(cut))

@@ -40,7 +40,7 @@ class Status(Label):
         self.moving = True
         self._status_text = ""
         self._progress_text = ""
-        self._waits = self._keeps_room = False
+        self._waits = self._keeps_space = False
         self._dots = 0
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
@@ -82,7 +82,7 @@ class Status(Label):
         text = ""
         if progress is not None:
             text = PHASES[progress.phase].format(done=progress.done, total=progress.total)
-        self._keeps_room = computing and (self._keeps_room or bool(text))
+        self._keeps_space = computing and (self._keeps_space or bool(text))
         self._progress_text = text
         self._show()
 
@@ -94,7 +94,7 @@ class Status(Label):
     @property
     def needed(self) -> bool:
         """Whether this is shown even where room is short: during a wait, and while updates are long."""
-        return self.late or self._keeps_room
+        return self.late or self._keeps_space
 
     @Slot()
     def _on_late(self) -> None:
@@ -113,14 +113,14 @@ class Status(Label):
         text, widest = self._progress_text or self._status_text, list[str]()
         if self.late:
             text, widest = LOADING + DOTS[self._dots], [LOADING + DOTS[-1]]
-        elif self._keeps_room:
+        elif self._keeps_space:
             widest = [sentence.format(done=LARGEST, total=LARGEST) for sentence in PHASES.values()]
         metrics = self.fontMetrics()
         broadest = max("0123456789", key=metrics.horizontalAdvance)
         widest.append("".join(broadest if letter.isdecimal() else letter for letter in text))
-        room = QSize(max(map(metrics.horizontalAdvance, widest)) + 2, metrics.height() + 2)
-        if room != self.minimumSize():
-            self.setFixedSize(room)  # so that another text has nothing laid out again
+        space = QSize(max(map(metrics.horizontalAdvance, widest)) + 2, metrics.height() + 2)
+        if space != self.minimumSize():
+            self.setFixedSize(space)  # so that another text has nothing laid out again
         if self.text() != text:
             self.setText(text)
             if not self._silence.isActive():

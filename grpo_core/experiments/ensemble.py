@@ -158,8 +158,8 @@ def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list
     for _, alike in groupby(points, key=_shared):
         together = list(alike)
         count = max(1, min(processes, len(together) * seeds // LEAST))
-        room = min(most, math.ceil(len(together) / count))
-        parts += [together[first : first + room] for first in range(0, len(together), room)]
+        space = min(most, math.ceil(len(together) / count))
+        parts += [together[first : first + space] for first in range(0, len(together), space)]
     return parts
 
 

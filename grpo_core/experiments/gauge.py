@@ -74,8 +74,8 @@ class Gauge:
         size *= length
         cosine = np.divide(cosine, size, out=np.zeros_like(size), where=size > 0)
         after = slice(here.start + 1, here.stop + 1)
-        room = len(measures["step"][after])  # nothing follows the last update
-        measures["step"][after], measures["alignment"][after] = length[:room], cosine[:room]
+        space = len(measures["step"][after])  # nothing follows the last update
+        measures["step"][after], measures["alignment"][after] = length[:space], cosine[:space]
         self._done, self._waiting = here.stop, 0
 
     def measures(self) -> dict[str, np.ndarray]:

@@ -79,7 +79,7 @@ def need(files: ModelFiles, settings: Settings) -> Need:
     )  # fmt: skip
 
 
-def require_room(files: ModelFiles, settings: Settings, free: float | None = None) -> None:
+def require_space(files: ModelFiles, settings: Settings, free: float | None = None) -> None:
     """Refuses a model that does not fit, before anything is loaded.
 
     Args:

@@ -21,7 +21,7 @@ from grpo_core.hf.chunk_loss import chunk_loss
 from grpo_core.hf.folder import look
 from grpo_core.hf.loading import load
 from grpo_core.hf.measuring import Measured, Measuring
-from grpo_core.hf.memory import require_room
+from grpo_core.hf.memory import require_space
 from grpo_core.hf.reference import Reference
 from grpo_core.hf.refusal import refuse
 from grpo_core.hf.sampling import sample
@@ -56,7 +56,7 @@ class FolderPolicy(FolderWeights):
             raise refuse(files.path, tr("it holds other files than when this run began; put those back, or begin anew"))
         if files.adapter is not None:
             files.adapter.check_settings(wanted.adapter_rank, wanted.adapter_alpha)
-        require_room(files, settings, torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None)
+        require_space(files, settings, torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None)
         # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
         precision = wanted.precision if wanted.adapter_rank else "float32"
         loaded = load(files, device, precision)

@@ -101,7 +101,7 @@ class Buffer:
         return self._count >= len(self._scalars)
 
     @property
-    def room(self) -> int:
+    def space(self) -> int:
         """Number of updates that may be put in before the window takes some."""
         return len(self._scalars) - self._count
 

@@ -150,7 +150,7 @@ class LiveRun:
             RunFileError: the update is finished, but could not be written.
         """
         self.output.catch_up()
-        most = min(most, self.buffer.room) if self.output.is_open else 1  # is there a file that takes it?
+        most = min(most, self.buffer.space) if self.output.is_open else 1  # is there a file that takes it?
         steps, end = list[Step](), time.monotonic() + TOGETHER
         try:
             while not steps or (len(steps) < most and time.monotonic() < end):

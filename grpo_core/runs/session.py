@@ -81,8 +81,8 @@ def save_session(
             archive.writestr(zipfile.ZipInfo(MANIFEST), text, zipfile.ZIP_DEFLATED)  # without the clock's date
             pouring = _Pouring(sum(map(size_of, files)), cancelled, progress)
             for number, file in enumerate(files, 1):
-                with tempfile.TemporaryDirectory(prefix=".grpo-session-", dir=path.parent) as room:
-                    copy = Path(room, "run.grpo")
+                with tempfile.TemporaryDirectory(prefix=".grpo-session-", dir=path.parent) as space:
+                    copy = Path(space, "run.grpo")
                     copy_run(file, copy, cancelled=cancelled)
                     with copy.open("rb") as source, archive.open(entry_name(number), "w", force_zip64=True) as writing:
                         pouring.pour(source, writing)
@@ -127,7 +127,7 @@ def open_session(
     try:
         with reading(path) as archive:
             manifest = checked(path, archive)
-            _check_room(path, archive, folder)
+            _check_space(path, archive, folder)
             pouring = _Pouring(sum(entry.file_size for entry in archive.infolist()), cancelled, progress)
             for number, run in enumerate(manifest.runs, 1):
                 copies.append(library.new_path(folder, run.title))
@@ -186,7 +186,7 @@ def _with_ancestors(runs: Sequence[Path]) -> tuple[tuple[SessionRun, ...], list[
     return tuple(described), files
 
 
-def _check_room(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
+def _check_space(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
     with explained(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free

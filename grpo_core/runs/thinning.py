@@ -62,7 +62,7 @@ class Thinning:
         """How far the block from update ``begin`` on has been thinned. Another version may have had other blocks."""
         return max((s.every for s in self.stretches if s.first < begin + BLOCK and begin <= s.last), default=1)
 
-    def make_room(self, last: int, limit: int) -> bool:
+    def make_space(self, last: int, limit: int) -> bool:
         """Thins until what the file holds is below 97 % of ``limit`` bytes. Whether it is. ``last``: the newest update.
 
         Raises:

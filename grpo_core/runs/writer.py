@@ -23,7 +23,7 @@ from grpo_core.runs.files import files_of, folded, lock, release, replacing, siz
 from grpo_core.runs.meta import RunMeta, all_rows
 from grpo_core.runs.pending import PendingUpdates
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.room import why_full
+from grpo_core.runs.space import why_full
 from grpo_core.runs.thinning import Stretch, Thinning
 from grpo_core.runs.watch import FileWatch, LostFileError
 from grpo_core.text import tr
@@ -233,8 +233,8 @@ class RunWriter:
         self._look_after_the_file()
         if self.thin:
             with explained(self.path, "written"):
-                room = self._thinning.make_room(self.committed, self.limit)
-            self.full = self._why_full(room)
+                space = self._thinning.make_space(self.committed, self.limit)
+            self.full = self._why_full(space)
         else:
             self.full = self._why_full(self.bytes < self.limit)
 

@@ -74,7 +74,7 @@ class Tiles(QWidget):
         meaning = "dead" if dead else "policy"
         for n, right in enumerate(self._right[group]):
             cell = first.translated(n % across * side, n // across * side)
-            room = side * 0.14
+            space = side * 0.14
             painter.setPen(QPen(theme.colour(meaning if right or dead else "push_down"), max(side * 0.08, 1.0)))
             painter.setBrush(theme.colour(meaning) if right else Qt.BrushStyle.NoBrush)
-            painter.drawEllipse(cell.adjusted(room, room, -room, -room))
+            painter.drawEllipse(cell.adjusted(space, space, -space, -space))

@@ -91,11 +91,11 @@ class Geometry:
         strip = max(strip, 20.0)
         lefts = [edge, edge + prompt + gap, edge + prompt + answer + 2 * gap]
         lefts.append(lefts[2] + strip + last)
-        room = height - CAPTION * scale
-        curve = CURVE * scale if room - CURVE * scale >= (LEAST + 2) * scale * count else 0.0
-        line = min(max((room - curve) / max(count, 1), LEAST * scale), MOST * scale)
+        space = height - CAPTION * scale
+        curve = CURVE * scale if space - CURVE * scale >= (LEAST + 2) * scale * count else 0.0
+        line = min(max((space - curve) / max(count, 1), LEAST * scale), MOST * scale)
         if curve:
-            curve = min(max(room - line * count, curve), TALLEST * scale)
+            curve = min(max(space - line * count, curve), TALLEST * scale)
         return cls(
             width=width, height=height, scale=scale, letters=letters, count=count, line=line, prompt=(lefts[0], prompt),
             answer=(lefts[1], answer), strip=(lefts[2], strip), since=(lefts[3], since), end=end, curve=curve,

@@ -83,8 +83,8 @@ class RowPainter:
         painter = self._painter
         painter.setFont(font)
         painter.setPen(self._theme.ink(colour))
-        room = max(round(box.width()), 0)
-        painter.drawText(box, align, QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, room))
+        space = max(round(box.width()), 0)
+        painter.drawText(box, align, QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, space))
 
     def _captions(self) -> None:
         place, picture = self._place, self._picture

@@ -285,10 +285,10 @@ class ComparisonPanel(Panel):
         self._drawn = None
         self.workspace.request_frame()
 
-    def _arrange(self, room: QSize, scale: float) -> None:
+    def _arrange(self, space: QSize, scale: float) -> None:
         """Picture, standing and the terms of the race, as there is room."""
-        self._spacious = room.height() >= SPACIOUS * scale
+        self._spacious = space.height() >= SPACIOUS * scale
         self.choices.set_spacious(self._spacious)
-        self.split.arrange(room, scale)
+        self.split.arrange(space, scale)
         self.standing.set_compact(not self._spacious)
         self.standing.fit()

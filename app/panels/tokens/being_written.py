@@ -95,7 +95,7 @@ class BeingWritten(QWidget):
         self._described = 0.0
         self.hide()
 
-    def follow(self, view: View, room: QSize) -> bool:
+    def follow(self, view: View, space: QSize) -> bool:
         """Show what is being written in a panel of this size. Whether there is another height left above it."""
         progress, look, shown = view.progress, (view.theme, view.scale), not self.isHidden()
         told = progress is not None and progress.written is not None
@@ -108,7 +108,7 @@ class BeingWritten(QWidget):
             self.update()
         before = self.height() if shown else 0
         if stays:
-            self._columns, self._lines = self._arranged(room)
+            self._columns, self._lines = self._arranged(space)
             wanted = math.ceil((self._lines + 1.6) * self._line)
             if wanted != self.height():
                 self.setFixedHeight(wanted)
@@ -116,13 +116,13 @@ class BeingWritten(QWidget):
             self.setVisible(stays)
         return (self.height() if stays else 0) != before
 
-    def _arranged(self, room: QSize) -> tuple[int, int]:
+    def _arranged(self, space: QSize) -> tuple[int, int]:
         """(columns, lines in each) for as many completions as have room in a panel of this size."""
         assert self._look is not None
         theme, scale = self._look
-        most = max(int(SHARE * room.height() / self._line - 1.6), 1)
+        most = max(int(SHARE * space.height() / self._line - 1.6), 1)
         narrow = COLUMN * QFontMetricsF(theme.font("answer", scale)).horizontalAdvance("0")
-        columns = max(min(math.ceil(self._count / most), int(room.width() / narrow)), 1)
+        columns = max(min(math.ceil(self._count / most), int(space.width() / narrow)), 1)
         return columns, min(math.ceil(self._count / columns), most)
 
     @property
@@ -167,9 +167,9 @@ class BeingWritten(QWidget):
             font = theme.font("digits", scale)
             painter.setFont(font)
             painter.setPen(theme.ink("muted"))
-            room = QRectF(EDGE * scale, 0.15 * self._line, self.width() - 2 * EDGE * scale, 1.2 * self._line)
-            text = QFontMetricsF(font).elidedText(self.writing.caption, Qt.TextElideMode.ElideRight, int(room.width()))
-            painter.drawText(room, _LEFT, text)
+            space = QRectF(EDGE * scale, 0.15 * self._line, self.width() - 2 * EDGE * scale, 1.2 * self._line)
+            text = QFontMetricsF(font).elidedText(self.writing.caption, Qt.TextElideMode.ElideRight, int(space.width()))
+            painter.drawText(space, _LEFT, text)
             painter.setFont(theme.font("answer", scale))
             for place in range(len(self.writing.lines)):
                 self._paint_line(painter, theme, place)
@@ -184,9 +184,9 @@ class BeingWritten(QWidget):
             return
         metrics = QFontMetricsF(painter.font())
         caret = "" if ended else CARET
-        room = box.width() - metrics.horizontalAdvance(caret)
-        end = line[-(2 * int(room / metrics.averageCharWidth()) + 1) :]  # to measure thousands of letters takes long
-        text = metrics.elidedText(end, Qt.TextElideMode.ElideLeft, int(room)) or (tr("(nothing)") if ended else "")
+        space = box.width() - metrics.horizontalAdvance(caret)
+        end = line[-(2 * int(space / metrics.averageCharWidth()) + 1) :]  # to measure thousands of letters takes long
+        text = metrics.elidedText(end, Qt.TextElideMode.ElideLeft, int(space)) or (tr("(nothing)") if ended else "")
         painter.setPen(theme.ink("text" if ended and line else "muted"))
         painter.drawText(box, _LEFT, text)
         if caret:

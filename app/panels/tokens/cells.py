@@ -93,20 +93,20 @@ class Cells:
         """Light the token at which the completions of a group part."""
         painter.fillRect(box.adjusted(-2, -3, 2, 3), self._lit)
 
-    def bar(self, painter: QPainter, room: QRectF, share: float) -> None:
-        """A bar of ``share`` of the width of ``room``: filled where it is above 0, hatched below."""
+    def bar(self, painter: QPainter, space: QRectF, share: float) -> None:
+        """A bar of ``share`` of the width of ``space``: filled where it is above 0, hatched below."""
         if share:
-            bar = QRectF(room.left(), room.top(), max(room.width() * abs(share), 1.0), room.height())
+            bar = QRectF(space.left(), space.top(), max(space.width() * abs(share), 1.0), space.height())
             painter.fillRect(bar, self.theme.colour("push_up") if share > 0 else self._hatches[False])
 
-    def columns(self, notes: Sequence[Sequence[Note]], room: float) -> list[float]:
-        """Width of each column of notes with the gap behind it, without the last ones where ``room`` is too narrow."""
+    def columns(self, notes: Sequence[Sequence[Note]], space: float) -> list[float]:
+        """Width of each column of notes with the gap behind it, without the last ones where ``space`` is too narrow."""
         metrics = QFontMetricsF(self.small)
         count = max(map(len, notes), default=0)
         widths = [
             max(metrics.horizontalAdvance(row[i][0]) for row in notes if len(row) > i) + BETWEEN for i in range(count)
         ]
-        while len(widths) > 1 and sum(widths) > room:
+        while len(widths) > 1 and sum(widths) > space:
             widths.pop()
         return widths
 

@@ -95,8 +95,8 @@ class TokenDetail(QWidget):
         if not self._caption:
             return 0.0
         metrics = QFontMetricsF(theme.font("section", scale))
-        room = QRectF(0, 0, max(self.width() - 2 * MARGIN, 1), 1000)
-        wrapped = metrics.boundingRect(room, Qt.TextFlag.TextWordWrap, self._caption).height()
+        space = QRectF(0, 0, max(self.width() - 2 * MARGIN, 1), 1000)
+        wrapped = metrics.boundingRect(space, Qt.TextFlag.TextWordWrap, self._caption).height()
         return wrapped + row_height(theme, scale) - metrics.height()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -133,8 +133,8 @@ class TokenDetail(QWidget):
         for name, value, colour, quantity in self._lines:
             place = QRectF(MARGIN, y, width, line)
             painter.setPen(theme.colour("text"))
-            room = round(place.width() - painter.fontMetrics().horizontalAdvance(value) - 8)
-            short = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, room)
+            space = round(place.width() - painter.fontMetrics().horizontalAdvance(value) - 8)
+            short = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, space)
             painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, short)
             painter.setPen(theme.ink(colour))
             painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
@@ -163,9 +163,9 @@ class TokenDetail(QWidget):
         both for the reference's."""
         before, after = item.before, item.after
         metrics = painter.fontMetrics()
-        room = metrics.horizontalAdvance("0.000 → 0.000") + 8
+        space = metrics.horizontalAdvance("0.000 → 0.000") + 8
         widest = max(metrics.horizontalAdvance(f"{each.word} ●") for each in self._alternatives)
-        least, most = 3.0 * metrics.horizontalAdvance("0"), place.width() - room - 32
+        least, most = 3.0 * metrics.horizontalAdvance("0"), place.width() - space - 32
         label = QRectF(place.left(), place.top(), max(least, min(widest, most)), place.height())
         painter.setPen(theme.colour("text"))
         beside = metrics.horizontalAdvance(" ●") if item.taken else 0
@@ -173,7 +173,7 @@ class TokenDetail(QWidget):
         painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, f"{word} ●" if item.taken else word)
         numbers = f"{shown(before)} → {shown(after)}"
         painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, numbers)
-        bar = QRectF(label.right() + 4, place.top(), max(place.width() - label.width() - room - 8, 20), place.height())
+        bar = QRectF(label.right() + 4, place.top(), max(place.width() - label.width() - space - 8, 20), place.height())
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.colour("policy"))
         painter.drawRect(QRectF(bar.left(), bar.top() + bar.height() * 0.22, bar.width() * after, bar.height() * 0.3))

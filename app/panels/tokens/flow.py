@@ -42,7 +42,7 @@ class Flow:
         return min(tokens, key=lambda i: abs(self.left[i] + self.width[i] / 2 - x), default=None)
 
 
-def flow(texts: Sequence[str], *, left: float, room: float, glyph: float, gap: float) -> Flow:
+def flow(texts: Sequence[str], *, left: float, space: float, glyph: float, gap: float) -> Flow:
     """Lay out ``texts`` between ``left`` and ``left + room``. A token wider than the room has a line of its own."""
     if not texts:
         return Flow(left=[], width=[], starts=[0])
@@ -53,7 +53,7 @@ def flow(texts: Sequence[str], *, left: float, room: float, glyph: float, gap: f
     starts, offset = [0], [0.0]
     while True:
         begun = ends[starts[-1] - 1] if starts[-1] else 0.0
-        following = max(bisect_right(ends, begun + room + gap), starts[-1] + 1)
+        following = max(bisect_right(ends, begun + space + gap), starts[-1] + 1)
         if following >= len(texts):
             break
         starts.append(following)

@@ -112,11 +112,11 @@ class TokenGrid(QAbstractScrollArea):
         cells, texts, width = self._cells, self.rows.texts, self.viewport().width()
         self._columns = cells.columns(self.rows.notes, width * 0.5)
         notes = max(sum(self._columns) - BETWEEN, 0.0)  # nothing stands behind the last column
-        room = max(width - cells.label - notes - 1.5 * cells.glyph, 6 * cells.glyph)
-        if self._laid == (cells, room, width, texts):
+        space = max(width - cells.label - notes - 1.5 * cells.glyph, 6 * cells.glyph)
+        if self._laid == (cells, space, width, texts):
             return
-        self._laid = (cells, room, width, texts)
-        self._flows = [flow(row, left=cells.label, room=room, glyph=cells.glyph, gap=cells.gap) for row in texts]
+        self._laid = (cells, space, width, texts)
+        self._flows = [flow(row, left=cells.label, space=space, glyph=cells.glyph, gap=cells.gap) for row in texts]
         ends = (f.left[i] + f.width[i] for f in self._flows for i in f.ends)
         self._beside = min(max(ends, default=0.0) + 3 * cells.glyph, width - notes)
         self._tops = list(accumulate((len(f.starts) * cells.line for f in self._flows), initial=TOP))
@@ -220,8 +220,8 @@ class TokenGrid(QAbstractScrollArea):
         cells.paint_notes(painter, place, notes[:known], self._columns)
         if rows.bars is not None and film.advantage > 0 and rows.scored < len(self._columns):
             left = self._beside + sum(self._columns[: rows.scored])
-            room = QRectF(left, y + cells.height - 3, self._columns[rows.scored] - BETWEEN, 3)
-            cells.bar(painter, room, float(rows.bars[n]) * film.advantage)
+            space = QRectF(left, y + cells.height - 3, self._columns[rows.scored] - BETWEEN, 3)
+            cells.bar(painter, space, float(rows.bars[n]) * film.advantage)
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -78,10 +78,10 @@ class TintLegend(QWidget):
         metrics = painter.fontMetrics()
         low, high = (f"▼ {self._text[0]}", f"{self._text[1]} ▲") if self._signed else self._text[:2]
         height = self.height()
-        room = self.width() - metrics.horizontalAdvance(low) - metrics.horizontalAdvance(high) - 5 * GAP
-        extent = next((text for text in self._extents if metrics.horizontalAdvance(text) <= room - SHORT), "")
+        space = self.width() - metrics.horizontalAdvance(low) - metrics.horizontalAdvance(high) - 5 * GAP
+        extent = next((text for text in self._extents if metrics.horizontalAdvance(text) <= space - SHORT), "")
         x = self._word(painter, GAP, low)
-        wide = min(max(self.width() * 0.25, SHORT), 180.0, max(room - metrics.horizontalAdvance(extent), LEAST))
+        wide = min(max(self.width() * 0.25, SHORT), 180.0, max(space - metrics.horizontalAdvance(extent), LEAST))
         bar = QRectF(x, height * 0.28, wide, height * 0.44)
         gradient = QLinearGradient(bar.topLeft(), bar.topRight())
         for stop in range(STOPS + 1):

@@ -50,8 +50,8 @@ class PromptLine(QWidget):
         prompt = question_text(step, group, view.run.origin)
         self.prompt.setFont(view.theme.font("mono", view.scale * 1.4))
         letters = QFontMetricsF(self.prompt.font())
-        room = min(width - 2 * MARGIN, (LONGEST + 0.5) * letters.averageCharWidth())
-        self.prompt.setText(letters.elidedText(" ".join(prompt.split()), Qt.TextElideMode.ElideRight, room))
+        space = min(width - 2 * MARGIN, (LONGEST + 0.5) * letters.averageCharWidth())
+        self.prompt.setText(letters.elidedText(" ".join(prompt.split()), Qt.TextElideMode.ElideRight, space))
         self.prompt.setToolTip(plain_tip(prompt))
         right, own = answers.right(step, view.run.origin), step.group == group
         self.tally.setText(

@@ -107,13 +107,13 @@ class WhatIfHeader(QWidget):
         least = hint - longest + metrics.horizontalAdvance(self.preset.currentText())
         shown = [widget for widget in self._others if not widget.isHidden()]
         space, margins = self._row.spacing(), self._row.contentsMargins()
-        room = (
+        left = (
             self.width() - margins.left() - margins.right() - sum(widget.sizeHint().width() + space for widget in shown)
         )
-        named = not 0 <= room - least < self._label.sizeHint().width() + space
+        named = not 0 <= left - least < self._label.sizeHint().width() + space
         self._label.setVisible(named)
-        room -= self._label.sizeHint().width() + space if named else 0
-        self.preset.setFixedWidth(min(max(room, least), hint) if room >= least else hint)
+        left -= self._label.sizeHint().width() + space if named else 0
+        self.preset.setFixedWidth(min(max(left, least), hint) if left >= least else hint)
 
     def show_model(self, settings: Settings) -> None:
         """Say what asking does with the model of a run under ``settings``."""

@@ -241,22 +241,22 @@ class WhatIfPanel(Panel):
         """The table as wide as its columns, the rest for the batch. In a narrow and high panel the table above the
         batch, with the settings that differ in sight; in a narrow and low one each has the room alone. The user may
         pull it otherwise."""
-        table, room = numbers.width_of(self.table), self.split.size()
+        table, space = numbers.width_of(self.table), self.split.size()
         above = False
-        if room.width() >= table + BESIDE * scale:
+        if space.width() >= table + BESIDE * scale:
             self._arranged = "beside"
         else:
-            above = room.height() > 0.5 * room.width()
+            above = space.height() > 0.5 * space.width()
             self._arranged = "above" if above else "alone"
-        if (scale, self._arranged) == self._shared or not room.width():
+        if (scale, self._arranged) == self._shared or not space.width():
             return
         self._shared = scale, self._arranged
         self.split.setOrientation(Qt.Orientation.Vertical if above else Qt.Orientation.Horizontal)
         self.editor.setMinimumWidth(0 if above else round(230 * scale))
         if above:
-            self.split.setSizes([round(part * room.height()) for part in (0.3, 0.45, 0.55)])
+            self.split.setSizes([round(part * space.height()) for part in (0.3, 0.45, 0.55)])
         else:
-            self.split.setSizes([round(230 * scale), table, max(room.width() - table, table)])
+            self.split.setSizes([round(230 * scale), table, max(space.width() - table, table)])
 
     def summary(self, view: View) -> str:
         if view.step.step is None:

@@ -66,7 +66,7 @@ class SeriesCache:
         )
         with suppress(OSError, ValueError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._make_room()
+            self._make_space()
             write_whole(self._file(source), archive.getvalue())
 
     def _rows(self, source: Source) -> list[dict[str, float]]:
@@ -88,7 +88,7 @@ class SeriesCache:
         digest = hashlib.sha256(os.fsencode(source.path.absolute())).hexdigest()
         return self.folder / f"{digest[:32]}{SUFFIX}"
 
-    def _make_room(self) -> None:
+    def _make_space(self) -> None:
         """Delete the files that were used longest ago where there are too many."""
         files = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
         for file in files[: max(len(files) - MOST_FILES, 0)]:

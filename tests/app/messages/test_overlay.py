@@ -84,7 +84,7 @@ def test_messages_never_cover_what_has_the_focus(driver: Driver) -> None:
 
 def _fills_two_corners(driver: Driver, widget: QWidget) -> bool:
     """Whether a widget is so large that no corner of the window is free of it."""
-    room, size = driver.program.window.overlay.room, driver.program.window.messages.size()
+    room, size = driver.program.window.overlay.space, driver.program.window.messages.size()
     return free_corner(room, size, box(widget)).intersects(box(widget))
 
 

@@ -41,7 +41,7 @@ def distance(one: QColor, other: QColor) -> int:
 
 
 def test_tokens_follow_each_other_and_wrap_where_the_room_ends() -> None:
-    laid = flow(["a"] * 10, left=50, room=100, glyph=10, gap=2)  # 19 wide, 21 apart: four on a line
+    laid = flow(["a"] * 10, left=50, space=100, glyph=10, gap=2)  # 19 wide, 21 apart: four on a line
     assert laid.starts == [0, 4, 8]
     assert [laid.left[i] for i in (0, 3, 4, 8)] == pytest.approx([50, 113, 50, 50])
     assert [laid.line_of(i) for i in (0, 3, 4, 9)] == [0, 0, 1, 2]
@@ -51,8 +51,8 @@ def test_tokens_follow_each_other_and_wrap_where_the_room_ends() -> None:
 
 
 def test_a_token_wider_than_the_room_has_a_line_of_its_own_and_nothing_has_one_line() -> None:
-    assert flow(["a", "b" * 40, "c"], left=0, room=100, glyph=10, gap=2).starts == [0, 1, 2]
-    empty = flow([], left=0, room=100, glyph=10, gap=2)
+    assert flow(["a", "b" * 40, "c"], left=0, space=100, glyph=10, gap=2).starts == [0, 1, 2]
+    empty = flow([], left=0, space=100, glyph=10, gap=2)
     assert (empty.starts, empty.ends, empty.nearest(0, 5)) == ([0], [], None)
 
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QToolBar, QWidget
 from app.lessons.catalogue import lessons
 from app.lessons.speaker_notes import notes_of
 from app.panels.registry import lesson_panels
-from app.presenting.screens import LESSON_ROOM, ROOM, fitting_scale
+from app.presenting.screens import LESSON_SPACE, SPACE, fitting_scale
 from grpo_core.lessons import Lesson, spoken
 from tests.app.conftest import Driver
 from tests.app.lessons.held import lesson_of
@@ -118,7 +118,7 @@ def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_i
     window.resize(*size)
     program.lessons.player.open(lesson_of("one_update"), 5)
     driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
-    program.look.set("projector", fitting_scale(window.rect(), LESSON_ROOM))
+    program.look.set("projector", fitting_scale(window.rect(), LESSON_SPACE))
     settle(driver)
     page = program.lessons.panel.page
     assert page is not None
@@ -167,6 +167,6 @@ def test_every_step_has_notes_for_the_speaker(lesson: Lesson) -> None:
 
 
 def test_a_lesson_fills_a_screen_with_larger_type_than_a_run() -> None:
-    sizes = [(QRect(0, 0, *size), ROOM, LESSON_ROOM) for size in ((1366, 768), (1920, 1080), (1280, 720), (800, 600))]
+    sizes = [(QRect(0, 0, *size), SPACE, LESSON_SPACE) for size in ((1366, 768), (1920, 1080), (1280, 720), (800, 600))]
     scales = [(fitting_scale(room, run), fitting_scale(room, lesson)) for room, run, lesson in sizes]
     assert scales == [(1.0, 1.25), (1.5, 1.75), (1.0, 1.1), (0.8, 0.8)]

@@ -24,7 +24,7 @@ def placed(plan: Arrangement) -> list[str]:
 @pytest.mark.parametrize("language", [False, True])
 @pytest.mark.parametrize("room", [0, 1, 2, 3])
 def test_every_panel_stands_in_one_place(name: str, language: bool, room: int) -> None:
-    plan = arrangement(name, language=language, room=room)
+    plan = arrangement(name, language=language, space=room)
     assert sorted(placed(plan)) == sorted(ALL)
     roomy = arrangement(name, language=language)
     assert plan.left and plan.strip and bool(plan.bottom) == bool(room or roomy.bottom)
@@ -83,19 +83,19 @@ def test_layouts_made_for_one_kind_of_run_do_not_follow_the_run() -> None:
 
 
 def test_in_little_room_the_pictures_share_one_place() -> None:
-    plan = arrangement("Bandit", language=False, room=2)
+    plan = arrangement("Bandit", language=False, space=2)
     assert plan.strip == ("metrics", "pipeline")
     assert plan.bottom[0] == plan.picture == "policy_bars"
     assert not plan.centre
 
 
 def test_without_a_right_side_the_history_stands_in_front_of_the_step_detail() -> None:
-    plan = arrangement("Bandit", language=False, room=1)
+    plan = arrangement("Bandit", language=False, space=1)
     assert not plan.right and plan.bottom == ("training_history", "step_detail")
 
 
 def test_in_the_least_room_the_formula_is_a_tab_too() -> None:
-    plan = arrangement("Bandit", language=False, room=3)
+    plan = arrangement("Bandit", language=False, space=3)
     assert plan.strip == ("metrics",)
     assert plan.bottom[0] == plan.picture == "policy_bars"
     assert plan.bottom[-1] == "pipeline"

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from app.examples import example
 from app.panels.base import in_window
-from app.presenting.screens import ROOM, fitting_scale
+from app.presenting.screens import SPACE, fitting_scale
 from app.window.layouts import size_class
 from tests.app.conftest import Driver
 from tests.app.geometry import losses
@@ -192,7 +192,7 @@ def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, 
     window = driver.program.window
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*size)
-    driver.program.look.set("projector", fitting_scale(window.rect(), ROOM))
+    driver.program.look.set("projector", fitting_scale(window.rect(), SPACE))
     driver.program.presenter.arrange_later()
     settle_class(driver)
     assert losses(window) == []
@@ -210,7 +210,7 @@ def test_a_language_model_before_a_class_loses_nothing_and_shows_completions(
     window = driver.program.window
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*size)
-    driver.program.look.set("projector", fitting_scale(window.rect(), ROOM))
+    driver.program.look.set("projector", fitting_scale(window.rect(), SPACE))
     driver.program.presenter.arrange_later()
     settle_class(driver)
     assert losses(window) == []

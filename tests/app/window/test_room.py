@@ -133,7 +133,7 @@ def test_a_language_model_loses_nothing_its_panels_do_not_overlap_and_its_chips_
     arranged(driver, width, height, scale, theme)
     assert (driver.program.window.width(), driver.program.window.height()) == (width, height)
     pipeline = driver.program.window.docks["pipeline"]
-    if arrangement("Language model", language=True, room=size_class(driver.program.window.size(), scale)).halved:
+    if arrangement("Language model", language=True, space=size_class(driver.program.window.size(), scale)).halved:
         driver.qtbot.waitUntil(lambda: pipeline.height() == pipeline.row_height)  # docks glide to where they belong
     shown = apart_and_inside(driver)
     assert losses(driver.program.window) == []

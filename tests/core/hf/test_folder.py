@@ -13,7 +13,7 @@ import pytest
 from grpo_core.errors import SettingsError
 from grpo_core.hf.folder import look, vocabulary
 from grpo_core.hf.loading import load
-from grpo_core.hf.memory import need, require_room
+from grpo_core.hf.memory import need, require_space
 from grpo_core.lm.checkpoint import device_named
 from tests.core.hf.tiny import KINDS, small
 
@@ -84,9 +84,9 @@ def test_a_model_that_needs_more_memory_than_there_is_is_refused(folders: dict[s
     files = look(folder)
     assert files.parameters == pytest.approx(7e10, rel=1e-3)
     with pytest.raises(SettingsError, match=r"needs about \d+\.\d GB of memory, and \d+\.\d GB are free"):
-        require_room(files, small(folder))
+        require_space(files, small(folder))
     with pytest.raises(SettingsError, match=r"needs about \d+\.\d GB of memory, and 24\.0 GB are free"):
-        require_room(files, small(folder, model__device="cuda"), free=24e9)
+        require_space(files, small(folder, model__device="cuda"), free=24e9)
 
 
 def test_tensors_that_the_configuration_does_not_ask_for_are_refused_before_they_are_read(

@@ -22,9 +22,9 @@ class Split(QSplitter):
             self.addWidget(widget)
             self.setStretchFactor(self.count() - 1, share)
 
-    def arrange(self, room: QSize, scale: float) -> None:
-        """Arrange side by side where ``room`` is wide enough and not much taller than it must be."""
-        narrow, tall = room.width() < ROW * scale, room.height() > 0.8 * room.width()
+    def arrange(self, space: QSize, scale: float) -> None:
+        """Arrange side by side where ``space`` is wide enough and not much taller than it must be."""
+        narrow, tall = space.width() < ROW * scale, space.height() > 0.8 * space.width()
         wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
         self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)
         if self.orientation() is not wanted:

@@ -60,8 +60,8 @@ class GridAxis:
         """GridAxis from the first to the last, ``steps`` to each gap."""
         return np.linspace(0, len(self.values) - 1, (len(self.values) - 1) * steps + 1)
 
-    def labels(self, width: Callable[[str], float], room: float) -> list[tuple[float, str]]:
-        """(place, label) of every value, for ``room`` pixels a gap.
+    def labels(self, width: Callable[[str], float], space: float) -> list[tuple[float, str]]:
+        """(place, label) of every value, for ``space`` pixels a gap.
 
         Where one line does not hold them, every other one is a line lower; then leading zeros go; only where that
         is still too wide some are left out, never the first.
@@ -69,7 +69,7 @@ class GridAxis:
         full = [name(value) for value in self.values]
         short = [text.removeprefix("0") if text.startswith("0.") else text for text in full]
         for texts, lines in ((full, 1), (full, 2), (short, 2)):
-            if all(_fits(texts[line::lines], width, lines * room) for line in range(lines)):
+            if all(_fits(texts[line::lines], width, lines * space) for line in range(lines)):
                 lowered = ["\n" * (place % lines) + text for place, text in enumerate(texts)]
                 return list(zip(np.arange(len(texts), dtype=float).tolist(), lowered, strict=True))
         texts = short
@@ -77,9 +77,9 @@ class GridAxis:
         end = -np.inf
         for place, text in enumerate(texts):
             half = width(text) / 2
-            if place * room - half >= end:
+            if place * space - half >= end:
                 kept.append((float(place), text))
-                end = place * room + half + GAP
+                end = place * space + half + GAP
         return kept
 
 
@@ -87,9 +87,9 @@ GAP = 4.0
 """Pixels between two labels."""
 
 
-def _fits(texts: Sequence[str], width: Callable[[str], float], room: float) -> bool:
+def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> bool:
     wide = [width(text) for text in texts]
-    return all((a + b) / 2 + GAP <= room for a, b in pairwise(wide))
+    return all((a + b) / 2 + GAP <= space for a, b in pairwise(wide))
 
 
 def name(value: object) -> str:
