@@ -148,6 +148,30 @@ class Unwritten(Claim[Run]):
         ).format(share=self.share)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AllCounted(Claim[Run]):
+    """From update ``since`` on, the loss counts every token of ``count`` of the ``of`` completions with an answer of a
+    tool or a user."""
+
+    since: int
+    count: int
+    of: int
+
+    def check(self, data: Run) -> bool:
+        count = of = 0
+        for update in _since(data, self.since):
+            if update.answered is not None and update.step is not None:
+                whole = (update.step.mask == update.step.there).all(axis=1)
+                count, of = count + int((whole & update.answered).sum()), of + int(update.answered.sum())
+        return count > 0 and (count, of) == (self.count, self.of)
+
+    def words(self) -> str:
+        return tr(
+            "In {count} of {all} completions in which a tool or a user answers, the loss counts every token: words "
+            "that the model did not write are learned."
+        ).format(count=self.count, all=self.of)
+
+
 def _since(data: Run, label: int) -> list[Seen]:
     """The updates from ``label`` on, or none where no update has that label."""
     return [u for u in data if u.label >= label] if any(u.label == label for u in data) else []

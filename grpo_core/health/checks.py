@@ -209,6 +209,16 @@ CHECKS: dict[str, Check] = {
         ),
         source="Search-R1, arXiv:2503.09516, section 3.1",
     ),
+    "mask_leaves_nothing_out": Check(
+        title=tr("A mask that leaves out nothing where tools answer"),
+        missing=masks.no_answers, measure=masks.all_counted, judge=masks.judge_all_counted,
+        change=tr(
+            "See whether the trainer gets a mask of the tokens that the model wrote: in TRL tool_mask, or env_mask "
+            "from a rollout_func."
+        ),
+        source="Search-R1, arXiv:2503.09516, section 3.1",
+        said_by=("mask_covers_others",),
+    ),
     "truncation": Check(
         title=tr("Completions that are cut off"),
         missing=lengths.no_limit, measure=lengths.cut_off, judge=lengths.judge_cut_off,

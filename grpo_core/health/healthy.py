@@ -29,6 +29,7 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     knobs.reach: Quantity(name=tr("completions that are clipped"), share=True),
     lengths.cut_off: Quantity(name=tr("completions that are cut off"), share=True),
     lengths.length: Quantity(name=tr("mean length in tokens")),
+    masks.all_counted: Quantity(name=tr("completions with answers of tools that the loss counts whole"), share=True),
     masks.unwritten: Quantity(name=tr("tokens in the loss that the model did not write"), share=True),
     numerics.first_pass: Quantity(name=tr("mean difference in nats")),
     numerics.non_finite: Quantity(name=tr("count")),

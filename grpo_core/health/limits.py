@@ -99,6 +99,7 @@ LIMITS: dict[str, Limit] = {
         value=0.005, grade=SERIOUS,
         source="chosen: a template's mark after each turn may be counted; Search-R1, arXiv:2503.09516: it learns worse",
     ),
+    "all_counted": Limit(value=0.5, grade=SERIOUS, source="chosen: a result may be cut off, and have no token left"),
     "first_pass_single": Limit(value=0.02, grade=SERIOUS, source="chosen: rounding of single precision is far below"),
     "first_pass_half": Limit(value=0.05, grade=SERIOUS, source="chosen: bfloat16 has eight bits, 0.03 near 10 nats"),
     "sampler": Limit(value=0.1, grade=SERIOUS, source="chosen; huggingface/trl#4772"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grpo_core.claims.measures import Unwritten
+import numpy as np
+
+from grpo_core.claims.measures import AllCounted, Unwritten
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, worst
 from grpo_core.health.finding import Evidence
@@ -50,6 +52,54 @@ def unwritten(update: Update) -> Measure | None:
     return Measure(
         label=update.label, value=share, more={"others": sum(others), "counted": counted}, evidence=tuple(evidence)
     )
+
+
+def no_answers(update: Update) -> str:
+    """Sentence on what is missing to know whether the mask leaves anything out. Empty where nothing is."""
+    if update.table is None or update.step is None:
+        return update.why_no_table or update.why_no_step
+    return "" if _answered(update).any() else tr("No completion is recorded in which a tool or a user answers.")
+
+
+def _answered(update: Update) -> np.ndarray:
+    assert update.table is not None
+    rows = update.table.trajectories or (None,) * len(update.table.rewards)
+    return np.array([row is not None and row.answered for row in rows], bool)
+
+
+def all_counted(update: Update) -> Measure | None:
+    """The share of completions with answers of tools or users of which the loss counts every token."""
+    assert update.step is not None and update.table is not None
+    answered = _answered(update)
+    if len(answered) != len(update.step.mask) or not answered.any():
+        return None
+    bad = answered & (update.step.mask == update.step.there).all(axis=1)
+    evidence: tuple[Evidence, ...] = ()
+    if bad.any():
+        row = int(bad.argmax())
+        evidence = (
+            Evidence(
+                step=update.label, what=tr("no token of it is left out of the loss"), row=row + 1,
+                quote=update.quote(row),
+            ),
+        )  # fmt: skip
+    return Measure(
+        label=update.label, value=float(bad.sum() / answered.sum()),
+        more={"count": int(bad.sum()), "of": int(answered.sum())}, evidence=evidence,
+    )  # fmt: skip
+
+
+def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """A mask that leaves nothing out where others speak."""
+    first = next((i for i, measure in enumerate(measures) if measure.more["count"]), None)
+    if first is None:
+        return None
+    since = measures[first:]
+    count, of = (sum(m.more[name] for m in since) for name in ("count", "of"))
+    if count < limit("all_counted") * of:
+        return None
+    what = [AllCounted(since=since[0].label, count=count, of=of)]
+    return Verdict(grade=grade("all_counted"), what=what, began=since[0].label, evidence=worst(since))
 
 
 def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

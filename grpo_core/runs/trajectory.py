@@ -126,6 +126,11 @@ class Trajectory:
         return sum(turn.failed for turn in self.turns) + len(self.errors)
 
     @property
+    def answered(self) -> bool:
+        """Whether a tool or a user speaks after the model."""
+        return any(turn.role != "assistant" for turn in self.turns)
+
+    @property
     def masked(self) -> bool:
         """Whether it is recorded which tokens the loss counts."""
         return any(turn.in_loss is not None for turn in self.turns)

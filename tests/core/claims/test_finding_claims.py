@@ -180,12 +180,30 @@ def of_masks(numbers: np.random.Generator) -> Iterator[Any]:
     yield Tables(tables, recorded())
 
 
+def of_answers(numbers: np.random.Generator) -> Iterator[Any]:
+    """A run of tokens in which tools answer in some of the completions, and whose mask leaves them out in some."""
+
+    def change(step: Step) -> Step:
+        present, mask = np.ones(step.mask.shape, bool), np.ones(step.mask.shape, bool)
+        mask[numbers.random(len(mask)) < 0.3, 1] = False
+        return dataclasses.replace(step, mask=mask, present=present)
+
+    run = of_steps(recorded(), int(numbers.integers(1, 4)), change, passes=1, prompts=2, tokens=3)
+    answers = (Turn(role="assistant", text="a"), Turn(role="tool", text="t"))
+    for n, table in enumerate(run.tables):
+        turns = [answers[: 1 + (numbers.random() < 0.6)] for _ in table.rewards]
+        rows = tuple(Trajectory(prompt=(), turns=those) for those in turns)
+        run.tables[n] = dataclasses.replace(table, trajectories=rows)
+    yield run
+
+
 def turns_of(table: Completions) -> np.ndarray | None:
     """Of every turn whose tokens are known: whether the model wrote it, and its tokens in the loss."""
     if table.trajectories is None:
         return None
     every = [turn for row in table.trajectories if row is not None for turn in (*row.prompt, *row.turns)]
-    return np.array([[bool(turn.sampled), turn.in_loss] for turn in every if turn.in_loss is not None], int)
+    known = [turn for turn in every if turn.in_loss is not None]
+    return np.array([[bool(turn.sampled), turn.in_loss] for turn in known], int) if known else None
 
 
 def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
@@ -249,6 +267,8 @@ def as_seen(run: Any) -> Run:
             length=None if table.length is None else float(table.length.sum() / len(table.length)),
             cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
             from_sampler=from_sampler(step), turns=turns_of(table),
+            answered=None if table.trajectories is None
+            else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
             reported=tuple(pair for report in run.reports(label) for pair in report.numbers.items()),
         )
         for label, table, step in zip(run.labels, run.tables, steps, strict=True)
@@ -262,7 +282,7 @@ GIVEN = {"limit", "part", "names", "since", "sort"}
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
     numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
-    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks, of_masks)
+    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks, of_masks, of_answers)
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
             made = [claim for finding in diagnose(run).findings for claim in finding.what]

@@ -29,7 +29,7 @@ from grpo_core.runs.importers.source import Completions, Source
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.session import open_session
 from tests.core.foreign.mains import serve
-from tests.core.sources import SOURCES, source_path
+from tests.core.sources import AGENT, SOURCES, source_path
 from tests.core.traces import DATA, copied
 from tests.fuzz.hostile_models import changed
 from tests.fuzz.hostile_sources import converted
@@ -47,6 +47,12 @@ def readers() -> Iterator[Readers]:
     made = Readers(own_process=True)
     yield made
     made.close()
+
+
+def test_an_agents_turns_and_metrics_come_through_the_process(readers: Readers) -> None:
+    here, there = open_source(AGENT), readers.open(AGENT)
+    assert there.completions(1).trajectories == here.completions(1).trajectories is not None
+    assert len(there.completions(1).metric_names) == 2
 
 
 @pytest.fixture

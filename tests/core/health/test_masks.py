@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grpo_core.health import Diagnosis, diagnose
 from grpo_core.health.grade import Grade
+from grpo_core.record import Step
 from grpo_core.runs.importers import open_source
-from tests.core.health.test_findings_hold import not_looked_at, said
+from grpo_core.runs.trajectory import trajectories_in
+from tests.core.health.test_findings_hold import not_looked_at, of_steps, recorded, said
 from tests.core.sources import AGENT, DATA
 
 CHECK = "mask_covers_others"
@@ -71,6 +75,25 @@ def test_what_echo_trains_on_purpose_is_no_finding(tmp_path: Path) -> None:
             node["loss_weights"] = {"ce": [0.1] * len(node["mask"])}
 
     assert said(diagnosis(tmp_path, weighted), CHECK) == ""
+
+
+@pytest.mark.parametrize("left_out", [True, False])
+def test_a_trace_of_tokens_whose_mask_leaves_nothing_of_a_tool_out_is_a_finding(left_out: bool) -> None:
+    def change(step: Step) -> Step:
+        mask = np.ones(step.mask.shape, bool)
+        mask[:, 1] = not left_out
+        return dataclasses.replace(step, mask=mask, present=np.ones(step.mask.shape, bool))
+
+    run = of_steps(recorded(), 2, change, passes=1, prompts=1, tokens=3)
+    talk = '[{"role": "assistant", "content": "a"}, {"role": "tool", "name": "t", "content": "b"}]'
+    for n, table in enumerate(run.tables):
+        every = (talk,) * len(table.rewards)
+        run.tables[n] = dataclasses.replace(table, completions=every, trajectories=trajectories_in(every, every))
+    result = diagnose(run)
+    words = "In 16 of 16 completions in which a tool or a user answers, the loss counts every token"
+    assert (words in said(result, "mask_leaves_nothing_out")) is not left_out
+    healthy = [one.measured for one in result.looked_at if one.check == "mask_leaves_nothing_out"]
+    assert [one.high for one in healthy if one is not None] == ([0.0] if left_out else [])
 
 
 def test_a_run_without_turns_says_that_it_was_not_looked_at() -> None:

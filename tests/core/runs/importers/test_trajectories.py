@@ -12,7 +12,7 @@ import pytest
 
 from grpo_core.experiments.packing import packed, unpacked
 from grpo_core.foreign.answers import LONGEST_TEXT, pack_bounded
-from grpo_core.runs.importers import open_source, verifiers_rows
+from grpo_core.runs.importers import open_source, trl_table, verifiers_rows
 from grpo_core.runs.importers.source import Completions
 from grpo_core.runs.trajectory import ENDS, Trajectory, Turn, as_text, turns_in
 from tests.core.sources import AGENT
@@ -197,3 +197,24 @@ def test_the_weights_of_the_rewards_are_those_of_the_scores() -> None:
     assert table.reward_parts is not None
     parts = np.nan_to_num(table.reward_parts) @ np.array(table.reward_weights)
     np.testing.assert_allclose(parts, np.nan_to_num(table.rewards))
+
+
+def test_a_table_of_trl_in_which_a_tool_was_called_has_turns() -> None:
+    """Arrow gives every message all keys: those that TRL did not write are None."""
+    call = {"type": "function", "function": {"name": "add", "arguments": {"a": 1, "b": None}}}
+    said = [
+        {"role": "assistant", "content": None, "name": None, "tool_calls": [call]},
+        {"role": "tool", "content": "1", "name": "add", "tool_calls": None},
+        {"role": "assistant", "content": "one", "name": None, "tool_calls": None},
+    ]
+    asked = [{"role": "user", "content": "0 + 1"}]
+    columns: dict[str, list[Any]] = {
+        "prompt": [asked] * 2,
+        "completion": [said, said[2:]],
+        "right": [1.0, 0.0],
+        "advantage": [0.5, -0.5],
+    }
+    one, other = told(trl_table.table(columns, "here"))
+    assert (one.spoken, one.called, one.failures, one.masked) == (2, 1, 0, False)
+    assert one.turns[1].tool == "add" and one.prompt[0].text == "0 + 1"
+    assert (other.spoken, other.called) == (1, 0)
