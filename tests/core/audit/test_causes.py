@@ -192,6 +192,27 @@ TWO: dict[str, tuple[Plant, Plant, set[str]]] = {
 """Faults in the advantages and in the loss at once."""
 
 
+@pytest.mark.quick_cases(
+    "sign turned",
+    "clip 0.28 above",
+    "no clip",
+    "not below",
+    "dual clip",
+    "cispo",
+    "sequence level",
+    "KL left out",
+    "k1",
+    "beta",
+    "advantages x 0.5",
+    "advantages of before",
+    "bnpo",
+    "dr_grpo",
+    "old absent",
+    "old right",
+    "new right",
+    "reference zero",
+    "first masked",
+)
 @pytest.mark.parametrize("fault", IN_LOSS)
 def test_a_fault_in_the_loss_is_named_first_and_alone(fault: str) -> None:
     plant, name, words = IN_LOSS[fault]

@@ -59,6 +59,20 @@ def wrongly(claim: Explained | Misplaced) -> Iterator[Explained | Misplaced]:
             yield dataclasses.replace(claim, done=(*claim.done[:i], each, *claim.done[i + 1 :]))
 
 
+@pytest.mark.quick_cases(
+    "loss: sign turned",
+    "loss: dual clip",
+    "loss: advantages x 0.5",
+    "loss: old stale",
+    "factor",
+    "recorded: clipped",
+    "recorded: sign turned",
+    "recorded: leave one out",
+    "recorded: all right",
+    "recorded: old zero",
+    "suspicion: noise",
+    "suspicion: temperature",
+)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_cause_is_borne_out_by_the_updates_and_any_other_is_refused(name: str) -> None:
     data, causes = data_of(RUNS[name]), audit(RUNS[name]).causes
