@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.application import Application
+from app.controllers import structural_changes
 from app.messages import message
 from app.panels.registry import TIMELINE
 from app.settings.paths import find_paths
@@ -34,6 +35,7 @@ SIZE = (1366, 768)
 """Of a window that was just made."""
 LAST = pytest.StashKey[bool]()
 """Whether a test is the last of its module that this process runs."""
+structural_changes.MERGE_MS = 80  # people take longer from one change to the next than tests do
 message.READ_MS = 10_000_000  # what is said stays until a test has read it
 
 

@@ -64,6 +64,30 @@ def program(shared: Driver) -> Iterator[Application]:
     program.sheet.hide()
 
 
+@pytest.mark.quick_cases(
+    "zoom_in",
+    "theme.projector",
+    "layout.Compare",
+    "layout.Mine",
+    "panel.glossary",
+    "glossary",
+    "what_if",
+    "reduced_motion",
+    "thinning",
+    "full_screen",
+    "speaker",
+    "present.counter",
+    "present.blank",
+    "present.ring",
+    "palette",
+    "shortcut_sheet",
+    "new_run",
+    "branch",
+    "step_back",
+    "go_start",
+    "explain",
+    "faster",
+)
 @pytest.mark.parametrize("id", EFFECTS)
 def test_a_command_does_what_its_name_promises(shared: Driver, program: Application, id: str) -> None:
     read, after = EFFECTS[id]

@@ -56,6 +56,7 @@ def probability(driver: Driver, action: int, update: int) -> float:
     return float(np.exp(logp[0, action - 1]))
 
 
+@pytest.mark.quick_cases("Watch it learn", "A language model, token by token", "A language model learns to cheat")
 @pytest.mark.parametrize("experience", [*EXPERIENCES, CHEAT], ids=lambda one: one.name)
 def test_an_experience_plays_to_its_end_and_leaves_the_user_at_the_controls(
     driver: Driver, experience: Experience

@@ -80,6 +80,7 @@ def test_a_run_that_was_converted_opens_as_the_recorded_run_that_it_is(driver: D
     assert not any("report" in message for message in driver.messages)
 
 
+@pytest.mark.quick_cases("trl", "verifiers/traces.jsonl")
 @pytest.mark.parametrize("path", ["trl", "verl", "verl_former", "verifiers/traces.jsonl"])
 def test_a_source_of_texts_opens_and_says_what_it_lacks_and_how_to_get_it(driver: Driver, path: str) -> None:
     run = opened(driver, SOURCES / path)

@@ -23,6 +23,7 @@ def visible(panel: StepDetailPanel) -> list[str]:
     return [column.key for n, column in enumerate(table.table.columns) if not table.isColumnHidden(n)]
 
 
+@pytest.mark.quick_cases("1280", "1920")
 @pytest.mark.parametrize("width", [1280, 1366, 1920])
 def test_at_the_side_nothing_is_scrolled_or_cut(driver: Driver, width: int) -> None:
     driver.program.window.resize(width, 768)

@@ -250,7 +250,7 @@ THIRTY: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.quick_cases("as shipped", "critic", "plain descent")
+@pytest.mark.quick_cases("as shipped", "critic")
 @pytest.mark.parametrize("name", THIRTY)
 def test_thirty_updates_agree_in_float64(name: str) -> None:
     wanted = small(optimizer__learning_rate=1e-3, task__prompts=3, learner__group_size=6).replace(THIRTY[name])
