@@ -9,13 +9,10 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.advantages import equal_rewards
-from grpo_core.claims.leading import Carried, WithoutSignal
+from grpo_core.claims.leading import MOST, Carried, WithoutSignal
 from grpo_core.objective import Terms
 from grpo_core.record import Step
 from grpo_core.text import tr
-
-MOST = 10
-"""Tokens that are listed."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,9 @@ from grpo_core.claims.pushes import on_tokens
 from grpo_core.record import Step
 from grpo_core.text import tr
 
+MOST = 10
+"""Tokens that are listed, where so many contribute."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pass:
@@ -48,7 +51,7 @@ def _from_sampler(step: Step) -> np.ndarray | None:
 
 def _carried(data: Pass, v: Any, of: str) -> bool:
     sizes = data.sizes(of)
-    if sizes is None or v.all != len(sizes) or not 0 < v.count <= np.count_nonzero(sizes):
+    if sizes is None or v.all != len(sizes) or not 0 < v.count == min(MOST, np.count_nonzero(sizes)):
         return False
     return bool(abs(v.share - sizes[: v.count].sum() / sizes.sum()) <= 1e-9)
 

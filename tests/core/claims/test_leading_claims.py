@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.claims.leading import LEADING, SIGNALS, Carried, Pass, Signals, WithoutSignal
+from grpo_core.claims.leading import LEADING, MOST, SIGNALS, Carried, Pass, Signals, WithoutSignal
 from grpo_core.claims.pushes import on_tokens
 from grpo_core.errors import GrpoError
-from grpo_core.leading import CONTRIBUTIONS, MOST, groups_of, leading, of_groups, of_leading
+from grpo_core.leading import CONTRIBUTIONS, groups_of, leading, of_groups, of_leading
 from grpo_core.record import Step
 from tests.core.claims.drawn import assert_enough
 from tests.core.claims.drawn_updates import drawn_updates
