@@ -1,4 +1,4 @@
-"""The way prediction placed: what all ways have in common, and the choice among several texts.
+"""Placing a prediction: what all ways have in common, and the choice among several texts.
 
 Left, Right and Space stay with the lesson; Up, Down, digits and Return are the prediction's.
 """

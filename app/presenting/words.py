@@ -1,4 +1,4 @@
-"""Place of the eye, and what the next key shows, in words."""
+"""Words on what is shown now, and on what the next key shows."""
 
 from __future__ import annotations
 

@@ -56,14 +56,19 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     watch: Watch | None = None
     try:
         while watch is None or not watch.ended:
-            _await(options, poll)
-            with recorded(options.run, poll) as source:
-                watch = watch or Watch(source)
-                watch.reopen(source)
-                try:
+            try:
+                _await(options, poll)
+                with recorded(options.run, poll) as source:
+                    watch = watch or Watch(source)
+                    watch.reopen(source)
                     _follow(watch, options, poll)
-                except RunFileError as error:  # its reader has ended, or the run was moved
-                    print(error, file=sys.stderr, flush=True)
+            except RunFileError as error:  # its reader has ended, or the run was moved
+                if watch is None:
+                    raise
+                print(error, file=sys.stderr, flush=True)
+                watch.ended = _is_idle(watch, options)
+                if not watch.ended:
+                    pause(options.every, poll)
     except Cancelled:
         if watch is None:
             raise
@@ -80,16 +85,17 @@ def _follow(watch: Watch, options: argparse.Namespace, poll: Callable[[], None])
         RunFileError: the run cannot be read any more.
         GrpoError: the log cannot be written.
     """
-    written, updates = time.monotonic(), len(watch.source)
     while not watch.ended:
         begun = [grade for event in watch.look() if (grade := _told(event, options)) is not None]
-        if len(watch.source) != updates:
-            updates, written = len(watch.source), time.monotonic()
-        idle = options.idle is not None and time.monotonic() - written >= options.idle
         stopped = options.stop_on is not None and any(grade.rank <= options.stop_on.rank for grade in begun)
-        watch.ended = idle or stopped
+        watch.ended = stopped or _is_idle(watch, options)
         if not watch.ended:
             pause(options.every, poll)
+
+
+def _is_idle(watch: Watch, options: argparse.Namespace) -> bool:
+    """Whether nothing was written for as long as ``--idle`` says."""
+    return options.idle is not None and time.monotonic() - watch.read_at >= options.idle
 
 
 def _await(options: argparse.Namespace, poll: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -70,12 +71,14 @@ class Watch:
         source: the run as it was read last.
         diagnosis: of its updates; None before the first look.
         ended: whether whoever watches has what was asked for.
+        read_at: when something new was read last, by ``time.monotonic``.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.diagnosis: Diagnosis | None = None
         self.ended = False
+        self.read_at = time.monotonic()
         self._found: dict[str, Event] = {}
         self._begin()
         self._stamp: int | None = None
@@ -122,6 +125,7 @@ class Watch:
             if self._auditing is not None and recorded is not None:
                 self._auditing.take(position, recorded)
         if changed:
+            self.read_at = time.monotonic()
             yield from self._compared()
 
     def _is_new(self, position: int) -> bool:

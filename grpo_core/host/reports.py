@@ -38,7 +38,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Place of the loop.
+    """State of the loop.
 
     Attributes:
         run_id: the run, empty for none.

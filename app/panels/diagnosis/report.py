@@ -151,7 +151,7 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
 
 
 def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
-    """Place of the examination of ``run``, in a sentence. ``busy``: a run is being examined."""
+    """State of the examination of ``run``, in a sentence. ``busy``: a run is being examined."""
     if not run.is_recorded:
         return NOT_RECORDED
     if busy:

@@ -54,7 +54,7 @@ class EvolutionRows(QWidget):
 
     @property
     def geometry_now(self) -> Geometry:
-        """Place of everything."""
+        """Geometry of the rows, their columns and strips."""
         assert self._theme is not None and self._picture is not None
         prompts = self._picture.evolution.prompts
         mono = QFontMetricsF(self._theme.font("answer", self._scale * self._picture.enlarged))

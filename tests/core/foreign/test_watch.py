@@ -17,6 +17,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.watching import AUDIT, Watch
 from grpo_core.health.grade import Grade
 from grpo_core.runs.importers import open_source
+from grpo_core.runs.importers.source import Source
 from tests.core.traces import DATA
 
 DISEASED = DATA.parent / "diseased"
@@ -146,6 +147,34 @@ def test_a_run_that_is_gone_is_an_error_of_its_source(tmp_path: Path) -> None:
     shutil.rmtree(run.folder)
     with pytest.raises(RunFileError, match="holds no update any more"):
         list(watch.look())
+
+
+def test_a_run_that_cannot_be_read_any_more_is_tried_again_until_it_is_idle(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def breaks(watch: Watch) -> None:
+        raise RunFileError("The process that reads it has ended.")
+
+    def counted(seconds: float, poll: object) -> None:
+        waited.append(seconds)
+        watches[-1].read_at -= 600.0  # as if so much time had passed
+
+    watches: list[Watch] = []
+    begin = Watch.reopen
+
+    def reopened(watch: Watch, source: Source) -> None:
+        watches.append(watch)
+        begin(watch, source)
+
+    monkeypatch.setattr(Watch, "reopen", reopened)
+    monkeypatch.setattr(Watch, "look", breaks)
+    monkeypatch.setattr("grpo_core.foreign.watch_command.pause", counted)
+    assert main(["watch", str(DATA / "grpo"), "--every", "7", "--idle", "1000"]) == 0
+    out, err = capfd.readouterr()
+    assert waited == [7.0, 7.0] and err.count("has ended") == 3, "each failure is said, and waited after"
+    assert "Nothing was read." in out
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C of a console")
