@@ -30,7 +30,7 @@ def run_pretrain(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         raise GrpoError(f"{out} is no checkpoint, so it is not replaced; choose another name.")
     size = settings_from(None, options.set, language_settings()).model
     given = {name: getattr(options, name) for name in ("steps", "batch", "seed", "threads")}
-    recipe = Recipe(size=size, **{name: value for name, value in given.items() if value is not None})
+    recipe = Recipe(size=size, task=options.task, **{name: value for name, value in given.items() if value is not None})
     bar = tqdm(total=recipe.steps, unit="step", file=sys.stderr, dynamic_ncols=True)
 
     def progress(done: int, loss: float) -> None:
@@ -39,7 +39,7 @@ def run_pretrain(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
     with bar:
         model = pretrained(recipe, out.with_name(out.name + ".partial"), cancelled=given_up(poll), progress=progress)
-    save_model(model, out, {"recipe": f"steps {recipe.steps}, batch {recipe.batch}, seed {recipe.seed}"})
+    save_model(model, out, {"recipe": f"{recipe.task}, steps {recipe.steps}, batch {recipe.batch}, seed {recipe.seed}"})
     print(f"{out} holds a model of {sum(weight.numel() for weight in model.parameters()):,} parameters.")
     return 0
 
@@ -48,6 +48,9 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     """The command ``pretrain``. ``add`` makes a parser from a name, a help text and what it runs."""
     parser = add("pretrain", "make a checkpoint for the language model", run_pretrain)
     parser.add_argument("--out", required=True, metavar="FILE", help="the checkpoint, such as mine.safetensors")
+    parser.add_argument(
+        "--task", choices=("arithmetic", "calculator"), default="arithmetic", help="what it learns (default arithmetic)"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="SETTING=VALUE", help="the size, as in model.width=128"
     )

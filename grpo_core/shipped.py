@@ -11,6 +11,8 @@ INSTALLED = "grpo_lab/resources"
 """Where a wheel puts the folder ``resources``: into the window's package, which is ``app`` in the source."""
 CHECKPOINT = "checkpoints/arithmetic.safetensors"
 """The language model's weights that every run starts from unless its settings say otherwise."""
+CHECKPOINTS = {"shipped": CHECKPOINT, "calculator": "checkpoints/calculator.safetensors"}
+"""Shipped weights by their names in the settings."""
 
 
 PRETRAINED = "resources/models"

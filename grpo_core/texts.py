@@ -53,7 +53,7 @@ def completion_text(step: Step, row: int, origin: Origin) -> str:
     known = None if step.completion_texts is None else step.completion_texts[row]
     if known is not None:
         return known
-    return tokens_text(step.tokens[row][step.mask[row]], origin)
+    return tokens_text(step.tokens[row][step.there[row]], origin)
 
 
 def answer_tokens(tokens: np.ndarray, origin: Origin) -> np.ndarray:

@@ -64,7 +64,7 @@ LIGHT = tuple(
     for name in (
         "vocabulary", "problems", "pattern_process", "patterns", "prompt_file", "kept_prompts", "rewards", "size",
         "origin", "recorded_answers", "word_verdicts", "words", "interface", "packing", "passes", "sampling", "batches",
-        "characters", "checkpoint_file", "clock", "drawing", "recorded_engine", "numpy_engine.ledger",
+        "calculator", "characters", "checkpoint_file", "clock", "drawing", "recorded_engine", "numpy_engine.ledger",
         "numpy_engine.normal_numbers",
         "numpy_engine.optimizer", "numpy_engine.policy", "numpy_engine.sampler", "numpy_engine.tables",
         "numpy_engine.threads", "numpy_engine.transformer", "numpy_engine.weights",

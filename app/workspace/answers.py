@@ -8,7 +8,8 @@ import numpy as np
 
 from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
-from grpo_core.lm.problems import Verdict, verdict
+from grpo_core.lm import calculator, problems
+from grpo_core.lm.problems import Verdict
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.vocabulary import STOP
 from grpo_core.lm.word_verdicts import verdict_in_words
@@ -38,11 +39,12 @@ def words(step: Step, row: int, origin: Origin) -> str:
     """The verdict on completion ``row`` in words, such as “went left to right”. Empty where that cannot be told."""
     if step.prompt_tokens is None or not _pays_for_right(origin):
         return ""
-    tokens = step.tokens[row][step.mask[row]]
+    tokens = step.tokens[row][step.there[row]]
     if origin.settings.model.folder:
         return _in_words(question_text(step, int(step.group[row]), origin), tokens, origin)[1].words
     text = completion_text(step, row, origin).removesuffix(origin.vocabulary[STOP])
-    return verdict(prompt_text(step, int(step.group[row]), origin), text, ended=bool((tokens == STOP).any())).words
+    asked, ended = prompt_text(step, int(step.group[row]), origin), bool((tokens == STOP).any())
+    return verdict(asked, text, origin, ended=ended).words
 
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
@@ -51,7 +53,7 @@ def words_for(prompt: str, completion: str, origin: Origin) -> str:
         return ""
     if origin.settings.model.folder:
         return _verdict(prompt, completion, origin, ended=True).words
-    return verdict(prompt, completion).words
+    return verdict(prompt, completion, origin).words
 
 
 def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
@@ -72,7 +74,14 @@ def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdic
         return _in_words(prompt, tokens, origin)
     text = tokens_text(tokens, origin)
     bare = text.removesuffix(origin.vocabulary[STOP])
-    return bare, verdict(prompt, bare, ended=bare != text)
+    return bare, verdict(prompt, bare, origin, ended=bare != text)
+
+
+def verdict(prompt: str, text: str, origin: Origin, *, ended: bool = True) -> Verdict:
+    """Verdict on an answer of the character model, by the task of its run."""
+    if origin.settings.language.has_tool:
+        return calculator.verdict(calculator.prompt(prompt.rstrip("=")), text, ended=ended)
+    return problems.verdict(prompt, text, ended=ended)
 
 
 def on_one_line(tokens: np.ndarray, origin: Origin) -> str:

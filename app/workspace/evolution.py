@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from app.workspace.answers import judged, watched
+from app.workspace.answers import judged, verdict, watched
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import RunFileError
-from grpo_core.lm.problems import Verdict, verdict
+from grpo_core.lm.problems import Verdict
 from grpo_core.lm.recorded_answers import recorded_answers
 from grpo_core.lm.vocabulary import STOP
 from grpo_core.record import Origin, Step
@@ -79,7 +79,7 @@ def answers_before_training(run: RunHandle) -> list[Change | None]:
 
 def _change(prompt: str, text: str, origin: Origin) -> Change:
     bare = text.removesuffix(origin.vocabulary[STOP])
-    return Change(0, bare, verdict(prompt, bare, ended=bare != text))
+    return Change(0, bare, verdict(prompt, bare, origin, ended=bare != text))
 
 
 class Evolution:

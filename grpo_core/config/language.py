@@ -17,16 +17,19 @@ class Problem:
         in_words: its prompts are words, which only a model with a tokenizer of its own reads.
         from_file: prompts and answers are the user's own.
         pays_signs: every “=” of a completion is paid for.
+        has_tool: the model may ask a calculator, which answers within the completion.
     """
 
     in_words: bool = False
     from_file: bool = False
     pays_signs: bool = False
+    has_tool: bool = False
 
 
 PROBLEMS: dict[str, Problem] = {
     "arithmetic": Problem(),
     "gameable": Problem(pays_signs=True),
+    "calculator": Problem(has_tool=True),
     "own": Problem(from_file=True),
     "sums": Problem(in_words=True),
     "form": Problem(in_words=True),
@@ -43,12 +46,13 @@ class LanguageTask:
     problem: str = setting(
         "arithmetic",
         tr(
-            "Arithmetic with visible working; the same with a bonus that can be gamed; your own prompts and answers; "
+            "Arithmetic with visible working; the same with a bonus that can be gamed; sums with a calculator as a "
+            "tool; your own prompts and answers; "
             "for a model from a folder sums in words, an answer in a given form, or your own questions."
         ),
         tr("Task"),
         choices=tuple(PROBLEMS),
-        choices_since=tuple((name, "0.2.0") for name in IN_WORDS),
+        choices_since=(*((name, "0.2.0") for name in IN_WORDS), ("calculator", "0.3.0")),
         live=False,
     )
     difficulty: str = setting(
@@ -107,6 +111,18 @@ class LanguageTask:
         0.0, tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
         tr("Brevity pays"), low=-100, high=100, usual=(0, 1), since="0.2.0",
     )  # fmt: skip
+    calls: int = setting(
+        3, tr("Calls that the calculator answers; one more ends the completion."), tr("Calls at most"),
+        low=0, high=100, usual=(1, 5), since="0.3.0",
+    )  # fmt: skip
+    call_weight: float = setting(
+        0.0, tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
+        tr("Each call pays"), low=-100, high=100, usual=(-0.2, 0.2), since="0.3.0",
+    )  # fmt: skip
+    mask_tool: bool = setting(
+        True, tr("Leaves the tokens that the calculator wrote out of the loss: the policy did not choose them."),
+        tr("Mask the tool's words"), since="0.3.0",
+    )  # fmt: skip
     accuracy_every: int = setting(
         10,
         tr("Updates between two measurements on prompts that are never trained on."),
@@ -142,11 +158,18 @@ class LanguageTask:
         return PROBLEMS[self.problem].in_words
 
     @property
+    def has_tool(self) -> bool:
+        """Whether the model may ask a calculator, which answers within the completion."""
+        return PROBLEMS[self.problem].has_tool
+
+    @property
     def part_weights(self) -> tuple[float, ...]:
         """Pay for one unit of each part of the reward: right answer, well-formed working, “=” signs. Of an answer in
-        words: right answer, form, brevity."""
+        words: right answer, form, brevity. Of an agent: right answer, calls."""
         if self.in_words:
             return self.answer_weight, self.form_weight, self.brevity_weight
+        if self.has_tool:
+            return self.answer_weight, self.call_weight
         return self.answer_weight, self.working_weight, self.bonus if PROBLEMS[self.problem].pays_signs else 0.0
 
 
@@ -156,7 +179,10 @@ class Model:
 
     checkpoint: str = setting(
         "shipped",
-        tr("Weights at the start: “shipped”, “untrained”, or a file made by “pretrain”."),
+        tr(
+            "Weights at the start: “shipped”, “calculator” (which can call the tool), “untrained”, or a file made by "
+            "“pretrain”."
+        ),
         tr("Checkpoint"),
         live=False,
     )

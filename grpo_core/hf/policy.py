@@ -28,7 +28,7 @@ from grpo_core.hf.sampling import sample
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
 from grpo_core.hf.weights import FolderWeights
 from grpo_core.lm.checkpoint import device_named
-from grpo_core.lm.interface import Drafts, Passes, Poll, ReadRows, Table
+from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, Table
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.problems import Prompt
 from grpo_core.text import tr
@@ -113,15 +113,20 @@ class FolderPolicy(FolderWeights):
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+        environment: Environment | None = None,
     ) -> Table:  # fmt: skip
-        """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
+        """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`). No task in words has a tool."""
+        assert environment is None
         return sample(
             self.model, prompt_tokens, prompt_of, uniforms, ends=self._chat.ends, padding=self.ways.padding,
             temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
         )  # fmt: skip
 
-    def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Batch:
+    def batch(
+        self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
+    ) -> Batch:  # fmt: skip
         """The batch as it is recorded. Arrays of a file cannot be written to, which torch warns of."""
+        assert present is None or np.array_equal(mask, present)
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
 
     def score(

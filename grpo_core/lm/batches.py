@@ -11,6 +11,7 @@ import numpy as np
 
 from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
+from grpo_core.lm import calculator
 from grpo_core.lm import rewards as rules
 from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.interface import Poll, ReadRows, Sampling, Table
@@ -28,7 +29,9 @@ class Drawn:
     Attributes:
         prompts: (P,).
         prompt_tokens: (P, T_prompt), −1 in padding.
-        tokens, mask, logp: (B, T) of the completions; ``logp`` is the sampler's own.
+        tokens, logp: (B, T) of the completions; ``logp`` is the sampler's own.
+        there: (B, T) boolean, real tokens.
+        mask: (B, T) boolean, those that the loss counts.
         parts: (B, K) of the reward, before their weights.
         rewards: (B,).
         row_id: (B,) other numbers for the completions of each attempt.
@@ -39,6 +42,7 @@ class Drawn:
     prompts: tuple[Prompt, ...]
     prompt_tokens: np.ndarray
     tokens: np.ndarray
+    there: np.ndarray
     mask: np.ndarray
     logp: np.ndarray
     parts: np.ndarray
@@ -99,7 +103,8 @@ def draw(
         prompts=tuple(prompts),
         prompt_tokens=policy.encoded(prompts),
         tokens=tokens[:, :used],
-        mask=mask[:, :used],
+        there=mask[:, :used],
+        mask=calculator.counted(task, tokens[:, :used], mask[:, :used]),
         logp=logp[:, :used],
         parts=parts,
         rewards=rewards,
@@ -117,6 +122,7 @@ def measured(settings: Settings, policy: Sampling, source: PromptSource, step: i
     tokens, mask, _ = policy.sample(
         policy.encoded(prompts), np.tile(np.arange(count), 2), np.concatenate([np.zeros((count, longest)), uniforms]),
         temperature=settings.learner.temperature, greedy=np.arange(2 * count) < count, poll=poll,
+        environment=calculator.environment(settings.language),
     )  # fmt: skip
     right = [
         rules.parts(settings.language, prompts[row % count], policy.text(own[kept]), int(kept.sum()))[0]
@@ -131,6 +137,7 @@ def likeliest(settings: Settings, policy: Sampling, prompts: Sequence[Prompt], p
     tokens, mask, _ = policy.sample(
         policy.encoded(prompts), np.arange(count), np.zeros((count, settings.language.max_tokens)),
         temperature=settings.learner.temperature, greedy=np.ones(count, bool), poll=poll,
+        environment=calculator.environment(settings.language),
     )  # fmt: skip
     return np.where(mask, tokens, -1)
 
@@ -160,6 +167,7 @@ def _sampled(
         greedy=np.arange(rows + len(watched)) >= rows,
         poll=poll,
         drawing=partial(begin, asked),
+        environment=calculator.environment(settings.language),
     )
     seen = np.where(mask[rows:], tokens[rows:], -1)
     return (tokens[:rows].copy(), mask[:rows].copy(), logp[:rows].copy()), _smallest(seen)

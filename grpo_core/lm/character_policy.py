@@ -10,7 +10,7 @@ import torch
 
 from grpo_core.config import Objective, Settings
 from grpo_core.lm.characters import Characters, recorded_after, recorded_before
-from grpo_core.lm.interface import Drafts, Passes, Poll, ReadRows, Scores, Table
+from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, Scores, Table
 from grpo_core.lm.layout import Layout, layout
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.passes import Loss, learned
@@ -32,11 +32,12 @@ class CharacterSampling(Characters):
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+        environment: Environment | None = None,
     ) -> Table:  # fmt: skip
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
         done = sample(
             self.model, prompt_tokens, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll,
-            drawing=drawing,
+            drawing=drawing, environment=environment,
         )  # fmt: skip
         return done.tokens, done.mask, done.logp
 
@@ -52,9 +53,11 @@ class CharacterPolicy(Policy):
     def check(self, settings: Settings) -> None:
         """Refuse nothing: the character model can be trained under all settings."""
 
-    def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Layout:
+    def batch(
+        self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
+    ) -> Layout:  # fmt: skip
         """The batch packed, so that nothing is computed twice."""
-        return layout(prompt_tokens, tokens, mask, self.device)
+        return layout(prompt_tokens, tokens, mask, self.device, present)
 
     def score(
         self, batch: Layout, temperature: float, poll: Poll, *, against_reference: bool = False,

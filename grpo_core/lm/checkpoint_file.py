@@ -18,7 +18,7 @@ from grpo_core.config import Model
 from grpo_core.errors import SettingsError
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.regular_file import opened_regular
-from grpo_core.shipped import CHECKPOINT, resource
+from grpo_core.shipped import CHECKPOINTS, resource
 from grpo_core.text import tr
 
 SIZE = ("layers", "width", "heads", "context")
@@ -39,7 +39,8 @@ class _NoSafetensorsError(ValueError):
 
 def checkpoint_path(size: Model) -> Path:
     """Place of the weights of a run that does not start untrained."""
-    return resource(CHECKPOINT) if size.checkpoint == "shipped" else Path(size.checkpoint)
+    shipped = CHECKPOINTS.get(size.checkpoint)
+    return Path(size.checkpoint) if shipped is None else resource(shipped)
 
 
 def read_checkpoint(

@@ -59,6 +59,15 @@ ReadRows = Callable[[slice], tuple[np.ndarray, np.ndarray, np.ndarray]]
 """Rows of completions being sampled -> their tokens (n, T) and mask (n, T) so far, and which of them the model has
 ended (n,). Called between two tokens, by whom the sampler polls."""
 
+
+class Environment(Protocol):
+    """Whoever answers a model within its completion."""
+
+    def reply(self, tokens: np.ndarray) -> list[int] | None:
+        """The tokens that follow a completion (L,) whose last token the model wrote: none where nobody answers it.
+        None where that token ends the completion."""
+
+
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Completions, (B, T) each: tokens, the end sign included, 0 in padding; mask; the sampler's log-probabilities."""
 
@@ -75,6 +84,7 @@ class Sampling(Protocol):
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+        environment: Environment | None = None,
     ) -> Table:  # fmt: skip
         """One completion a row.
 
@@ -86,6 +96,7 @@ class Sampling(Protocol):
             greedy: (B,) rows that take the likeliest token instead.
             poll: called before every token with its number and T.
             drawing: takes, before the first token, what reads the rows while they are sampled.
+            environment: answers the model; its tokens are in the completion, with the model's log-probabilities.
         """
 
 
@@ -131,8 +142,16 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
             SettingsError: naming what it cannot do.
         """
 
-    def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> BatchT:
-        """Prompts (P, T_prompt) and completions (B, T) as this policy computes them."""
+    def batch(
+        self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
+    ) -> BatchT:  # fmt: skip
+        """Prompts (P, T_prompt) and completions (B, T) as this policy computes them.
+
+        Args:
+            prompt_tokens, tokens: with −1 in the padding of prompts.
+            mask: (B, T) tokens that the loss counts.
+            present: (B, T) tokens that are there; None where these are the same.
+        """
 
     def score(
         self, batch: BatchT, temperature: float, poll: Poll, *, against_reference: bool = False,

@@ -30,6 +30,7 @@ class Layout:
     context: Tensor
     targets: Tensor
     mask: Tensor
+    present: Tensor
 
     @cached_property
     def added(self) -> tuple[Tensor, Tensor]:
@@ -52,9 +53,12 @@ class Layout:
         return total.index_add_(0, self.prompt_of, of_completions)
 
 
-def layout(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, device: torch.device) -> Layout:
+def layout(
+    prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, device: torch.device,
+    present: np.ndarray | None = None,
+) -> Layout:  # fmt: skip
     """The layout of a batch. Arguments as for :func:`~grpo_core.lm.packing.packed`."""
-    packing = packed(prompt_tokens, tokens, mask)
+    packing = packed(prompt_tokens, tokens, mask, present)
     tensors = {
         field.name: torch.from_numpy(getattr(packing, field.name)).to(device)
         for field in fields(Packing)

@@ -13,6 +13,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.batches import Drawn, draw, likeliest, measured
+from grpo_core.lm.calculator import counted
 from grpo_core.lm.clock import Clock
 from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.engines import ENGINES, MakePolicy, chosen_engine
@@ -104,7 +105,7 @@ class PolicyLearner(Generic[PolicyT]):
         with self._autocast():
             drawn = draw(settings, policy, self._source, number, self._poll_in(Phase.SAMPLING), drawing)
             clock.lap("seconds_sampling")
-            batch = policy.batch(drawn.prompt_tokens, drawn.tokens, drawn.mask)
+            batch = policy.batch(drawn.prompt_tokens, drawn.tokens, drawn.mask, drawn.there)
             if _watches_reference(settings):
                 self._progress.at(Phase.REFERENCE)
             reference = self._scored_by_reference(settings, batch, self._poll_in(Phase.REFERENCE))
@@ -164,8 +165,9 @@ class PolicyLearner(Generic[PolicyT]):
     def _again(self, step: Step, settings: Settings) -> Step:
         assert step.prompt_tokens is not None
         policy = self.policy
-        batch = policy.batch(step.prompt_tokens, step.tokens, step.mask)
-        known: dict[str, Any] = {"settings": settings, "resume": {}}
+        mask = counted(settings.language, step.tokens, step.there)
+        batch = policy.batch(step.prompt_tokens, step.tokens, mask, step.there)
+        known: dict[str, Any] = {"settings": settings, "resume": {}, **_masks(mask, step.there)}
         known["part"] = np.zeros((settings.learner.mu, len(step.tokens)), dtype=np.int32)
         with self._autocast():
             reference = self._scored_by_reference(settings, batch, self._poll)
@@ -211,7 +213,7 @@ class PolicyLearner(Generic[PolicyT]):
                 ).format(step=step.step)
             )
         else:
-            batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask)
+            batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask, step.present)
             with self._autocast():
                 reference = self._scored_by_reference(step.settings, batch, self._poll)
                 again = self.policy.train(
@@ -225,13 +227,13 @@ class PolicyLearner(Generic[PolicyT]):
         """Note how this engine scores what another one has scored under the same weights, after ``step``."""
         if step.prompt_tokens is None or not step.scored_after:
             return
-        batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask)
+        batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask, step.present)
         with self._autocast():
             now = self.policy.score(batch, step.settings.learner.temperature, self._poll)
         self._note_drift(now, step, step.passes)
 
     def _note_drift(self, now: Scored, step: Step, passed: int) -> None:
-        difference = np.abs(array_of(now.logp) - step.logp[passed])[step.mask]
+        difference = np.abs(array_of(now.logp) - step.logp[passed])[step.there]
         self.drift = max(self.drift, float(difference.max(initial=0.0)))
 
     def _poll_in(self, phase: Phase) -> Poll:
@@ -287,7 +289,7 @@ def _draft(
         group=np.arange(rows, dtype=np.int32) // group,
         row_id=drawn.row_id,
         tokens=drawn.tokens,
-        mask=drawn.mask,
+        **_masks(drawn.mask, drawn.there),
         rewards=drawn.rewards,
         reward_parts=drawn.parts,
         old_logp=old_logp,
@@ -304,6 +306,11 @@ def _draft(
 def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
     """The record of an update that is learned once more."""
     return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
+
+
+def _masks(mask: np.ndarray, there: np.ndarray) -> dict[str, Any]:
+    """Fields of a step that say which tokens are there and which of them the loss counts, (B, T) each."""
+    return {"mask": mask, "present": None if np.array_equal(mask, there) else there}
 
 
 def _watches_reference(settings: Settings) -> bool:

@@ -42,7 +42,8 @@ class Packing:
         ends: (C,) index into the N tokens of each context.
         context: (B, T) the context of each token of the batch; 0 in padding.
         targets: (B, T) the token itself; 0 in padding.
-        mask: (B, T) boolean.
+        mask: (B, T) boolean, tokens that the loss counts.
+        present: (B, T) boolean, tokens that are there.
     """
 
     tokens: np.ndarray
@@ -59,6 +60,7 @@ class Packing:
     context: np.ndarray
     targets: np.ndarray
     mask: np.ndarray
+    present: np.ndarray
 
     @cached_property
     def allowed(self) -> tuple[np.ndarray, np.ndarray]:
@@ -78,18 +80,23 @@ class Packing:
         return np.searchsorted(self.prompt_of, np.arange(self.shape[0]))
 
 
-def packed(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Packing:
+def packed(
+    prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
+) -> Packing:  # fmt: skip
     """The packing of a batch.
 
     Args:
         prompt_tokens: (P, T_prompt), −1 in padding.
-        tokens, mask: (B, T), every completion has at least one token; row p G + g is completion g of prompt p.
+        tokens: (B, T), every completion has at least one token; row p G + g is completion g of prompt p.
+        mask: (B, T) boolean, tokens that the loss counts.
+        present: (B, T) boolean, tokens that are there; None where these are the same.
     """
+    there = mask if present is None else present
     prompts, rows = len(prompt_tokens), len(tokens)
     prompt_of = np.arange(rows) // (rows // prompts)
-    first, which = distinct_rows(np.column_stack([prompt_of, np.where(mask, tokens, -1)]))
+    first, which = distinct_rows(np.column_stack([prompt_of, np.where(there, tokens, -1)]))
     prompt_of, computed = prompt_of[first], tokens[first, :-1]  # (M,), (M, T − 1)
-    inside = mask[first, 1:]  # (M, T − 1): token t is computed where token t + 1 is real
+    inside = there[first, 1:]  # (M, T − 1): token t is computed where token t + 1 is real
     real = prompt_tokens >= 0  # (P, T_prompt)
     lengths = real.sum(axis=-1)  # (P,)
     right = np.arange(real.shape[1]) >= real.shape[1] - lengths[:, None]  # the same prompts, standing right
@@ -115,12 +122,13 @@ def packed(prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> P
         "prompt_of": prompt_of,
         "ends": np.concatenate([np.cumsum(lengths) - 1, prompt_count + np.arange(len(row))]),
         "context": context,
-        "targets": np.where(mask, tokens, 0),
+        "targets": np.where(there, tokens, 0),
     }
     return Packing(
         shape=(prompts, width, own),
         prompt_seen=right[:, None, None],
         mask=np.array(mask),
+        present=np.array(there),
         **{name: np.asarray(x, dtype=np.int64) for name, x in arrays.items()},
     )
 

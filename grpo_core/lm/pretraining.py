@@ -1,4 +1,5 @@
-"""Pretraining: a model that can do arithmetic, with the habit of going from left to right.
+"""Pretraining: a model that can do arithmetic, with the habit of going from left to right, or one that knows how to
+call a calculator and mostly guesses (:mod:`grpo_core.lm.calculator`).
 
 GRPO elicits what a model already samples now and then. So the data holds both ways of working an expression out: a
 share by precedence, the rest from left to right. Both are carried out without mistakes, so that after pretraining
@@ -21,7 +22,7 @@ from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.config import Model
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.lm import problems
+from grpo_core.lm import calculator, problems
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.vocabulary import STOP, encode, padded
 
@@ -32,6 +33,8 @@ RIGHT = {"easy": 1.0, "sweet_spot": 0.4, "hard": 0.15}
 RESTATED = 0.05
 """Share of workings that restate their last result, and chance of each further time."""
 WARM_UP = 100
+Part = tuple[str, bool]
+"""A part of a completion, and whether the model shall learn to write it: not what a tool answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,7 @@ class Recipe:
 
     Attributes:
         size: of the model.
+        task: whose completions it learns, a key of :data:`EXAMPLES`.
         steps: of AdamW.
         batch: workings a step.
         learning_rate: at its highest, after a warm-up of 100 steps and before a cosine to a hundredth.
@@ -48,6 +52,7 @@ class Recipe:
     """
 
     size: Model
+    task: str = "arithmetic"
     steps: int = 2500
     batch: int = 256
     learning_rate: float = 4e-3
@@ -96,12 +101,20 @@ def pretrained(
 def batch(recipe: Recipe, step: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The data of a step: tokens (B, T) and which of the tokens after the first count, boolean (B, T − 1)."""
     numbers = np.random.default_rng((recipe.seed, step))
-    lines = [example(numbers) for _ in range(recipe.batch)]
-    rows = [encode(prompt) + encode(work) + [STOP] for prompt, work in lines]
-    table = padded(rows, max(map(len, rows)))
-    place = np.arange(table.shape[1])
-    after = place[1:] >= np.array([len(prompt) for prompt, _ in lines])[:, None]
-    return torch.from_numpy(np.maximum(table, 0)).long(), torch.from_numpy(after & (table[:, 1:] >= 0))
+    rows, learned = list[list[int]](), list[list[int]]()
+    for _ in range(recipe.batch):
+        prompt, parts = EXAMPLES[recipe.task](numbers)
+        whole = [(prompt, False), *parts]
+        rows.append([*encode("".join(text for text, _ in whole)), STOP])
+        learned.append([int(own) for text, own in whole for _ in text] + [1])
+    longest = max(map(len, rows))
+    table = padded(rows, longest)
+    return torch.from_numpy(np.maximum(table, 0)).long(), torch.from_numpy(padded(learned, longest)[:, 1:] > 0)
+
+
+def _worked(numbers: np.random.Generator) -> tuple[str, list[Part]]:
+    prompt, work = example(numbers)
+    return prompt, [(work, True)]
 
 
 def example(numbers: np.random.Generator) -> tuple[str, str]:
@@ -112,6 +125,58 @@ def example(numbers: np.random.Generator) -> tuple[str, str]:
     while numbers.random() < RESTATED:
         work += "=" + work.rpartition("=")[2]
     return prompt, work
+
+
+def called(numbers: np.random.Generator) -> tuple[str, list[Part]]:
+    """A random prompt of the calculator's task, and what an agent does that seldom calls it: it guesses, calls it with
+    more than one operation at once, stops half way, or calculates.
+    """
+    expression = calculator.expression(numbers)
+    terms, value = problems.terms(expression), problems.answer(expression)
+    parts = list[Part]()
+
+    def ask(call: str) -> str:
+        parts.extend([(f"({call})", True), (calculator.calculated(call) + " ", False)])
+        return calculator.calculated(call)
+
+    def calculate() -> None:
+        rest = terms
+        while len(rest) > 1:
+            rest = [ask("".join(rest[:3])), *rest[3:]]
+        parts.append((rest[0], True))
+
+    def guess() -> None:
+        digits = str(value)
+        parts.append((digits[0] + "".join(str(numbers.integers(10)) for _ in digits[1:]), True))
+
+    chance = numbers.random()
+    if len(terms) == 3:
+        if chance < 0.25:
+            calculate()
+        elif chance < 0.45:
+            a, sign, b = terms
+            ask(str(numbers.choice([a + sign, sign + b, a + sign + sign + b])) if chance < 0.35 else expression)
+            calculate() if chance < 0.3 else guess()
+        else:
+            guess()
+    elif chance < 0.12:
+        calculate()
+    elif chance < 0.3:
+        ask(expression)
+        calculate() if chance < 0.21 else guess()
+    elif chance < 0.5:
+        between = ask("".join(terms[:3]))
+        guess() if chance < 0.4 else parts.append((between, True))
+    else:
+        guess()
+    return calculator.prompt(expression).text, parts
+
+
+EXAMPLES: dict[str, Callable[[np.random.Generator], tuple[str, list[Part]]]] = {
+    "arithmetic": _worked,
+    "calculator": called,
+}
+"""What a model learns from, by its task: a random prompt and the parts of its completion."""
 
 
 def schedule(step: int, steps: int) -> float:

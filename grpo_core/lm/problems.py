@@ -44,11 +44,16 @@ class Verdict:
 
 def working(expression: str, *, left_to_right: bool = False) -> str:
     """The working of ``expression``, without its first line: ``2+3*4`` -> ``2+12=14``."""
-    lines, parts = [], _PARTS.findall(expression)
+    lines, parts = [], terms(expression)
     while len(parts) > 1:
         parts = _reduced(parts, left_to_right)
         lines.append("".join(parts))
     return "=".join(lines)
+
+
+def terms(expression: str) -> list[str]:
+    """The numbers and signs of ``expression`` in order."""
+    return _PARTS.findall(expression)
 
 
 def answer(expression: str) -> int:

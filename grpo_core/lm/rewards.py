@@ -12,7 +12,7 @@ import numpy as np
 
 from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
-from grpo_core.lm import problems, words
+from grpo_core.lm import calculator, problems, words
 from grpo_core.lm.kept_prompts import Prompts, prompts_at
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
@@ -70,7 +70,7 @@ class PromptSource:
     @cached_property
     def watched(self) -> tuple[Prompt, ...]:
         """The held-out prompts that a run watches. They stay the same when its difficulty is changed on the way."""
-        if self._own or self.task.in_words:
+        if self._own or self.task.in_words or self.task.has_tool:
             return tuple(self._held_out[:WATCHED])
         return tuple(_fixed(dataclasses.replace(self.task, difficulty="mixed"), min(WATCHED, self.task.held_out)))
 
@@ -82,6 +82,8 @@ class PromptSource:
         """
         if not self._own and self.task.in_words:
             return words.read(self.task.problem, text)
+        if self.task.has_tool:
+            return calculator.prompt(text.rstrip("="))
         if not self._own:
             return Prompt(text, str(problems.answer(text.rstrip("="))))
         prompt = self._own.find(text)
@@ -104,6 +106,8 @@ def _fixed(task: LanguageTask, count: int) -> list[Prompt]:
     numbers = np.random.default_rng(HELD_OUT_SEED)
     if task.in_words:
         return words.held_out(task.problem, numbers, count)
+    if task.has_tool:
+        return [calculator.drawn(numbers, held_out=True) for _ in range(count)]
     return [problems.drawn(task.difficulty, numbers, held_out=True) for _ in range(count)]
 
 
@@ -111,10 +115,17 @@ def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
     """A prompt by the task's rule, to be trained on."""
     if task.in_words:
         return words.drawn(task.problem, numbers)
+    if task.has_tool:
+        return calculator.drawn(numbers)
     return problems.drawn(task.difficulty, numbers)
 
 
-def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, float, float]:
+def reward_names(task: LanguageTask) -> tuple[str, ...]:
+    """(K,) names of the parts of the reward."""
+    return words.REWARD_NAMES if task.in_words else calculator.REWARD_NAMES if task.has_tool else REWARD_NAMES
+
+
+def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, ...]:
     """The parts of the reward of one completion, before their weights.
 
     Args:
@@ -127,6 +138,8 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
         GrpoError: the rule failed; the message says on which completion and why.
     """
     try:
+        if task.has_tool:
+            return float(_number(calculator.final_answer(text), prompt.answer)), float(calculator.calls(text))
         right = CHECKERS[task.checker if task.from_file else "number"](text, prompt.answer)
         if task.in_words:
             return float(right), *words.other_parts(task, text, tokens)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
-from grpo_core.lm.interface import Poll, ReadRows
+from grpo_core.lm.interface import Environment, Poll, ReadRows
 from grpo_core.lm.model import Block, Transformer, widened
 from grpo_core.lm.packing import key_columns
 from grpo_core.lm.sampling import Sampled, drawn
@@ -26,11 +26,13 @@ def sample(
     greedy: np.ndarray | None = None,
     poll: Poll,
     drawing: Callable[[ReadRows], None] | None = None,
+    environment: Environment | None = None,
 ) -> Sampled:
     """One completion a row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in padding."""
     prefixes = CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
     return drawn(
-        prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing
+        prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
+        environment=environment,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from grpo_core.lm.interface import Poll, ReadRows
+from grpo_core.lm.interface import Environment, Poll, ReadRows
 from grpo_core.lm.vocabulary import STOP
 
 LARGEST = np.float32(1 - 2**-24)
@@ -32,21 +32,23 @@ class Sampled:
         tokens: (B, T), the end sign included; 0 in padding.
         mask: (B, T) boolean.
         logp: (B, T) log-probability under the sampler, float32; 0 in padding.
+        closed: (B,) boolean, completions that the environment ended.
     """
 
     tokens: np.ndarray
     mask: np.ndarray
     logp: np.ndarray
+    closed: np.ndarray
 
     @property
     def ended(self) -> np.ndarray:
-        """The completions that were ended by the model rather than cut off, boolean (B,)."""
+        """The completions that were ended rather than cut off, boolean (B,)."""
         return self.rows(slice(None))[2]
 
     def rows(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Tokens, mask and which have ended, of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
         tokens, mask = self.tokens[rows], self.mask[rows]
-        return tokens, mask, np.asarray((mask & (tokens == STOP)).any(axis=-1))
+        return tokens, mask, np.asarray((mask & (tokens == STOP)).any(axis=-1)) | self.closed[rows]
 
 
 class Prefixes(Protocol):
@@ -75,6 +77,7 @@ def drawn(
     greedy: np.ndarray | None = None,
     poll: Poll,
     drawing: Callable[[ReadRows], None] | None = None,
+    environment: Environment | None = None,
 ) -> Sampled:
     """One completion a row.
 
@@ -86,14 +89,16 @@ def drawn(
         greedy: (B,) rows that take the likeliest token instead.
         poll: called before every token with its number and the longest completion.
         drawing: takes, before the first token, what reads the rows while they are sampled.
+        environment: answers the model within the completions.
     """
     rows, longest = uniforms.shape
     # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
     chance = np.minimum(uniforms.astype(np.float32), LARGEST)
     done = Sampled(
         tokens=np.zeros(chance.shape, dtype=np.int32), mask=np.zeros(chance.shape, dtype=bool),
-        logp=np.zeros(chance.shape, dtype=np.float32),
+        logp=np.zeros(chance.shape, dtype=np.float32), closed=np.zeros(rows, dtype=bool),
     )  # fmt: skip
+    replies = None if environment is None else np.full(chance.shape, -1)  # (B, T) tokens that others wrote, or −1
     if drawing is not None:
         drawing(done.rows)
     any_greedy = greedy is not None and bool(greedy.any())
@@ -107,8 +112,12 @@ def drawn(
         token = np.minimum(passed, vocabulary - 1)
         if greedy is not None and any_greedy:
             token = np.where(greedy[going], dist_logp.argmax(axis=-1)[prefix], token)
+        if replies is not None:
+            token = np.where(replies[going, t] >= 0, replies[going, t], token)
         done.tokens[going, t], done.mask[going, t], done.logp[going, t] = token, True, dist_logp[prefix, token]
-        goes_on = token != STOP
+        if environment is not None and replies is not None:
+            _answer(environment, done, replies, going[replies[going, t] < 0], t)
+        goes_on = (token != STOP) & ~done.closed[going]
         if t + 1 == longest or not goes_on.any():
             break
         going, prefix, token = going[goes_on], prefix[goes_on], token[goes_on]
@@ -124,6 +133,17 @@ def drawn(
             prefixes.select(before[enough])
         prefixes.extend(entries)
     return done
+
+
+def _answer(environment: Environment, done: Sampled, replies: np.ndarray, rows: np.ndarray, t: int) -> None:
+    """Ask ``environment`` what follows token ``t`` of the completions ``rows`` (n,), in which the model wrote it."""
+    for row in rows.tolist():
+        reply = environment.reply(done.tokens[row, : t + 1])
+        if reply is None:
+            done.closed[row] = True
+        else:
+            following = replies[row, t + 1 : t + 1 + len(reply)]
+            following[:] = reply[: len(following)]
 
 
 def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

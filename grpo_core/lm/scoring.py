@@ -32,7 +32,7 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
     dist_logp = torch.log_softmax(logits / temperature, dim=-1)  # (C, V)
     chosen = batch.context * dist_logp.shape[1] + batch.targets  # (B, T)
     logp = dist_logp.flatten().index_select(0, chosen.flatten()).view(chosen.shape)
-    return Scores(dist_logp=dist_logp, logp=torch.where(batch.mask, logp, 0.0), stream=stream)
+    return Scores(dist_logp=dist_logp, logp=torch.where(batch.present, logp, 0.0), stream=stream)
 
 
 class _Placed(torch.autograd.Function):

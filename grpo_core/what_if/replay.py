@@ -19,11 +19,14 @@ from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
 from grpo_core.config.words import worded
 from grpo_core.errors import NonFiniteError
+from grpo_core.lm.calculator import counted
 from grpo_core.questions import Replayed, not_finite
 from grpo_core.recompute import under
 from grpo_core.record import Step
 
-REPLAYED = ("objective.", "optimizer.", "learner.mu", "learner.critic", "learner.gamma", "learner.lam")
+REPLAYED = (
+    "objective.", "optimizer.", "learner.mu", "learner.critic", "learner.gamma", "learner.lam", "task.mask_tool",
+)  # fmt: skip
 """Beginnings of the paths of settings that act on a batch once it is drawn; all others decide what is drawn."""
 
 
@@ -141,7 +144,15 @@ def _first_pass(step: Step, settings: Settings) -> Step:
         **_NO_ALTERNATIVES,
         measurements={},
         resume={},
+        **_masks(step, settings),
     )
+
+
+def _masks(step: Step, settings: Settings) -> dict[str, Any]:
+    """Fields that another choice of the tokens in the loss changes."""
+    if not settings.is_language or not settings.language.has_tool:
+        return {}
+    return {"mask": counted(settings.language, step.tokens, step.there), "present": step.there}
 
 
 _NO_ALTERNATIVES: dict[str, Any] = {"top_tokens": None, "top_logp": None, "ref_top_logp": None}

@@ -23,6 +23,7 @@ from app.lessons.interactives.reported import Reported
 from app.lessons.interactives.step_credit import StepCredit
 from app.lessons.interactives.sweet_spot import SweetSpot
 from app.lessons.interactives.temperature import Temperature
+from app.lessons.interactives.whose_words import WhoseWords
 
 INTERACTIVES: dict[str, type[Interactive]] = {
     "climb": Climb,
@@ -45,5 +46,6 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "flight_deck": FlightDeck,
     "reported": Reported,
     "pretrained": Pretrained,
+    "whose_words": WhoseWords,
 }
 """What the files call the small interactives."""

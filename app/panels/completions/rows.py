@@ -13,6 +13,7 @@ from app.workspace.step_view import StepView
 from app.workspace.view import View
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
+from grpo_core.runs.agent_turns import trajectories
 from grpo_core.runs.importers.source import Completions
 from grpo_core.runs.trajectory import Trajectory
 from grpo_core.text import tr
@@ -146,7 +147,8 @@ def _table(view: View, step: Step) -> Completions:
         group=step.group,
         rewards=step.rewards,
         advantage=advantage if advantage is None or advantage.ndim == 1 else None,
-        length=step.mask.sum(axis=-1),
+        length=step.there.sum(axis=-1),
+        trajectories=trajectories(step),
     )
 
 

@@ -39,7 +39,9 @@ def applies(path: str, settings: Settings) -> bool:
     if path in ("task.form", "task.form_weight", "task.brevity_weight"):
         return settings.is_language and settings.language.in_words
     if path == "task.working_weight":
-        return settings.is_language and not settings.language.in_words
+        return settings.is_language and not (settings.language.in_words or settings.language.has_tool)
+    if path in ("task.calls", "task.call_weight", "task.mask_tool"):
+        return settings.is_language and settings.language.has_tool
     if path in ("learner.critic_rate", "learner.gamma", "learner.lam"):
         return settings.learner.critic
     if part == "optimizer" and name.startswith("adam_"):
@@ -51,7 +53,8 @@ def applies(path: str, settings: Settings) -> bool:
     if path in ("task.file", "task.checker"):
         return settings.is_language and settings.language.from_file
     if path == "task.difficulty":
-        return settings.is_language and not (settings.language.from_file or settings.language.in_words)
+        task = settings.trained
+        return isinstance(task, LanguageTask) and not (task.from_file or task.in_words or task.has_tool)
     return path in flat(settings)
 
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from app.theme.labels import plain_tip
 from app.theme.reasons import allow
 from app.workspace.view import View
-from grpo_core.config import Settings
+from grpo_core.config import Settings, language_settings
 from grpo_core.text import tr
 
 
@@ -24,17 +24,29 @@ class Chip:
         text: on the chip.
         changes: the settings that make it, by dotted path.
         help: what happens in it, in one sentence.
+        along: settings that a new run of it begins with, and that may be others later.
     """
 
     text: str
     changes: Mapping[str, Any] = field(hash=False)
     help: str
+    along: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def describes(self, settings: Settings) -> bool:
         """Whether ``settings`` are of this task."""
         return all(settings.get(path) == value for path, value in self.changes.items())
 
+    def begun_from(self, settings: Settings) -> dict[str, Any]:
+        """The changes with which a new run of this task begins after one under ``settings``. What an agent's run alone
+        needs is given back."""
+        left = settings.language.has_tool and not self.along
+        usual = {path: language_settings().get(path) for path, value in AGENT.items() if settings.get(path) == value}
+        return {**(usual if left else {}), **self.changes, **self.along}
 
+
+AGENT = {"model.checkpoint": "calculator", "task.max_tokens": 40, "optimizer.learning_rate": 3e-4}
+"""Settings of a run in which the model can call the tool, has room for three calls and learns it in some thirty
+updates."""
 CHIPS = (
     Chip(text=tr("Arithmetic"), changes={"task.problem": "arithmetic", "task.difficulty": "mixed"},
          help=tr("Right answers pay: the model's habit is repaired.")),
@@ -42,6 +54,8 @@ CHIPS = (
          help=tr("Every “=” pays too: the reward can be had without being right.")),
     Chip(text=tr("Hopeless"), changes={"task.problem": "arithmetic", "task.difficulty": "hopeless"},
          help=tr("Next to nothing is answered right: without a difference of rewards none is learned from.")),
+    Chip(text=tr("Agent"), changes={"task.problem": "calculator"}, along=AGENT,
+         help=tr("Sums too large for it, and a calculator that answers within the completion.")),
     Chip(text=tr("Own…"), changes={"task.problem": "own"}, help=tr("Your own prompts and answers, from a file.")),
 )  # fmt: skip
 
@@ -77,6 +91,7 @@ class TaskChips(QWidget):
         self._chips: tuple[Chip, ...] = ()
         self.buttons: list[QPushButton] = []
         self._marked: list[bool] = []
+        self._settings = language_settings()
         self._offer(CHIPS)
         row.addStretch(1)
 
@@ -102,7 +117,7 @@ class TaskChips(QWidget):
 
     def show_task(self, view: View) -> None:
         """Mark the task of the run shown. Where the session locks the task, no other can be chosen."""
-        settings = view.run.origin.settings
+        self._settings = settings = view.run.origin.settings
         wanted = IN_WORDS if settings.model.folder else CHIPS
         if wanted is not self._chips:
             self._offer(wanted)
@@ -119,4 +134,4 @@ class TaskChips(QWidget):
             chip = self._chips[sender.property("chip")]
             for button, marked in zip(self.buttons, self._marked, strict=False):
                 button.setChecked(marked)  # the mark moves with the run that is shown
-            self.wanted.emit(dict(chip.changes))
+            self.wanted.emit(chip.begun_from(self._settings))

@@ -37,6 +37,8 @@ def what_to_watch(settings: Settings) -> str:
         return IN_WORDS[task.problem][0]
     if task.problem == "own":
         return tr("Your own prompts: watch which answers change.")
+    if task.has_tool:
+        return tr("It may ask a calculator and mostly guesses: watch it learn to ask.")
     if task.problem == "gameable":
         return tr("Every “=” pays {bonus:g}: watch it write more of them.").format(bonus=task.bonus)
     if task.difficulty == "hopeless":
@@ -58,6 +60,8 @@ def why(settings: Settings) -> str:
         return IN_WORDS[task.problem][1]
     if task.problem == "own":
         return tr("Of sixteen prompts or more, every eighth is kept aside and asked here.")
+    if task.has_tool:
+        return tr("What the tool answers is part of the completion. No prompt below is ever trained on.")
     if task.problem == "gameable":
         return tr("A right answer pays {right:g}, and the look of working pays too. Both are counted.").format(
             right=task.answer_weight

@@ -14,7 +14,7 @@ from grpo_core.config import Model, Objective, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.characters import Characters, recorded_after, recorded_before
 from grpo_core.lm.checkpoint_file import checkpoint_path, read_checkpoint
-from grpo_core.lm.interface import Drafts, Passes, Poll, ReadRows, Scores, Table
+from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, Scores, Table
 from grpo_core.lm.numpy_engine.optimizer import Memory, limited, stepped
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
@@ -103,17 +103,21 @@ class NumpyPolicy(Characters):
     def sample(
         self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+        environment: Environment | None = None,
     ) -> Table:  # fmt: skip
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
         prefixes = CachedPrefixes(self.weights, prompt_tokens, uniforms.shape[1])
         done = drawn(
-            prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing
+            prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
+            environment=environment,
         )  # fmt: skip
         return done.tokens, done.mask, done.logp
 
-    def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Packing:
+    def batch(
+        self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
+    ) -> Packing:  # fmt: skip
         """The batch packed, so that nothing is computed twice."""
-        return packed(prompt_tokens, tokens, mask)
+        return packed(prompt_tokens, tokens, mask, present)
 
     def score(
         self, batch: Packing, temperature: float, poll: Poll, *, against_reference: bool = False,
@@ -238,7 +242,7 @@ def logit_gradient(loss: Loss, place: Packing, temperature: float) -> np.ndarray
 
 def _scores(trace: Trace, batch: Packing, temperature: float) -> Scores:
     dist_logp = log_softmax(trace.logits if temperature == 1 else trace.logits / temperature)
-    logp = np.where(batch.mask, dist_logp[batch.context, batch.targets], dist_logp.dtype.type(0))
+    logp = np.where(batch.present, dist_logp[batch.context, batch.targets], dist_logp.dtype.type(0))
     return Scores(dist_logp=dist_logp, logp=logp, stream=trace.stream)
 
 

@@ -1,0 +1,148 @@
+"""A toy agent: a model that may ask a calculator before it answers.
+
+A completion is a conversation in one text. The model calls the tool by an expression in parentheses; the tool answers
+with the value and a space, in tokens that the model did not write; then the model goes on:
+``47*8+56=(47*8)376 (376+56)432 432``. The calculator does one operation at a time and answers ``? `` to anything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from grpo_core.config import LanguageTask
+from grpo_core.lm.problems import OPERATIONS, Prompt, Verdict, answer, is_held_out
+from grpo_core.lm.vocabulary import VOCABULARY, decode, encode
+from grpo_core.text import tr
+
+REWARD_NAMES = (tr("right answer"), tr("calls"))
+"""(K,) the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
+NAME = "calculator"
+UNKNOWN = "?"
+"""The tool's answer to what it cannot do."""
+OPEN, CLOSE = "(", ")"
+_OPERATION = re.compile(r"(\d{1,4})([+*-])(\d{1,4})")
+_NUMBER = re.compile(r"-?\d+")
+
+
+def calculated(call: str) -> str:
+    """The tool's answer to ``call``, the text between the parentheses."""
+    found = _OPERATION.fullmatch(call)
+    return str(OPERATIONS[found[2]](int(found[1]), int(found[3]))) if found else UNKNOWN
+
+
+def expression(numbers: np.random.Generator) -> str:
+    """A random product of two numbers of two digits, or a product and a sum, whose value is not negative."""
+    if numbers.random() < 0.5:
+        return f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}"
+    while True:
+        a, b, c = numbers.integers(12, 100), numbers.integers(2, 10), numbers.integers(12, 100)
+        sign = "+" if numbers.random() < 0.5 else "-"
+        if sign == "+" or a * b >= c:
+            return f"{a}*{b}{sign}{c}"
+
+
+def drawn(numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
+    """A random prompt. One in eight is held out, and no prompt is both held out and trained on."""
+    while True:
+        text = expression(numbers)
+        if is_held_out(text) == held_out:
+            return prompt(text)
+
+
+def prompt(text: str) -> Prompt:
+    """The prompt that asks for the value of the expression ``text``."""
+    return Prompt(text + "=", str(answer(text)))
+
+
+class Calculator:
+    """The tool's side of a completion (:class:`grpo_core.lm.interface.Environment`).
+
+    Args:
+        calls: that are answered; one more ends the completion.
+    """
+
+    def __init__(self, calls: int) -> None:
+        self._calls = calls
+
+    def reply(self, tokens: np.ndarray) -> list[int] | None:
+        """The tool's tokens after a completion (L,) whose last token the model wrote. None where that one ends it."""
+        if VOCABULARY[tokens[-1]] != CLOSE:
+            return []
+        text = decode(tokens)
+        if text.count(CLOSE) > self._calls:
+            return None
+        *_, (said, _) = exchanges(text)
+        return encode(calculated(call_in(said)) + " ")
+
+
+def environment(task: LanguageTask) -> Calculator | None:
+    """The tool of ``task``. None where it has none."""
+    return Calculator(task.calls) if task.has_tool else None
+
+
+def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """The tokens that the model wrote itself, boolean (B, T).
+
+    Args:
+        tokens: (B, T) of completions.
+        there: (B, T) boolean, real tokens.
+    """
+    own = np.array(there)
+    for row in np.flatnonzero((tokens == encode(CLOSE)[0]).any(axis=-1)):
+        text, place = decode(tokens[row][there[row]]), 0
+        for said, answered in exchanges(text):
+            place += len(said)
+            own[row, place : place + len(answered)] = False
+            place += len(answered)
+    return own
+
+
+def counted(task: LanguageTask, tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Tokens that the loss counts, boolean (B, T): those that the model wrote, or all, as ``task`` says."""
+    return written(tokens, there) if task.has_tool and task.mask_tool else there
+
+
+def final_answer(text: str) -> str:
+    """The words of the model after the tool's last answer."""
+    *_, (last, answered) = exchanges(text)
+    return "" if answered else last
+
+
+def verdict(prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
+    """Outcome of a completion: right or wrong, with the tool's help or without."""
+    answers = [answered.strip() for _, answered in exchanges(text) if answered]
+    last = final_answer(text)
+    right = _NUMBER.fullmatch(last) is not None and int(last) == int(prompt.answer)
+    if right:
+        return Verdict(True, tr("right, calculated") if prompt.answer in answers else tr("right, without the tool"))
+    if not ended:
+        return Verdict(False, tr("cut off"))
+    if not answers:
+        return Verdict(False, tr("guessed"))
+    if last and last in answers:
+        return Verdict(False, tr("stopped half way"))
+    return Verdict(False, tr("guessed after an error") if answers[-1] == UNKNOWN else tr("wrong after a call"))
+
+
+def calls(text: str) -> int:
+    """Calls that the tool answered."""
+    return sum(bool(answered) for _, answered in exchanges(text))
+
+
+def exchanges(text: str) -> Iterator[tuple[str, str]]:
+    """The parts of a completion: what the model wrote, and what the tool answered. Nothing answers the last one."""
+    place = 0
+    while (end := text.find(CLOSE, place) + 1) > 0 and end < len(text):
+        answered = calculated(call_in(text[place:end])) + " "
+        answered = answered[: len(text) - end]  # cut off with the completion
+        yield text[place:end], answered
+        place = end + len(answered)
+    yield text[place:], ""
+
+
+def call_in(said: str) -> str:
+    """The call with which a turn of the model ends. Empty where it opens no parenthesis."""
+    return said.removesuffix(CLOSE).rpartition(OPEN)[2] if OPEN in said else ""
