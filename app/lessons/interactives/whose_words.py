@@ -44,12 +44,11 @@ LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
 class WhoseWords(Interactive):
     """The conversations of the update shown, or the share of right answers up to it.
 
-    The line of the last run with the other mask stays beside that of the run shown.
+    The line of the last run with the other mask stays beside that of the run shown, up to the same update.
     """
 
     offer = Offer(
         state=("until",), shows=(TURNS, CURVE), checks=("right_end", "tool_share", "tool_chance", "tool_change"),
-        parts=("lines",),
     )  # fmt: skip
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -62,9 +61,6 @@ class WhoseWords(Interactive):
         self.foot = note_label()
         pictures, self._stack = pages(self.turns, self.twin)
         self.lay_out((pictures, 1), self.foot, spacing=6)
-
-    def parts(self) -> Mapping[str, tuple[QWidget, ...]]:
-        return {"lines": (self.twin, self.foot)}
 
     def take(self, state: Mapping[str, object]) -> None:
         """``until``: where the axis of updates ends."""
@@ -93,13 +89,14 @@ class WhoseWords(Interactive):
     def _picture(self, view: View) -> LinePicture:
         settings = view.run.origin.settings
         if settings.is_language and settings.language.has_tool:
-            self._known[settings.language.mask_tool] = shares(view.run)[: view.cursor.step]
+            self._known[settings.language.mask_tool] = shares(view.run)
+        known = {masked: line[: view.cursor.step] for masked, line in sorted(self._known.items(), reverse=True)}
         lines = tuple(
             Line(
                 name=str(masked), label=NAMES[masked], meaning=LOOKS[masked][0], marker=LOOKS[masked][1],
-                x=np.arange(1.0, len(known) + 1), y=known,
+                x=np.arange(1.0, len(line) + 1), y=line,
             )
-            for masked, known in sorted(self._known.items(), reverse=True)
+            for masked, line in known.items()
         )  # fmt: skip
         end = float(max(self._until, view.cursor.step))
         return LinePicture(

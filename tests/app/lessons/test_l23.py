@@ -58,4 +58,6 @@ def test_its_pictures_say_what_is_in_the_loss(pupil: Pupil) -> None:
 def test_who_knows_the_answers_is_right_at_every_step(pupil: Pupil) -> None:
     known(pupil, "whose_words", GUESSES)
     picture = pupil.picture
-    assert isinstance(picture, WhoseWords) and len(picture.curve.picture.lines) == 2, "both runs stand beside each other"
+    assert isinstance(picture, WhoseWords) and len(picture.curve.picture.lines) == 2, (
+        "both runs stand beside each other"
+    )

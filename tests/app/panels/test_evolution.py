@@ -288,7 +288,7 @@ def test_answers_are_called_recorded_only_until_the_model_has_answered(
     assert "5+9*5= 4" in shown.rows.accessibleDescription()
 
 
-@pytest.mark.parametrize("n", range(3), ids=[chip.text for chip in CHIPS[:3]])
+@pytest.mark.parametrize("n", range(4), ids=[chip.text for chip in CHIPS[:4]])
 def test_a_chip_begins_a_run_with_its_task_and_the_other_run_stays(
     n: int, language: Driver, panel: EvolutionPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,75 @@
+"""A run of the toy agent in the window: its conversations, its tasks, and the mask as one switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+
+from app.panels.completions.conversation import SEEN, UNSEEN, passages
+from app.panels.completions.rows import batch_of
+from app.panels.controls.kinds import applies
+from app.panels.evolution.task_chips import AGENT, CHIPS
+from app.panels.registry import COMPLETIONS, EVOLUTION
+from grpo_core.config import language_settings
+from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.origin import origin
+from grpo_core.runs.run_file import RunWriter
+from tests.app.conftest import Driver
+from tests.app.panels.conftest import Front
+
+pytestmark = pytest.mark.one_window
+SETTINGS = language_settings().replace({**CHIPS[3].begun_from(language_settings()), "task.held_out": 8})
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three updates of an agent that this program has trained."""
+    path = tmp_path_factory.mktemp("agent") / "agent.grpo"
+    run = LanguageLearner(SETTINGS, cancelled=lambda: False)
+    with RunWriter.create(path, SETTINGS, origin=origin(SETTINGS), title="Agent") as writer:
+        for _ in range(3):
+            writer.append(next(run))
+    return path
+
+
+@pytest.fixture
+def agent(driver: Driver, recorded: Path) -> Driver:
+    driver.open(recorded)
+    driver.program.workspace.move_to(2)
+    driver.settle()
+    return driver
+
+
+def test_a_completion_is_read_as_a_conversation_with_the_mask_over_it(agent: Driver, front: Front) -> None:
+    front(COMPLETIONS)
+    batch = batch_of(agent.program.workspace.view)
+    assert batch is not None and not batch.empty & {"turns", "tools"}
+    row = next(n for n, one in enumerate(batch.trajectories) if one is not None and one.called > 1)
+    looks = {one.look for one in passages(batch.prompts[row], batch.completions[row], batch.trajectories[row])[0]}
+    assert {SEEN, UNSEEN} <= looks, "the model's words are in the loss, the tool's are not"
+
+
+def test_evolution_says_what_the_agent_may_do(agent: Driver, front: Front) -> None:
+    panel = front(EVOLUTION)
+    assert "calculator" in panel.head.watch.text()
+    buttons: list[QPushButton] = panel.head.chips.buttons
+    assert [button.isChecked() for button in buttons if not button.isHidden()] == [
+        chip.text == "Agent" for chip in CHIPS
+    ]
+
+
+@pytest.mark.parametrize("n", range(len(CHIPS)), ids=[chip.text for chip in CHIPS])
+def test_a_task_after_the_agents_gives_back_what_the_agent_alone_needs(n: int) -> None:
+    changes = CHIPS[n].begun_from(SETTINGS)
+    usual = AGENT if CHIPS[n].along else {path: language_settings().get(path) for path in AGENT}
+    assert {path: changes[path] for path in AGENT} == usual
+    kept = CHIPS[n].begun_from(SETTINGS.replace({"optimizer.learning_rate": 1e-2}))
+    assert ("optimizer.learning_rate" in kept) == bool(CHIPS[n].along), "what the user has chosen stays"
+
+
+@pytest.mark.parametrize("path", ["task.calls", "task.call_weight", "task.mask_tool"])
+def test_the_tools_settings_are_shown_for_the_agent_alone(path: str) -> None:
+    assert applies(path, SETTINGS) and not applies(path, language_settings())
+    assert not applies("task.difficulty", SETTINGS) and not applies("task.working_weight", SETTINGS)
