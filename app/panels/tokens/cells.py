@@ -49,12 +49,17 @@ class Cells:
         self._dead = QPen(theme.colour("dead"), 1, Qt.PenStyle.DotLine)
 
     def paint(
-        self, painter: QPainter, box: QRectF, text: str, share: float, *, signed: bool, clipped: bool, dead: bool
-    ) -> None:
-        """Tint by size, sign by colour and edge: solid above for up, dashed below for down. Clipped is hatched."""
+        self, painter: QPainter, box: QRectF, text: str, share: float, *, signed: bool, clipped: bool, dead: bool,
+        counts: bool = True,
+    ) -> None:  # fmt: skip
+        """Tint by size, sign by colour and edge: solid above for up, dashed below for down. Clipped is hatched. A token
+        that does not count in the loss has a line below it and no tint."""
         up = share >= 0
         ink = self._quiet
-        if dead:
+        if not counts:
+            painter.setPen(self._quiet)
+            painter.drawLine(box.bottomLeft(), box.bottomRight())
+        elif dead:
             painter.setPen(self._dead)
             painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
         else:

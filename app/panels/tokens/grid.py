@@ -37,6 +37,7 @@ class TokenRows:
         names: to the left of each row; by default the number of its completion.
         scored: how many of the notes of each row come with its reward; the next is its advantage.
         bars: (n,) each advantage over the largest, from −1 to 1; None where a completion has no single one.
+        counts: tokens of each row that count in the loss; None where all do.
     """
 
     index: np.ndarray
@@ -50,6 +51,7 @@ class TokenRows:
     names: list[str] | None = None
     scored: int = 0
     bars: np.ndarray | None = None
+    counts: list[list[bool]] | None = None
 
 
 class TokenGrid(QAbstractScrollArea):
@@ -200,7 +202,7 @@ class TokenGrid(QAbstractScrollArea):
                 box = QRectF(places.left[i], y, places.width[i], cells.height)
                 cells.paint(
                     painter, box, texts[i], share[i] * pushed, signed=rows.signed, clipped=clipped[i] and pushed == 1.0,
-                    dead=rows.dead and pushed > 0,
+                    dead=rows.dead and pushed > 0, counts=rows.counts is None or rows.counts[n][i],
                 )  # fmt: skip
         if selected is not None and selected < len(texts):
             cells.ring(painter, self.box(n, selected))

@@ -39,8 +39,9 @@ class TintLegend(QWidget):
         return QSize(0, self.sizeHint().height())
 
     def show_scale(
-        self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool, *, hatched: bool = True
-    ) -> None:
+        self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool, *, hatched: bool = True,
+        left_out: bool = False,
+    ) -> None:  # fmt: skip
         """Show what the ends of ``tint`` mean.
 
         Args:
@@ -50,6 +51,7 @@ class TintLegend(QWidget):
             limit: the value of full tint.
             known: False where the record lacks the quantity.
             hatched: clipped tokens are hatched.
+            left_out: tokens that do not count in the loss are underlined.
         """
         self._theme, self._scale, self._signed = theme, scale, tint.signed
         number = shown(limit)
@@ -58,11 +60,9 @@ class TintLegend(QWidget):
         )
         self._text = (tint.low, tint.high, extent if known else tint.absent)
         short = (tr("±{limit}") if tint.signed else tr("0 to {limit}")).format(limit=number)
-        self._extents = (
-            [*[tr("{extent}    hatched: clipped").format(extent=extent)] * hatched, extent, short]
-            if known
-            else [tint.absent]
-        )
+        marks = [*[tr("underlined: not in the loss")] * left_out, *[tr("hatched: clipped")] * hatched]
+        marked = ["    ".join((extent, *marks[:count])) for count in range(len(marks), -1, -1)]
+        self._extents = [*marked, short] if known else [tint.absent]
         self.setAccessibleName(tr("Scale of {title}: {text}").format(title=tint.title, text=", ".join(self._text)))
         self.setToolTip(plain_tip(f"{tint.help}\n{self._extents[0]}"))
         self.updateGeometry()

@@ -187,7 +187,10 @@ class TokenInspectorPanel(Panel):
         rows = self._rows[1]
         assert rows is not None
         self.grid.show_rows(rows, view.theme, view.scale, self._selected(view))
-        self.legend.show_scale(view.theme, view.scale, tint, view.step.derived(tint.limit), values is not None)
+        self.legend.show_scale(
+            view.theme, view.scale, tint, view.step.derived(tint.limit), values is not None,
+            left_out=rows.counts is not None,
+        )  # fmt: skip
         sentence = remark(view.step, self.group)
         self.remark_label.setText(sentence)
         self.remark_label.setVisible(bool(sentence))

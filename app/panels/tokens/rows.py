@@ -59,6 +59,7 @@ def rows_of(
         notes=notes,
         scored=max(len(notes[0]) - AFTER_SCORING, 0) if notes else 0,
         bars=advantage_bars(view, group),
+        counts=None if step.present is None else [step.mask[i][step.there[i]].tolist() for i in index],
         dead=view.dead is not None and bool(view.dead[group]),
         tip=tip,
     )
@@ -67,6 +68,10 @@ def rows_of(
 def _of_token(view: StepView, row: int, token: int, text: str, tint: Tint, values: np.ndarray | None) -> str:
     """The token's tint as a number, and what the update made of its log-probability."""
     assert view.step is not None
+    if not view.step.mask[row, token]:
+        return tr("“{text}”: not in the loss. log π {before}.").format(
+            text=text, before=shown(float(view.step.logp[0, row, token]))
+        )
     before = float(view.step.logp[0, row, token])
     tinted = "" if values is None else f"{tint.title} {shown(float(values[row, token]))}. "
     if view.logp_after is None:
