@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from grpo_core.hf.measuring import Measured, Measuring
 from grpo_core.hf.memory import require_space
 from grpo_core.hf.reference import Reference
 from grpo_core.hf.refusal import refuse
-from grpo_core.hf.sampling import sample
+from grpo_core.hf.sampling import sample, sampled_on_device
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
 from grpo_core.hf.weights import FolderWeights
 from grpo_core.lm.checkpoint import device_named
@@ -115,7 +116,7 @@ class FolderPolicy(FolderWeights):
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
     ) -> Table:  # fmt: skip
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
-        return sample(
+        return (sample if self.device.type == "cpu" else partial(sampled_on_device, prepared=self.ways.prepared))(
             self.model, prompt_tokens, prompt_of, uniforms, ends=self._chat.ends, padding=self.ways.padding,
             temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
         )  # fmt: skip
@@ -181,7 +182,7 @@ class FolderPolicy(FolderWeights):
         for passed in range(settings.learner.mu):
             given = step if step is not None else draft(np.zeros(batch.tokens.shape, np.float32), None)
             advantage = torch.from_numpy(recompute.advantage(given)).float().to(self.device)
-            measure, total = Measuring(batch, self.device, choose=passed == 0), 0.0
+            measure, total = Measuring(batch, self.device, choose=passed == 0), torch.zeros((), device=self.device)
             for rows in chunks(batch, self._rows_at_once, self.ways):
                 poll(passed + 1, settings.learner.mu)
                 with checkpointed(self.model, settings.model.checkpointing):
@@ -192,10 +193,10 @@ class FolderPolicy(FolderWeights):
                 loss = chunk_loss(objective, batch, rows, dist, logp, old, advantage, reference)
                 poll(passed + 1, settings.learner.mu)
                 loss.backward()  # type: ignore[no-untyped-call]
-                total += float(loss.detach())
+                total += loss.detach()
             if passed == 0:
                 step = draft(array_of(old), None)
-            require_finite(total, number, tr("the loss of pass {passed}").format(passed=passed + 1))
+            require_finite(float(total), number, tr("the loss of pass {passed}").format(passed=passed + 1))
             poll(passed + 1, settings.learner.mu)
             norms.append(self.stepped(settings.optimizer))
             require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
@@ -218,8 +219,8 @@ class FolderPolicy(FolderWeights):
         before, after = scores[0], scores[-1]
         assert before.top_tokens is not None and before.top_logp is not None and after.top_logp is not None
         recorded = {
-            "logp": np.stack([array_of(each.logp) for each in scores]),
-            "entropy": np.stack([array_of(each.entropy) for each in scores]),
+            "logp": array_of(torch.stack([each.logp for each in scores])),
+            "entropy": array_of(torch.stack([each.entropy for each in scores])),
             "top_tokens": before.top_tokens.cpu().numpy(),
             "top_logp": torch.stack([before.top_logp, after.top_logp]).cpu().numpy(),
         }
@@ -229,9 +230,13 @@ class FolderPolicy(FolderWeights):
 
     def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
         """Means over the visited places of what follows from whole distributions, which are not recorded."""
-        there = torch.from_numpy(batch.mask).to(self.device)
         means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
-        return {name: float(table[there].mean()) for name, table in means.items() if table is not None}
+        given = {name: table for name, table in means.items() if table is not None}
+        there = torch.from_numpy(batch.mask)
+        return {
+            name: float(table[there].mean())
+            for name, table in zip(given, torch.stack([*given.values()]).cpu(), strict=True)
+        }
 
 
 def _go_on() -> None:
