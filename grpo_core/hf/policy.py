@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -62,6 +63,9 @@ class FolderPolicy(FolderWeights):
         precision = wanted.precision if wanted.adapter_rank else "float32"
         loaded = load(files, device, precision)
         self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
+        self._learned_at_most, self._sampled_at_most = sys.maxsize, sys.maxsize
+        self._batch_rows = 0  # of the last batch
+        self._sampling = 0  # rows that are sampled now, or were when memory was too short for them
         self.ways: Ways = proved(loaded.model, tolerance=1e-4 if precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
@@ -116,13 +120,34 @@ class FolderPolicy(FolderWeights):
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
     ) -> Table:  # fmt: skip
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
-        return (sample if self.device.type == "cpu" else partial(sampled_on_device, prepared=self.ways.prepared))(
+        self._sampling = min(len(prompt_of), self._sampled_at_most)
+        table = (sample if self.device.type == "cpu" else partial(sampled_on_device, prepared=self.ways.prepared))(
             self.model, prompt_tokens, prompt_of, uniforms, ends=self._chat.ends, padding=self.ways.padding,
-            temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
+            temperature=temperature, greedy=greedy, poll=poll, drawing=drawing, at_once=self._sampling,
         )  # fmt: skip
+        self._sampling = 0
+        return table
+
+    def make_space(self) -> bool:
+        """Free what torch holds in reserve, and halve the rows that are sampled at once, or those that are learned from
+        at once, whichever memory was too short for. False where it was one row."""
+        super().make_space()
+        rows, self._sampling = self._sampling, 0
+        if rows:
+            self._sampled_at_most = max(rows // 2, 1)
+            return rows > 1
+        rows = min(self._at_once, self._batch_rows)
+        self._learned_at_most = max(rows // 2, 1)
+        return rows > 1
+
+    @property
+    def _at_once(self) -> int:
+        """Rows of a chunk."""
+        return min(self._rows_at_once, self._learned_at_most)
 
     def batch(self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> Batch:
         """The batch as it is recorded. Arrays of a file cannot be written to, which torch warns of."""
+        self._batch_rows = len(tokens)
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
 
     def score(
@@ -133,7 +158,7 @@ class FolderPolicy(FolderWeights):
         where that is asked for, and the alternatives that were chosen in ``first``."""
         measure = Measuring(batch, self.device, first=first)
         with torch.no_grad():
-            parts = [*chunks(batch, self._rows_at_once, self.ways)]
+            parts = [*chunks(batch, self._at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
                 poll(number, len(parts))
                 dist = distributions(self.model, batch, rows, temperature, self.ways)
@@ -154,7 +179,7 @@ class FolderPolicy(FolderWeights):
         """The batch under the reference: the model with its adapter off, or a frozen copy."""
         measure = Measuring(batch, self.device)
         with torch.no_grad(), self._reference.model() as model:
-            parts = [*chunks(batch, self._rows_at_once, self.ways)]
+            parts = [*chunks(batch, self._at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
                 poll(number, len(parts))
                 measure.take(rows, distributions(model, batch, rows, temperature, self.ways))
@@ -183,7 +208,7 @@ class FolderPolicy(FolderWeights):
             given = step if step is not None else draft(np.zeros(batch.tokens.shape, np.float32), None)
             advantage = torch.from_numpy(recompute.advantage(given)).float().to(self.device)
             measure, total = Measuring(batch, self.device, choose=passed == 0), torch.zeros((), device=self.device)
-            for rows in chunks(batch, self._rows_at_once, self.ways):
+            for rows in chunks(batch, self._at_once, self.ways):
                 poll(passed + 1, settings.learner.mu)
                 with checkpointed(self.model, settings.model.checkpointing):
                     dist = distributions(self.model, batch, rows, temperature, ways)
