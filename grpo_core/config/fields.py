@@ -35,6 +35,7 @@ class About:
         logarithmic: a slider moves over powers of ten.
         section: heading under which this setting and those declared after it are; empty: that of the one before.
         since: the version of the program that had it first.
+        withheld: choices that files may hold and that nobody is offered.
         choices_since: the same of choices that came later, (choice, version) each.
     """
 
@@ -55,6 +56,12 @@ class About:
     section: str = ""
     since: str = FIRST
     choices_since: tuple[tuple[str, str], ...] = ()
+    withheld: tuple[str, ...] = ()
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The choices that people are offered."""
+        return tuple(choice for choice in self.choices if choice not in self.withheld)
 
     def needs(self, value: Any) -> str:
         """The least version of the program that understands ``value`` of this setting."""
@@ -73,7 +80,7 @@ class About:
             kind = "above_to" if self.above else "from_to"
         phrase, phrase_optional = _ALLOWED[kind]
         return (phrase_optional if self.optional else phrase).format(
-            low=self.low, high=self.high, choices=", ".join(self.choices)
+            low=self.low, high=self.high, choices=", ".join(self.offered)
         )
 
 

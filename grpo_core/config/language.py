@@ -266,6 +266,7 @@ class Model:
         tr("Where the model is computed: the program's own on the cpu by NumPy, elsewhere and any other by torch."),
         tr("Device"),
         choices=("cpu", "cuda", "mps"),
+        withheld=("mps",),  # never tried
         live=False,
     )
     precision: str = setting(

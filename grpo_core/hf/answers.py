@@ -51,7 +51,7 @@ def scored(learner: FolderLearner, origin: Origin, question: Question, step: Ste
     parts = np.array(rewards.parts(settings.language, prompt, question.completion, len(tokens)))
     batch = policy.batch(prompt_tokens, tokens[None], np.ones((1, len(tokens)), dtype=bool))
     with torch.no_grad():
-        dist = distributions(policy.model, batch, np.zeros(1, dtype=int), settings.learner.temperature, policy.ways)[0]
+        dist = distributions(policy.model, batch, slice(0, 1), settings.learner.temperature, policy.ways)[0]
     ref_logp = np.full(len(tokens), np.nan, dtype=np.float32)  # nobody loads a second model for it
     if policy.reference_at_hand or settings.objective.beta:
         reference = policy.score_reference(batch, settings.learner.temperature, lambda done, total: None)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from grpo_core import kl
 from grpo_core.config import Objective
 from grpo_core.hf.measuring import Measured
 from grpo_core.hf.scoring import Batch
+from grpo_core.lm.device_sampling import sent
 from grpo_core.objective import evaluate
 from grpo_core.reductions import REDUCTIONS
 
 
 def chunk_loss(
-    objective: Objective, batch: Batch, rows: np.ndarray, dist: Tensor, logp: Tensor, old_logp: Tensor,
+    objective: Objective, batch: Batch, rows: slice, dist: Tensor, logp: Tensor, old_logp: Tensor,
     advantage: Tensor, reference: Measured | None,
 ) -> Tensor:  # fmt: skip
     """The loss () of ``rows``, by :func:`grpo_core.objective.evaluate`, divided by what the whole batch is divided by.
@@ -23,7 +22,7 @@ def chunk_loss(
     Args:
         objective: the loss.
         batch: all rows, of which (B, T) tokens are trained on.
-        rows: (n,) the chunk's.
+        rows: the chunk's.
         dist: (n, T_chunk, V) its log-probabilities of all tokens; the entropy bonus follows from them.
         logp: (n, T_chunk) its log-probabilities of the sampled tokens, with gradients.
         old_logp: (B, T) before the first pass.
@@ -31,7 +30,7 @@ def chunk_loss(
         reference: the batch under the reference, where the objective has a KL penalty.
     """
     longest, device = logp.shape[1], logp.device
-    mask = torch.from_numpy(batch.mask[rows, :longest]).to(device)
+    mask = sent(batch.mask[rows, :longest], device)
     counted = float(max(int(batch.mask.sum()), 1))
     denominator = counted if REDUCTIONS[objective.reduction].counts_tokens else float(len(batch.tokens))
     own = advantage[rows] if advantage.ndim == 1 else advantage[rows, :longest]

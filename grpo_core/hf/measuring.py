@@ -58,7 +58,7 @@ class Measuring:
         self._choose = choose
         self._top: dict[str, Tensor] = {}
 
-    def take(self, rows: np.ndarray, dist: Tensor) -> Tensor:
+    def take(self, rows: slice, dist: Tensor) -> Tensor:
         """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are without."""
         longest = dist.shape[1]
         there = self._mask[rows, :longest]
@@ -73,12 +73,12 @@ class Measuring:
             self._look_up("top_logp", rows, dist)
         return logp
 
-    def take_reference(self, rows: np.ndarray, dist: Tensor, reference: Tensor) -> None:
+    def take_reference(self, rows: slice, dist: Tensor, reference: Tensor) -> None:
         """Measures how far ``rows`` are from the reference: the exact KL, and the reference's log-probabilities of the
         chosen tokens.
 
         Args:
-            rows: (n,) places in the batch.
+            rows: their places in the batch.
             dist: (n, T, V) log-probabilities under the policy.
             reference: the same under the reference.
         """
@@ -87,7 +87,7 @@ class Measuring:
         self._tables[3][rows, :longest] = torch.where(self._mask[rows, :longest], divergence, 0.0)
         self._look_up("ref_top_logp", rows, reference)
 
-    def _choose_from(self, rows: np.ndarray, dist: Tensor) -> None:
+    def _choose_from(self, rows: slice, dist: Tensor) -> None:
         """The likeliest tokens of each place. The sampled token takes the last place where it is not among them."""
         longest, places = dist.shape[1], min(LIKELIEST, dist.shape[-1])
         if self._chosen is None:
@@ -96,7 +96,7 @@ class Measuring:
         ids[..., -1] = torch.where((ids == sampled[..., None]).any(dim=-1), ids[..., -1], sampled)
         self._chosen[rows, :longest] = torch.where(self._mask[rows, :longest, None], ids, -1).int()
 
-    def _look_up(self, name: str, rows: np.ndarray, dist: Tensor) -> None:
+    def _look_up(self, name: str, rows: slice, dist: Tensor) -> None:
         """Log-probabilities of the chosen tokens under ``dist``, as half precision: enough for three decimals."""
         if self._chosen is None:
             return

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from grpo_core.hf.measuring import Measured, Measuring
 from grpo_core.hf.memory import require_space
 from grpo_core.hf.reference import Reference
 from grpo_core.hf.refusal import refuse
-from grpo_core.hf.sampling import sample
+from grpo_core.hf.sampling import sample, sampled_on_device
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
 from grpo_core.hf.weights import FolderWeights
 from grpo_core.lm.checkpoint import device_named
@@ -61,6 +63,9 @@ class FolderPolicy(FolderWeights):
         precision = wanted.precision if wanted.adapter_rank else "float32"
         loaded = load(files, device, precision)
         self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
+        self._learned_at_most, self._sampled_at_most = sys.maxsize, sys.maxsize
+        self._batch_rows = 0  # of the last batch
+        self._sampling = 0  # rows that are sampled now, or were when memory was too short for them
         self.ways: Ways = proved(loaded.model, tolerance=1e-4 if precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
@@ -117,16 +122,37 @@ class FolderPolicy(FolderWeights):
     ) -> Table:  # fmt: skip
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`). No task in words has a tool."""
         assert environment is None
-        return sample(
+        self._sampling = min(len(prompt_of), self._sampled_at_most)
+        table = (sample if self.device.type == "cpu" else partial(sampled_on_device, prepared=self.ways.prepared))(
             self.model, prompt_tokens, prompt_of, uniforms, ends=self._chat.ends, padding=self.ways.padding,
-            temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
+            temperature=temperature, greedy=greedy, poll=poll, drawing=drawing, at_once=self._sampling,
         )  # fmt: skip
+        self._sampling = 0
+        return table
+
+    def make_space(self) -> bool:
+        """Free what torch holds in reserve, and halve the rows that are sampled at once, or those that are learned from
+        at once, whichever memory was too short for. False where it was one row."""
+        super().make_space()
+        rows, self._sampling = self._sampling, 0
+        if rows:
+            self._sampled_at_most = max(rows // 2, 1)
+            return rows > 1
+        rows = min(self._at_once, self._batch_rows)
+        self._learned_at_most = max(rows // 2, 1)
+        return rows > 1
+
+    @property
+    def _at_once(self) -> int:
+        """Rows of a chunk."""
+        return min(self._rows_at_once, self._learned_at_most)
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Batch:  # fmt: skip
         """The batch as it is recorded. Arrays of a file cannot be written to, which torch warns of."""
         assert present is None or np.array_equal(mask, present)
+        self._batch_rows = len(tokens)
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
 
     def score(
@@ -137,7 +163,7 @@ class FolderPolicy(FolderWeights):
         where that is asked for, and the alternatives that were chosen in ``first``."""
         measure = Measuring(batch, self.device, first=first)
         with torch.no_grad():
-            parts = [*chunks(batch, self._rows_at_once, self.ways)]
+            parts = [*chunks(batch, self._at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
                 poll(number, len(parts))
                 dist = distributions(self.model, batch, rows, temperature, self.ways)
@@ -158,7 +184,7 @@ class FolderPolicy(FolderWeights):
         """The batch under the reference: the model with its adapter off, or a frozen copy."""
         measure = Measuring(batch, self.device)
         with torch.no_grad(), self._reference.model() as model:
-            parts = [*chunks(batch, self._rows_at_once, self.ways)]
+            parts = [*chunks(batch, self._at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
                 poll(number, len(parts))
                 measure.take(rows, distributions(model, batch, rows, temperature, self.ways))
@@ -186,8 +212,8 @@ class FolderPolicy(FolderWeights):
         for passed in range(settings.learner.mu):
             given = step if step is not None else draft(np.zeros(batch.tokens.shape, np.float32), None)
             advantage = torch.from_numpy(recompute.advantage(given)).float().to(self.device)
-            measure, total = Measuring(batch, self.device, choose=passed == 0), 0.0
-            for rows in chunks(batch, self._rows_at_once, self.ways):
+            measure, total = Measuring(batch, self.device, choose=passed == 0), torch.zeros((), device=self.device)
+            for rows in chunks(batch, self._at_once, self.ways):
                 poll(passed + 1, settings.learner.mu)
                 with checkpointed(self.model, settings.model.checkpointing):
                     dist = distributions(self.model, batch, rows, temperature, ways)
@@ -197,10 +223,10 @@ class FolderPolicy(FolderWeights):
                 loss = chunk_loss(objective, batch, rows, dist, logp, old, advantage, reference)
                 poll(passed + 1, settings.learner.mu)
                 loss.backward()  # type: ignore[no-untyped-call]
-                total += float(loss.detach())
+                total += loss.detach()
             if passed == 0:
                 step = draft(array_of(old), None)
-            require_finite(total, number, tr("the loss of pass {passed}").format(passed=passed + 1))
+            require_finite(float(total), number, tr("the loss of pass {passed}").format(passed=passed + 1))
             poll(passed + 1, settings.learner.mu)
             norms.append(self.stepped(settings.optimizer))
             require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
@@ -223,8 +249,8 @@ class FolderPolicy(FolderWeights):
         before, after = scores[0], scores[-1]
         assert before.top_tokens is not None and before.top_logp is not None and after.top_logp is not None
         recorded = {
-            "logp": np.stack([array_of(each.logp) for each in scores]),
-            "entropy": np.stack([array_of(each.entropy) for each in scores]),
+            "logp": array_of(torch.stack([each.logp for each in scores])),
+            "entropy": array_of(torch.stack([each.entropy for each in scores])),
             "top_tokens": before.top_tokens.cpu().numpy(),
             "top_logp": torch.stack([before.top_logp, after.top_logp]).cpu().numpy(),
         }
@@ -234,9 +260,13 @@ class FolderPolicy(FolderWeights):
 
     def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
         """Means over the visited places of what follows from whole distributions, which are not recorded."""
-        there = torch.from_numpy(batch.mask).to(self.device)
         means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
-        return {name: float(table[there].mean()) for name, table in means.items() if table is not None}
+        given = {name: table for name, table in means.items() if table is not None}
+        there = torch.from_numpy(batch.mask)
+        return {
+            name: float(table[there].mean())
+            for name, table in zip(given, torch.stack([*given.values()]).cpu(), strict=True)
+        }
 
 
 def _go_on() -> None:

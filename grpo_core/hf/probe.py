@@ -45,7 +45,7 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
     tokens = np.zeros((rows, task.max_tokens), dtype=np.int32)
     batch = policy.batch(prompts, tokens, np.ones(tokens.shape, dtype=bool))
     start = _now(policy)
-    dist = distributions(policy.model, batch, np.arange(at_once), settings.learner.temperature, policy.ways)
+    dist = distributions(policy.model, batch, slice(0, at_once), settings.learner.temperature, policy.ways)
     forward = _now(policy) - start
     ask()
     dist[..., 0].sum().backward()  # type: ignore[no-untyped-call]

@@ -2,18 +2,22 @@
 
 transformers' ``generate`` would fill in settings of the folder's, and top_k = 50 where it has none; here every token is
 drawn from the whole distribution at the run's temperature, from one uniform number a token. Rows with the same prompt
-share what is computed for as long as their tokens are the same: the cache holds one entry for each beginning.
+share what is computed for as long as their tokens are the same: the cache holds one entry for each beginning. On a
+device other than the CPU each row has an entry of its own, in a cache that is as long from the start as it will be
+(``grpo_core/lm/device_sampling.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from grpo_core.hf.prepared_cache import is_plain, prepared_cache
+from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
 from grpo_core.lm.interface import Poll, ReadRows, Table
 
 WORTH_COMPACTING = 0.75
@@ -32,7 +36,7 @@ class Drawn(NamedTuple):
 def sample(
     model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, ends: tuple[int, ...],
     padding: bool, temperature: float, greedy: np.ndarray, poll: Poll,
-    drawing: Callable[[ReadRows], None] | None = None,
+    drawing: Callable[[ReadRows], None] | None = None, at_once: int | None = None,
 ) -> Table:  # fmt: skip
     """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`).
 
@@ -48,8 +52,8 @@ def sample(
         greedy: (B,) rows that take the likeliest token.
         poll: called before every token with its number and the longest completion.
         drawing: takes, before the first token, what reads the rows while they are sampled.
+        at_once: rows of a batch at most; None for all.
     """
-    lengths = (prompt_tokens >= 0).sum(axis=-1)[prompt_of]  # (B,)
     device = next(model.parameters()).device
     done = Drawn(
         torch.zeros(uniforms.shape, dtype=torch.int64, device=device),
@@ -64,12 +68,99 @@ def sample(
 
     if drawing is not None:
         drawing(read)
-    for length in [None] if padding else np.unique(lengths):
-        rows = np.flatnonzero(np.ones_like(lengths, bool) if length is None else lengths == length)
+    for rows in batches(prompt_tokens, prompt_of, padding=padding, at_once=at_once):
         _sample_into(
             done, rows, model, prompt_tokens, prompt_of[rows], uniforms[rows], stop, temperature, greedy[rows], poll
         )
     return done.tokens.cpu().numpy().astype(np.int32), done.there.cpu().numpy(), done.logp.cpu().numpy()
+
+
+@torch.no_grad()
+def sampled_on_device(
+    model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, ends: tuple[int, ...],
+    padding: bool, temperature: float, greedy: np.ndarray, poll: Poll,
+    drawing: Callable[[ReadRows], None] | None = None, at_once: int | None = None, prepared: bool = True,
+    kind: torch.dtype | None = None,
+) -> Table:  # fmt: skip
+    """:func:`sample` without reading tokens on the way.
+
+    Args:
+        prepared: whether the cache is allocated in full at first, and the mask of the keys handed over as it is added.
+        kind: numbers in which probabilities are added up; None for :func:`~grpo_core.lm.device_sampling.inverse_kind`.
+        model, prompt_tokens, prompt_of, uniforms, ends, padding, temperature, greedy, poll, drawing, at_once: as there.
+    """
+    device, longest = next(model.parameters()).device, uniforms.shape[1]
+    done = Completions(uniforms.shape, ends, device)
+    if drawing is not None:
+        drawing(done.read)
+    for rows in batches(prompt_tokens, prompt_of, padding=padding, at_once=at_once):
+        distinct, prefix_of = np.unique(prompt_tokens[prompt_of[rows]], axis=0, return_inverse=True)
+        poll(1, longest)
+        begun = CachedRows(model, distinct, longest - 1, prepared=prepared)
+        begun.keep(sent(prefix_of.reshape(-1), device))
+        done.fill(
+            rows, begun, uniforms[rows], temperature=temperature, greedy=greedy[rows], poll=poll,
+            kind=inverse_kind(device) if kind is None else kind,
+        )  # fmt: skip
+    return done.table()
+
+
+def batches(
+    prompt_tokens: np.ndarray, prompt_of: np.ndarray, *, padding: bool, at_once: int | None = None
+) -> Iterator[np.ndarray]:
+    """The rows (b,) of each batch: all of them, or with ``padding`` False those whose prompts are equally long.
+    None has more than ``at_once``."""
+    lengths = (prompt_tokens >= 0).sum(axis=-1)[prompt_of]  # (B,)
+    for length in [None] if padding else np.unique(lengths):
+        rows = np.flatnonzero(np.ones_like(lengths, bool) if length is None else lengths == length)
+        for start in range(0, len(rows), at_once or len(rows)):
+            yield rows[start : start + (at_once or len(rows))]
+
+
+class CachedRows:
+    """Rows with their keys and values (:class:`grpo_core.lm.device_sampling.Rows`), at first one a prompt.
+
+    Args:
+        model: transformers' own.
+        prompt_tokens: (P, T_prompt), −1 in padding on the right.
+        further: tokens that will follow at most.
+        prepared: as for :func:`sampled_on_device`.
+
+    Attributes:
+        logits: (n, V) of the next token of each.
+    """
+
+    def __init__(self, model: Any, prompt_tokens: np.ndarray, further: int, *, prepared: bool) -> None:
+        tokens, shown, positions = standing_right(prompt_tokens, next(model.parameters()).device)
+        self._model, self._width, self._place = model, tokens.shape[1], positions[:, -1]
+        done = model(
+            input_ids=tokens, attention_mask=shown, position_ids=positions, use_cache=True, logits_to_keep=1,
+            past_key_values=prepared_cache(model, further) if prepared else None,
+        )  # fmt: skip
+        self._cache, self.logits = done.past_key_values, done.logits[:, -1]
+        self._shown = torch.cat([shown, shown.new_ones(len(shown), further)], dim=1)  # (n, T_prompt + further)
+        # transformers looks into a mask (n, L) at every token, for which it waits; one (n, 1, 1, L) is taken as it is
+        self._added = prepared and is_plain(self._cache)
+        if self._added:
+            hidden = torch.finfo(self.logits.dtype).min
+            added = torch.zeros(self._shown.shape, dtype=self.logits.dtype, device=self._shown.device)
+            self._shown = added.masked_fill_(self._shown == 0, hidden)
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with copies of these entries (m,) in place of all."""
+        self._cache.batch_select_indices(rows)
+        self._place, self._shown, self.logits = (
+            x.index_select(0, rows) for x in (self._place, self._shown, self.logits)
+        )
+
+    def advance(self, tokens: Tensor) -> None:
+        """Make each longer by one of ``tokens`` (n,)."""
+        self._place, self._width = self._place + 1, self._width + 1
+        shown = self._shown[:, : self._width]
+        self.logits = self._model(
+            input_ids=tokens[:, None], attention_mask=shown[:, None, None] if self._added else shown,
+            position_ids=self._place[:, None], past_key_values=self._cache, use_cache=True,
+        ).logits[:, -1]  # fmt: skip
 
 
 def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
@@ -79,7 +170,7 @@ def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Ten
     shift = np.arange(width) - (width - lengths[:, None])  # (P, T_prompt) position of each cell, negative in padding
     tokens = np.where(shift >= 0, np.take_along_axis(prompt_tokens, np.maximum(shift, 0), axis=-1), 0)
     arrays = tokens.astype(np.int64), (shift >= 0).astype(np.int64), np.maximum(shift, 0).astype(np.int64)
-    tokens_, mask, positions = (torch.from_numpy(x).to(device) for x in arrays)
+    tokens_, mask, positions = (sent(x, device) for x in arrays)
     return tokens_, mask, positions
 
 
@@ -137,7 +228,4 @@ def _as_they_are(before: Tensor, entries: int) -> bool:
 def _at(dist: Tensor, prefix: Tensor, chance: Tensor) -> Tensor:
     """The token at which the cumulative probability of each row's prefix passes ``chance`` (b,). In float64, as the sum
     over a large vocabulary rounds in float32."""
-    cumulative = dist.double().exp().cumsum(dim=-1)[prefix]  # (b, V)
-    return torch.searchsorted(cumulative, chance[:, None] * cumulative[:, -1:], right=True)[:, 0].clamp_(
-        max=dist.shape[1] - 1
-    )
+    return passed(dist.double().exp().cumsum(dim=-1)[prefix], chance)

@@ -3,7 +3,7 @@ and so are equal completions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grpo_core.hf.sampling import standing_right
+from grpo_core.hf.sampling import CachedRows, standing_right
+from grpo_core.lm.device_sampling import sent
 from grpo_core.lm.packing import distinct_rows
 
 
@@ -22,10 +23,12 @@ class Ways:
     Attributes:
         padding: prompts may be padded on the left.
         sharing: the rows of a group may share the cache of their prompt, gradients included.
+        prepared: a cache and a mask of our own may be handed over. Asked on a device other than the CPU alone.
     """
 
     padding: bool
     sharing: bool
+    prepared: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,7 +50,7 @@ class Batch:
         return np.arange(len(self.tokens)) // (len(self.tokens) // len(self.prompt_tokens))
 
 
-def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[np.ndarray]:
+def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[slice]:
     """The rows of a batch in order, so many at once. Without padding, rows of prompts of one length."""
     lengths = (batch.prompt_tokens >= 0).sum(axis=-1)[batch.prompt_of]
     start = 0
@@ -56,19 +59,19 @@ def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[np.ndarray]:
         if not ways.padding:
             other = np.flatnonzero(lengths[start:end] != lengths[start])
             end = start + int(other[0]) if len(other) else end
-        yield np.arange(start, end)
+        yield slice(start, end)
         start = end
 
 
-def distributions(model: Any, batch: Batch, rows: np.ndarray, temperature: float, ways: Ways) -> Tensor:
+def distributions(model: Any, batch: Batch, rows: slice, temperature: float, ways: Ways) -> Tensor:
     """Log-probabilities (n, T, V) in float32 at every token of ``rows``, at the sampling temperature. T is the longest
     completion of these rows."""
     mask = batch.mask[rows]
     longest = max(int(mask.sum(axis=-1).max()), 1)
     first, which = distinct_rows(np.column_stack([batch.prompt_of[rows], np.where(mask, batch.tokens[rows], -1)]))
-    logits = (_shared if ways.sharing else _apart)(model, batch, rows[first], longest)
+    logits = (_shared if ways.sharing else _apart)(model, batch, rows.start + first, longest)
     dist = torch.log_softmax(logits.float() / temperature, dim=-1)
-    return dist if len(first) == len(rows) else dist.index_select(0, torch.from_numpy(which).to(dist.device))
+    return dist if len(first) == len(which) else dist.index_select(0, sent(which, dist.device))
 
 
 def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
@@ -79,14 +82,14 @@ def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
     first = model(
         input_ids=tokens, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1
     )  # fmt: skip
-    of = torch.from_numpy(row_of.astype(np.int64)).to(device)
+    of = sent(row_of.astype(np.int64), device)
     logits: Tensor = first.logits[:, -1:][of]  # (n, 1, V)
     if longest == 1:
         return logits
     cache = first.past_key_values
     cache.batch_select_indices(of)
-    own = torch.from_numpy(batch.tokens[rows, : longest - 1].astype(np.int64)).to(device)
-    there = torch.from_numpy(batch.mask[rows, : longest - 1].astype(np.int64)).to(device)
+    own = sent(batch.tokens[rows, : longest - 1].astype(np.int64), device)
+    there = sent(batch.mask[rows, : longest - 1].astype(np.int64), device)
     place = positions[of, -1:] + 1 + torch.arange(longest - 1, device=device)
     later = model(
         input_ids=own, attention_mask=torch.cat([mask[of], torch.ones_like(there)], dim=1), position_ids=place,
@@ -106,16 +109,16 @@ def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
         table[place, : lengths[place]] = prompt[: lengths[place]]
         table[place, lengths[place] : lengths[place] + longest - 1] = own[: longest - 1]
     read: Tensor = model(
-        input_ids=torch.from_numpy(table).to(device), use_cache=False, logits_to_keep=table.shape[1] - unread
+        input_ids=sent(table, device), use_cache=False, logits_to_keep=table.shape[1] - unread
     ).logits  # (n, L - unread, V)
-    where = torch.from_numpy(lengths[:, None] - 1 - unread + np.arange(longest)).to(device)  # (n, T)
+    where = sent(lengths[:, None] - 1 - unread + np.arange(longest), device)  # (n, T)
     return read if unread == int(lengths.max()) - 1 else read.gather(1, where[..., None].expand(-1, -1, read.shape[-1]))
 
 
 @torch.no_grad()
-def proved(model: Any, seed: int = 0, tolerance: float = 1e-4) -> Ways:
+def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: bool = False) -> Ways:
     """What is harmless on this model: the log-probabilities of random tokens the short way against those of a plain
-    forward pass of each row alone.
+    forward pass of each row alone. ``on_device`` asks on the CPU too what only another device needs.
 
     A model that cannot be computed the short way at all takes the plain one.
     """
@@ -127,12 +130,28 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4) -> Ways:
     batch, rows = Batch(prompt_tokens=prompts, tokens=tokens, mask=np.ones((6, 4), bool)), np.arange(6)
     plain = torch.cat([_apart(model, batch, rows[r : r + 1], 4) for r in rows]).float().log_softmax(-1)
 
-    def harmless(groups: list[np.ndarray]) -> bool:
+    def harmless(short: Callable[[Any, Batch, np.ndarray, int], Tensor], groups: list[np.ndarray]) -> bool:
         try:
-            shared = torch.cat([_shared(model, batch, part, 4) for part in groups]).float().log_softmax(-1)
+            shared = torch.cat([short(model, batch, part, 4) for part in groups]).float().log_softmax(-1)
         except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, NotImplementedError):
             return False
         return bool((shared.exp() - plain.exp()).abs().max() < tolerance)
 
     alone = [rows[0:2], rows[2:4], rows[4:6]]
-    return Ways(padding=harmless([rows]), sharing=harmless(alone))
+    padding = harmless(_shared, [rows])
+    asked = on_device or next(model.parameters()).device.type != "cpu"
+    return Ways(
+        padding=padding, sharing=harmless(_shared, alone),
+        prepared=asked and harmless(_stepped, [rows] if padding else alone),
+    )  # fmt: skip
+
+
+def _stepped(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
+    """Logits token by token, as they are where it is sampled on a device."""
+    begun = CachedRows(model, batch.prompt_tokens[batch.prompt_of[rows]], longest - 1, prepared=True)
+    begun.keep(torch.arange(len(rows), device=begun.logits.device))
+    logits = [begun.logits]
+    for token in sent(batch.tokens[rows, : longest - 1].astype(np.int64), begun.logits.device).unbind(1):
+        begun.advance(token)
+        logits.append(begun.logits)
+    return torch.stack(logits, dim=1)

@@ -70,9 +70,11 @@ def device_named(name: str) -> torch.device:
     """The device called ``name``.
 
     Raises:
-        SettingsError: it is not there.
+        SettingsError: it is not there, or was never tried.
     """
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "mps":
+        raise SettingsError("model.device", name, tr("this program has never been tried on it; choose cpu"))
+    there = {"cpu": True, "cuda": torch.cuda.is_available()}
     if not there[name]:
         here = ", ".join(known for known, present in there.items() if present)
         raise SettingsError(
@@ -82,10 +84,8 @@ def device_named(name: str) -> torch.device:
 
 
 def devices() -> list[str]:
-    """The devices on which models can be computed here, in words."""
+    """The devices that are offered here for models, in words. What was never tried on a real one is called untried."""
     names = [tr("cpu ({cpu_count} cores)").format(cpu_count=os.cpu_count() or 1)]
     if torch.cuda.is_available():
-        names.append(tr("cuda ({get_device_name})").format(get_device_name=torch.cuda.get_device_name()))
-    if torch.backends.mps.is_available():
-        names.append("mps")
+        names.append(tr("cuda ({get_device_name}, untried)").format(get_device_name=torch.cuda.get_device_name()))
     return names

@@ -129,11 +129,11 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
         """Everything that is computed under ``settings`` is computed inside this."""
 
-    def synchronize(self) -> None:
-        """Wait until what was asked for has been computed."""
-
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` says that memory was too short. What can be freed has been freed then."""
+        """Whether ``error`` says that memory was too short."""
+
+    def make_space(self) -> bool:
+        """Free what is held in reserve, and compute fewer rows at once from now on. False where there are no fewer."""
 
     def check(self, settings: Settings) -> None:
         """Nothing, if this policy can be trained under ``settings``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -87,19 +88,26 @@ class PolicyLearner(Generic[PolicyT]):
         return self
 
     def __next__(self) -> Step:
-        before = self.policy.kept_for(self._settings)
-        try:
-            step = self._update(self._settings, self._step + 1)
-        except BaseException as error:
-            self.policy.put_back(before)
-            if self.policy.out_of_memory(error):
-                raise GrpoError(_too_large(self._settings, self._step)) from None
-            raise
+        while (step := self._tried()) is None:
+            gc.collect()  # an error may be part of a cycle with its traceback, which holds the tensors of its frames
+            if not self.policy.make_space():
+                raise GrpoError(_too_large(self._settings, self._step))
         self._step, self._keep_next = step.step, False
         return step
 
+    def _tried(self) -> Step | None:
+        """The next update. None where memory was too short for it; by then the error and its frames are gone."""
+        before = self.policy.kept_for(self._settings)
+        try:
+            return self._update(self._settings, self._step + 1)
+        except BaseException as error:
+            self.policy.put_back(before)
+            if not self.policy.out_of_memory(error):
+                raise
+        return None
+
     def _update(self, settings: Settings, number: int) -> Step:
-        clock, policy = Clock(self.policy.synchronize), self.policy
+        clock, policy = Clock(), self.policy
         drawing = Drawing(settings.learner.group_size)
         self._progress.begin(number, drawing.written)
         with self._autocast():
@@ -109,8 +117,9 @@ class PolicyLearner(Generic[PolicyT]):
             if _watches_reference(settings):
                 self._progress.at(Phase.REFERENCE)
             reference = self._scored_by_reference(settings, batch, self._poll_in(Phase.REFERENCE))
+            known = policy.recorded_before(batch, reference)
             clock.lap("seconds_reference")
-            draft = partial(_draft, settings, number, drawn, policy.recorded_before(batch, reference))
+            draft = partial(_draft, settings, number, drawn, known)
             accuracy: dict[str, float] = {}
             if (number - 1) % settings.language.accuracy_every == 0:
                 accuracy = measured(settings, policy, self._source, number, self._poll_in(Phase.MEASURING))

@@ -59,17 +59,15 @@ class TrainedWeights:
         wanted = settings.model.precision == "bfloat16"
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
 
-    def synchronize(self) -> None:
-        """Wait until what was asked for has been computed."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` says that memory was too short. What torch holds in reserve has been freed then."""
-        short = isinstance(error, torch.OutOfMemoryError)
-        if short:
+        """Whether ``error`` says that memory was too short."""
+        return isinstance(error, torch.OutOfMemoryError)
+
+    def make_space(self) -> bool:
+        """Free what torch holds in reserve. False: the whole batch is computed at once."""
+        if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        return short
+        return False
 
     def stepped(self, wanted: Optimizer) -> float:
         """Take one optimizer step along the gradients. Returns their norm before it was limited.

@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
+from grpo_core.lm.device_sampling import drawn_on_device, sent
 from grpo_core.lm.interface import Environment, Poll, ReadRows
 from grpo_core.lm.model import Block, Transformer, widened
 from grpo_core.lm.packing import key_columns
 from grpo_core.lm.sampling import Sampled, drawn
+from grpo_core.lm.vocabulary import STOP
 
 
 @torch.inference_mode()
@@ -28,7 +30,13 @@ def sample(
     drawing: Callable[[ReadRows], None] | None = None,
     environment: Environment | None = None,
 ) -> Sampled:
-    """One completion a row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in padding."""
+    """One completion a row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in padding. Where an
+    environment answers, every token is read before the next, on any device."""
+    if model.embed.weight.device.type != "cpu" and environment is None:
+        return sampled_on_device(
+            model, prompt_tokens, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll,
+            drawing=drawing,
+        )  # fmt: skip
     prefixes = CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
     return drawn(
         prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
@@ -36,18 +44,38 @@ def sample(
     )  # fmt: skip
 
 
+@torch.inference_mode()
+def sampled_on_device(
+    model: Transformer, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
+    greedy: np.ndarray | None = None, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+) -> Sampled:  # fmt: skip
+    """:func:`sample` without reading tokens on the way (``device_sampling.py``). Probabilities are added up in float32,
+    as :func:`sample` does."""
+    device, rows = model.embed.weight.device, CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
+    rows.keep(sent(prompt_of.astype(np.int64), device))
+    tokens, mask, logp = drawn_on_device(
+        rows, uniforms, (STOP,), device, temperature=temperature, poll=poll, drawing=drawing, kind=torch.float32,
+        greedy=np.zeros(len(uniforms), bool) if greedy is None else greedy,
+    )  # fmt: skip
+    return Sampled(tokens=tokens, mask=mask, logp=logp, closed=np.zeros(len(tokens), dtype=bool))
+
+
 class CachedPrefixes:
-    """Prefixes with their keys and values (:class:`grpo_core.lm.sampling.Prefixes`).
+    """Prefixes with their keys and values (:class:`grpo_core.lm.sampling.Prefixes`, and
+    :class:`grpo_core.lm.device_sampling.Rows`).
 
     Args:
         model: whose they are.
         prompt_tokens: (P, T_prompt), −1 in padding.
         longest: T, the longest completion.
+
+    Attributes:
+        logits: (n, V) of the next token of each.
     """
 
     def __init__(self, model: Transformer, prompt_tokens: np.ndarray, longest: int) -> None:
         self._device = model.embed.weight.device
-        self._cache, self._bias, self._positions, self._logits = prefilled(model, prompt_tokens, longest)
+        self._cache, self._bias, self._positions, self.logits = prefilled(model, prompt_tokens, longest)
         self._decode, self._column = decoder(model), prompt_tokens.shape[1]
 
     @property
@@ -57,19 +85,29 @@ class CachedPrefixes:
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
         """Of the next token of each: cumulative probabilities and log-probabilities, (n, V) each."""
-        dist = torch.log_softmax(self._logits if temperature == 1 else self._logits / temperature, dim=-1)
+        dist = torch.log_softmax(self.logits if temperature == 1 else self.logits / temperature, dim=-1)
         return dist.exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
 
     def select(self, order: np.ndarray) -> None:
         """Go on with copies of these entries (m,) in place of all."""
-        chosen = torch.from_numpy(order).to(self._device)
-        self._bias, self._positions = self._bias.index_select(0, chosen), self._positions.index_select(0, chosen)
-        self._cache = [both.index_select(0, chosen) for both in self._cache]
+        self._chosen(torch.from_numpy(order).to(self._device))
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with copies of these entries (m,) in place of all, logits included."""
+        self._chosen(rows)
+        self.logits = self.logits.index_select(0, rows)
+
+    def _chosen(self, rows: Tensor) -> None:
+        self._bias, self._positions = self._bias.index_select(0, rows), self._positions.index_select(0, rows)
+        self._cache = [both.index_select(0, rows) for both in self._cache]
 
     def extend(self, tokens: np.ndarray) -> None:
         """Make each longer by one of ``tokens`` (n,)."""
-        token = torch.from_numpy(tokens).to(self._device)
-        self._logits = self._decode(token, self._positions, self._cache, self._bias, self._column)
+        self.advance(torch.from_numpy(tokens).to(self._device))
+
+    def advance(self, tokens: Tensor) -> None:
+        """Make each longer by one of ``tokens`` (n,)."""
+        self.logits = self._decode(tokens, self._positions, self._cache, self._bias, self._column)
         self._positions, self._column = self._positions + 1, self._column + 1
 
 
@@ -87,8 +125,8 @@ def prefilled(
     prompts, width = prompt_tokens.shape
     shift = np.arange(width) - (width - lengths[:, None])  # (P, T_prompt) position of each cell, negative in padding
     shifted = np.take_along_axis(prompt_tokens, np.maximum(shift, 0), axis=-1)
-    tokens, positions = (torch.from_numpy(np.maximum(x, 0).astype(np.int64)).to(device) for x in (shifted, shift))
-    seen = torch.from_numpy(shift >= 0).to(device)[:, None, None]  # (P, 1, 1, T_prompt)
+    tokens, positions = (sent(np.maximum(x, 0).astype(np.int64), device) for x in (shifted, shift))
+    seen = sent(shift >= 0, device)[:, None, None]  # (P, 1, 1, T_prompt)
     past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
     allowed = (past & seen) | torch.eye(width, dtype=torch.bool, device=device)
     added = torch.zeros(allowed.shape, device=device).masked_fill(~allowed, float("-inf"))
@@ -105,7 +143,7 @@ def prefilled(
         x = block.finish(x, attended.transpose(1, 2).flatten(-2))
     bias = x.new_full((prompts, 1, 1, key_columns(width + longest)), float("-inf"))
     bias[..., :width].masked_fill_(seen, 0.0)
-    return cache, bias, torch.from_numpy(lengths.astype(np.int64)).to(device), model.logits(x[:, -1])
+    return cache, bias, sent(lengths.astype(np.int64), device), model.logits(x[:, -1])
 
 
 def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tensor, int], Tensor]:

@@ -91,7 +91,7 @@ def usual(about: About) -> str:
         else [tr("Usual: {low:g} to {high:g}.").format(low=about.usual[0], high=about.usual[1])]
     )
     if about.choices:
-        parts.append(tr("Choices: {choices}.").format(choices=", ".join(headed(choice) for choice in about.choices)))
+        parts.append(tr("Choices: {choices}.").format(choices=", ".join(headed(choice) for choice in about.offered)))
     else:
         parts.append(tr("Allowed: {allowed}.").format(allowed=about.allowed))
     return " ".join(parts)

@@ -107,7 +107,7 @@ class ChoiceRow(Row):
         self.box = CalmBox()
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(10)
-        for choice in about.choices:
+        for choice in about.offered:
             self.box.addItem(headed(choice), choice)
         self.box.activated.connect(self._on_chosen)
         self.label(self.box)

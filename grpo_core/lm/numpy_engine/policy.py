@@ -91,12 +91,13 @@ class NumpyPolicy(Characters):
         """Numbers that are not finite are told of by the learner rather than by NumPy."""
         return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
-    def synchronize(self) -> None:
-        """Nothing: what is asked for is computed at once."""
-
     def out_of_memory(self, error: BaseException) -> bool:
         """Whether ``error`` says that memory was too short."""
         return isinstance(error, MemoryError)
+
+    def make_space(self) -> bool:
+        """False: the whole batch is computed at once."""
+        return False
 
     # -- sample and score ------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import torch
 
 from grpo_core.config import Optimizer, Settings, language_settings
 from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.lm.checkpoint import devices
 from grpo_core.lm.policy import Policy, State
 
 ADAM = Optimizer(kind="adam", learning_rate=1e-2, weight_decay=0.1)
@@ -182,7 +183,18 @@ def test_the_reference_is_the_start_and_stays_there() -> None:
 
 
 def test_a_device_that_is_not_there_is_refused_before_anything_is_made() -> None:
-    settings: Settings = language_settings().replace({"model.device": "mps"})
-    if not torch.backends.mps.is_available():
-        with pytest.raises(SettingsError, match=r"model\.device cannot be “mps”: .* here is cpu"):
+    settings: Settings = language_settings().replace({"model.device": "cuda"})
+    if not torch.cuda.is_available():
+        with pytest.raises(SettingsError, match=r"model\.device cannot be “cuda”: .* here is cpu"):
             Policy(settings)
+
+
+def test_a_device_that_was_never_tried_is_neither_offered_nor_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: Settings = language_settings().replace({"model.device": "mps"})
+    with pytest.raises(SettingsError, match=r"model\.device cannot be “mps”: this program has never been tried on it"):
+        Policy(settings)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
+    assert [name.split(" ")[0] for name in devices()] == ["cpu", "cuda"]
+    assert devices()[1] == "cuda (NVIDIA H200, untried)"

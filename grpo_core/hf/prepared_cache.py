@@ -1,0 +1,67 @@
+"""A cache of keys and values that is allocated once for all tokens: transformers' own copies every layer's at every
+token."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from torch import Tensor
+
+
+def prepared_cache(model: Any, further: int) -> Any:
+    """A cache for one forward pass over prompts, one selection of rows, and at most ``further`` tokens.
+
+    Layers that keep something else than all keys (sliding windows, states) are transformers' own.
+    """
+    from transformers.cache_utils import DynamicCache, DynamicLayer
+
+    made = DynamicCache(config=model.config)
+    made.layers = [_prepared_layer()(further) if type(layer) is DynamicLayer else layer for layer in made.layers]
+    return made
+
+
+def is_plain(cache: Any) -> bool:
+    """Whether every layer of ``cache`` keeps all keys, so that one mask fits them all."""
+    return bool(cache.layers) and all(isinstance(layer, _prepared_layer()) for layer in cache.layers)
+
+
+@cache
+def _prepared_layer() -> Any:
+    """The class of a layer. Importing transformers takes seconds, so it is made when it is first needed."""
+    from transformers.cache_utils import DynamicLayer
+
+    class PreparedLayer(DynamicLayer):  # type: ignore[misc]
+        """Keys and values (n, H, L, D / H) as the filled part of tables that are allocated when rows are selected."""
+
+        def __init__(self, further: int) -> None:
+            super().__init__()
+            self._further, self._whole = further, list[Tensor]()
+            self.keys: Any
+            self.values: Any
+
+        def update(self, key_states: Tensor, value_states: Tensor, *rest: Any, **named: Any) -> tuple[Tensor, Tensor]:
+            if not self._whole:
+                found: tuple[Tensor, Tensor] = super().update(key_states, value_states, *rest, **named)
+                return found
+            start, end = self.keys.shape[-2], self.keys.shape[-2] + key_states.shape[-2]
+            for whole, new in zip(self._whole, (key_states, value_states), strict=True):
+                whole[..., start:end, :] = new
+            self.keys, self.values = (whole[..., :end, :] for whole in self._whole)
+            return self.keys, self.values
+
+        def batch_select_indices(self, indices: Tensor) -> None:
+            length = self.keys.shape[-2]
+            further = self._whole[0].shape[-2] - length if self._whole else self._further
+            self._whole = [_chosen(filled, indices, further) for filled in (self.keys, self.values)]
+            self.keys, self.values = (whole[..., :length, :] for whole in self._whole)
+
+    return PreparedLayer
+
+
+def _chosen(filled: Tensor, rows: Tensor, further: int) -> Tensor:
+    """These rows of a table, with ``further`` columns more."""
+    _, heads, length, width = filled.shape
+    whole = filled.new_empty((len(rows), heads, length + further, width))
+    whole[..., :length, :] = filled.index_select(0, rows)
+    return whole
