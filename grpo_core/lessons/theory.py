@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 SURE = 50.0
 """A logit this far above the others is chosen always: 1 − p is below 1e-21."""
 
@@ -23,3 +25,14 @@ def bias_of(chance: float) -> float:
     if not 0 < chance < 1:
         return SURE if chance >= 1 else -SURE
     return min(max(math.log(chance / (1 - chance)), -SURE), SURE)
+
+
+def pass_at(chances: np.ndarray, k: int) -> float:
+    """pass@k: the mean share of prompts at which at least one of k independent completions is right, 1 − (1 − p)^k
+    (after Chen et al. 2021, arXiv:2107.03374, where p is estimated from samples).
+
+    Args:
+        chances: (P,) probability of a right completion, by prompt.
+        k: completions of a prompt.
+    """
+    return float(np.mean(-np.expm1(k * np.log1p(-np.minimum(chances, 1 - 1e-16)))))

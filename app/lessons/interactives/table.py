@@ -17,6 +17,7 @@ from app.lessons.interactives.group_size import GroupSize
 from app.lessons.interactives.kl_explorer import KlExplorer
 from app.lessons.interactives.memory_bill import MemoryBill
 from app.lessons.interactives.one_update import OneUpdate
+from app.lessons.interactives.pass_at_k import PassAtK
 from app.lessons.interactives.pretrained import Pretrained
 from app.lessons.interactives.ratio_explorer import RatioExplorer
 from app.lessons.interactives.reported import Reported
@@ -47,5 +48,6 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "reported": Reported,
     "pretrained": Pretrained,
     "whose_words": WhoseWords,
+    "pass_at_k": PassAtK,
 }
 """What the files call the small interactives."""
