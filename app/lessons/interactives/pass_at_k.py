@@ -31,12 +31,14 @@ class PassAtK(Interactive):
     """pass@1 and pass@64 up to the update shown, beside pass@k over k before training and now."""
 
     offer = Offer(
-        state=("until",), checks=("pass_1", "pass_64", "change_64", "lost"), parts=("training", "attempts", "words")
+        state=("until", "most"),
+        checks=("pass_1", "pass_64", "change_64", "lost"),
+        parts=("training", "attempts", "words"),
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._until = 100
+        self._until, self._most = 100, ATTEMPTS[-1]
         self._known: dict[str, list[np.ndarray]] = {}
         self.training = LineChart(tr("Prompts solved, over training"))
         self.attempts = LineChart(tr("Prompts solved, by attempts"))
@@ -48,10 +50,10 @@ class PassAtK(Interactive):
         return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.foot,)}
 
     def take(self, state: Mapping[str, object]) -> None:
-        """``until``: where the axis of updates ends."""
-        until = state.get("until", 100)
-        assert isinstance(until, int)
-        self._until = until
+        """``until``: where the axis of updates ends; ``most``: the most attempts that are shown."""
+        until, most = state.get("until", 100), state.get("most", ATTEMPTS[-1])
+        assert isinstance(until, int) and isinstance(most, int)
+        self._until, self._most = until, most
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -63,7 +65,7 @@ class PassAtK(Interactive):
         if not chances:
             return
         self.training.show_picture(self._over_training(chances))
-        self.attempts.show_picture(_over_attempts(chances))
+        self.attempts.show_picture(_over_attempts(chances, self._most))
         summary = self.summary(view)
         for twin in self.twins:
             twin.set_summary(summary)
@@ -78,7 +80,7 @@ class PassAtK(Interactive):
         right = rewards.argmax(axis=-1)[:, None]  # (P, 1)
 
         def chance(dist_logp: np.ndarray) -> np.ndarray:
-            return np.exp(np.take_along_axis(dist_logp, right, axis=-1)[:, 0])
+            return np.asarray(np.exp(np.take_along_axis(dist_logp, right, axis=-1)[:, 0]))
 
         known = self._known.setdefault(run.id, [chance(start)])
         while len(known) <= update:
@@ -98,6 +100,7 @@ class PassAtK(Interactive):
             for k, meaning, style in (
                 (1, "policy", Qt.PenStyle.SolidLine), (MANY, "reference", Qt.PenStyle.DashLine),
             )
+            if k <= self._most
         ]  # fmt: skip
         end = float(max(self._until, len(chances) - 1))
         return LinePicture(
@@ -108,6 +111,10 @@ class PassAtK(Interactive):
         chances = self._chances(view.run, view.cursor.step)
         if not chances:
             return ""
+        if self._most < MANY:
+            return tr("Update {update}: pass@1 {one}.").format(
+                update=len(chances) - 1, one=f"{pass_at(chances[-1], 1):.1%}"
+            )
         text = tr("Update {update}: pass@1 {one}, pass@64 {many}; at {lost} of {count} prompts it is below 1 %.")
         return text.format(
             update=len(chances) - 1, one=f"{pass_at(chances[-1], 1):.0%}", many=f"{pass_at(chances[-1], MANY):.0%}",
@@ -136,11 +143,12 @@ class PassAtK(Interactive):
         return self._chances(view.run, view.cursor.step)
 
 
-def _over_attempts(chances: Sequence[np.ndarray]) -> LinePicture:
-    """pass@k over k, which doubles from place to place."""
-    x = np.arange(len(ATTEMPTS), dtype=float)
+def _over_attempts(chances: Sequence[np.ndarray], most: int) -> LinePicture:
+    """pass@k over k up to ``most``, which doubles from place to place."""
+    shown = [k for k in ATTEMPTS if k <= most]
+    x = np.arange(len(shown), dtype=float)
     lines = tuple(
-        Line(name=name, label=label, meaning=meaning, style=style, x=x, y=np.array([pass_at(of, k) for k in ATTEMPTS]))
+        Line(name=name, label=label, meaning=meaning, style=style, x=x, y=np.array([pass_at(of, k) for k in shown]))
         for name, label, meaning, style, of in (
             ("now", tr("now"), "policy", Qt.PenStyle.SolidLine, chances[-1]),
             ("before", tr("before training"), "reference", Qt.PenStyle.DashLine, chances[0]),
