@@ -16,6 +16,7 @@ CHOICES = {
     "single_peak": tr("single peak"), "double_peak": tr("double peak"),
     "linear": tr("linear"), "custom": tr("custom"), "length": tr("length"), "chain": tr("chain"),
     "arithmetic": tr("arithmetic"), "gameable": tr("gameable"), "own": tr("own"),
+    "calculator": tr("calculator"),
     "sums": tr("sums in words"), "form": tr("answers in a given form"), "questions": tr("your own questions"),
     "mixed": tr("mixed"),
     "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),

@@ -127,6 +127,7 @@ class CachedRows:
         prepared: as for :func:`sampled_on_device`.
 
     Attributes:
+        cache: transformers' own, of keys and values.
         logits: (n, V) of the next token of each.
     """
 
@@ -137,10 +138,10 @@ class CachedRows:
             input_ids=tokens, attention_mask=shown, position_ids=positions, use_cache=True, logits_to_keep=1,
             past_key_values=prepared_cache(model, further) if prepared else None,
         )  # fmt: skip
-        self._cache, self.logits = done.past_key_values, done.logits[:, -1]
+        self.cache, self.logits = done.past_key_values, done.logits[:, -1]
         self._shown = torch.cat([shown, shown.new_ones(len(shown), further)], dim=1)  # (n, T_prompt + further)
         # transformers looks into a mask (n, L) at every token, for which it waits; one (n, 1, 1, L) is taken as it is
-        self._added = prepared and is_plain(self._cache)
+        self._added = prepared and is_plain(self.cache)
         if self._added:
             hidden = torch.finfo(self.logits.dtype).min
             added = torch.zeros(self._shown.shape, dtype=self.logits.dtype, device=self._shown.device)
@@ -148,7 +149,7 @@ class CachedRows:
 
     def keep(self, rows: Tensor) -> None:
         """Go on with copies of these entries (m,) in place of all."""
-        self._cache.batch_select_indices(rows)
+        self.cache.batch_select_indices(rows)
         self._place, self._shown, self.logits = (
             x.index_select(0, rows) for x in (self._place, self._shown, self.logits)
         )
@@ -159,7 +160,7 @@ class CachedRows:
         shown = self._shown[:, : self._width]
         self.logits = self._model(
             input_ids=tokens[:, None], attention_mask=shown[:, None, None] if self._added else shown,
-            position_ids=self._place[:, None], past_key_values=self._cache, use_cache=True,
+            position_ids=self._place[:, None], past_key_values=self.cache, use_cache=True,
         ).logits[:, -1]  # fmt: skip
 
 

@@ -94,7 +94,7 @@ class PassAtK(Interactive):
         x = np.arange(len(chances), dtype=float)
         lines = [
             Line(
-                name=f"pass@{k}", label=f"pass@{k}", meaning=meaning, style=style, x=x,
+                name=str(k), label=tr("pass@{k}").format(k=k), meaning=meaning, style=style, x=x,
                 y=np.array([pass_at(chance, k) for chance in chances]),
             )
             for k, meaning, style in (

@@ -48,7 +48,7 @@ AGENT = {"model.checkpoint": "calculator", "task.max_tokens": 40, "optimizer.lea
 """Settings of a run in which the model can call the tool, has room for three calls and learns it in some thirty
 updates."""
 CHIPS = (
-    Chip(text=tr("Arithmetic"), changes={"task.problem": "arithmetic", "task.difficulty": "mixed"},
+    Chip(text=tr("Sums"), changes={"task.problem": "arithmetic", "task.difficulty": "mixed"},
          help=tr("Right answers pay: the model's habit is repaired.")),
     Chip(text=tr("Gameable"), changes={"task.problem": "gameable", "task.difficulty": "mixed"},
          help=tr("Every “=” pays too: the reward can be had without being right.")),
@@ -86,7 +86,7 @@ class TaskChips(QWidget):
         super().__init__(parent)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
+        row.setSpacing(2)
         self.setAccessibleName(tr("Task"))
         self._chips: tuple[Chip, ...] = ()
         self.buttons: list[QPushButton] = []

@@ -57,7 +57,7 @@ def test_its_pictures_show_both_policies(pupil: Pupil) -> None:
     pupil.open("widen_or_narrow")
     picture = pupil.picture
     assert isinstance(picture, PassAtK)
-    assert [line.name for line in picture.training.picture.lines] == ["pass@1"], "pass@64 is asked for"
+    assert [line.name for line in picture.training.picture.lines] == ["1"], "pass@64 is asked for"
     assert [line.name for line in picture.attempts.picture.lines] == ["now", "before"]
 
 

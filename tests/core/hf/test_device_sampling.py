@@ -78,11 +78,11 @@ def test_the_cache_is_allocated_once(kind: str, folders: dict[str, Path]) -> Non
     with torch.no_grad():
         rows = CachedRows(policy.model, policy.encoded(QUESTIONS), 4, prepared=True)
         rows.keep(torch.tensor([0, 0, 1, 2]))
-        assert is_plain(rows._cache)
-        before = [layer.keys.untyped_storage().data_ptr() for layer in rows._cache.layers]
+        assert is_plain(rows.cache)
+        before = [layer.keys.untyped_storage().data_ptr() for layer in rows.cache.layers]
         for _ in range(4):
             rows.advance(torch.tensor([5, 6, 7, 8]))
-    assert [layer.keys.untyped_storage().data_ptr() for layer in rows._cache.layers] == before
+    assert [layer.keys.untyped_storage().data_ptr() for layer in rows.cache.layers] == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
