@@ -50,7 +50,7 @@ class PassAtK(Interactive):
         return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.foot,)}
 
     def take(self, state: Mapping[str, object]) -> None:
-        """``until``: where the axis of updates ends; ``most``: the most attempts that are shown."""
+        """``until``: where the axis of updates ends, and ``most``: the most attempts that are shown."""
         until, most = state.get("until", 100), state.get("most", ATTEMPTS[-1])
         assert isinstance(until, int) and isinstance(most, int)
         self._until, self._most = until, most
