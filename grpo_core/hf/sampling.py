@@ -132,20 +132,23 @@ class CachedRows:
     """
 
     def __init__(self, model: Any, prompt_tokens: np.ndarray, further: int, *, prepared: bool) -> None:
-        tokens, shown, positions = standing_right(prompt_tokens, next(model.parameters()).device)
-        self._model, self._width, self._place = model, tokens.shape[1], positions[:, -1]
+        weight = next(model.parameters())
+        tokens, shown, positions = standing_right(prompt_tokens, weight.device)
+        width = tokens.shape[1]
+        self._model, self._width, self._place = model, width, positions[:, -1]
+        cache, within = prepared_cache(model, further) if prepared else None, shown
+        self._shown = torch.cat([shown, shown.new_ones(len(shown), further)], dim=1)  # (n, T_prompt + further)
+        # transformers reads a mask (n, L) at every token, for which it waits. One (n, 1, T, L) is taken as it is
+        self._added = cache is not None and is_plain(cache)
+        if self._added:
+            past = torch.ones(width, width, dtype=torch.bool, device=weight.device).tril()
+            within = _added((shown > 0)[:, None, None] & past, weight.dtype)
+            self._shown = _added(self._shown > 0, weight.dtype)
         done = model(
-            input_ids=tokens, attention_mask=shown, position_ids=positions, use_cache=True, logits_to_keep=1,
-            past_key_values=prepared_cache(model, further) if prepared else None,
+            input_ids=tokens, attention_mask=within, position_ids=positions, use_cache=True, logits_to_keep=1,
+            past_key_values=cache,
         )  # fmt: skip
         self.cache, self.logits = done.past_key_values, done.logits[:, -1]
-        self._shown = torch.cat([shown, shown.new_ones(len(shown), further)], dim=1)  # (n, T_prompt + further)
-        # transformers looks into a mask (n, L) at every token, for which it waits; one (n, 1, 1, L) is taken as it is
-        self._added = prepared and is_plain(self.cache)
-        if self._added:
-            hidden = torch.finfo(self.logits.dtype).min
-            added = torch.zeros(self._shown.shape, dtype=self.logits.dtype, device=self._shown.device)
-            self._shown = added.masked_fill_(self._shown == 0, hidden)
 
     def keep(self, rows: Tensor) -> None:
         """Go on with copies of these entries (m,) in place of all."""
@@ -162,6 +165,11 @@ class CachedRows:
             input_ids=tokens[:, None], attention_mask=shown[:, None, None] if self._added else shown,
             position_ids=self._place[:, None], past_key_values=self.cache, use_cache=True,
         ).logits[:, -1]  # fmt: skip
+
+
+def _added(allowed: Tensor, kind: torch.dtype) -> Tensor:
+    """A mask as numbers to add to scores: 0, or the least number, with which padding that may see nothing stays finite."""
+    return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 
 
 def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from grpo_core.hf.loading import libraries
 from grpo_core.hf.policy import FolderPolicy
-from grpo_core.hf.prepared_cache import is_plain
-from grpo_core.hf.sampling import CachedRows, sampled_on_device
+from grpo_core.hf.prepared_cache import is_plain, prepared_cache
+from grpo_core.hf.sampling import CachedRows, sample, sampled_on_device
 from grpo_core.hf.scoring import proved
 from grpo_core.lm import device_sampling
 from grpo_core.lm.device_sampling import LOOK
@@ -63,9 +64,7 @@ def test_the_host_waits_at_looks_and_for_the_result_alone(kind: str, folders: di
     with waits() as seen:
         _, mask, _ = on_device(policy, *given, ends=(100_000,))
     assert mask.all()
-    assert sum(seen.values()) / longest <= 0.08
-    assert seen.pop("_local_scalar_dense", 0) <= 3, "transformers looks at the prompts' mask, once a batch"
-    assert seen.pop("to", 0) <= 1, "and casts it, where it lies"
+    assert sum(seen.values()) / longest <= 0.05
     assert dict(seen) == {"cpu": 1 + (longest - 1) // LOOK}
     with waits() as seen:
         _, mask, _ = drawn(policy, *given)
@@ -112,3 +111,35 @@ def test_scoring_waits_for_no_chunk(folders: dict[str, Path]) -> None:
         policy.score(batch, 1.0, lambda done, total: None)
     assert set(seen) <= {"_local_scalar_dense", "to"}
     assert sum(seen.values()) <= 2 * 3 * 6 + 2, "what transformers asks of a mask in each of two passes"
+
+
+def test_weights_in_bfloat16_are_sampled_too(folders: dict[str, Path]) -> None:
+    policy = FolderPolicy(small(folders["llama"], model__precision="bfloat16", model__adapter_rank=4))
+    assert proved(policy.model, tolerance=2e-2, on_device=True).prepared
+    settings = small(folders["llama"], model__precision="bfloat16", model__adapter_rank=4)
+    with policy.computing(settings):
+        _, mask, logp = on_device(policy, *asked(12, 6))
+    assert mask[:, 0].all() and np.isfinite(logp).all() and (logp <= 0).all()
+
+
+def test_a_model_with_sliding_windows_keeps_its_own_cache_and_draws_the_same() -> None:
+    transformers, _ = libraries()
+    torch.manual_seed(0)
+    config = transformers.MistralConfig(
+        vocab_size=120, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=256, sliding_window=6,
+    )  # fmt: skip
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(8.0 if weight.dim() > 1 else 1.0)
+    prompts = np.array([[5, 6, 7, 8, 9, 10, 11, 12], [20, 21, 22, -1, -1, -1, -1, -1]])
+    of, uniforms, greedy = np.arange(20) % 2, np.random.default_rng(0).random((20, 16)), np.zeros(20, bool)
+    given: dict[str, Any] = {
+        "ends": (1,), "padding": False, "temperature": 1.0, "greedy": greedy, "poll": lambda done, total: None,
+    }  # fmt: skip
+    cpu = sample(model, prompts, of, uniforms, **given)
+    device = sampled_on_device(model, prompts, of, uniforms, **given)
+    assert not is_plain(prepared_cache(model, 4))
+    assert np.array_equal(cpu[0], device[0]) and np.array_equal(cpu[1], device[1])
+    np.testing.assert_allclose(cpu[2], device[2], atol=1e-4)
