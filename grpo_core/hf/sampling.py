@@ -168,7 +168,7 @@ class CachedRows:
 
 
 def _added(allowed: Tensor, kind: torch.dtype) -> Tensor:
-    """A mask as numbers to add to scores: 0, or the least number, with which padding that may see nothing stays finite."""
+    """A mask as numbers to add to scores: 0, or the least number, which keeps padding that may see nothing finite."""
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 
 
