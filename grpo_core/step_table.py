@@ -237,7 +237,7 @@ def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str
     if step.completion_texts is not None:
         return [step.completion_texts[index] or "" for index in row.tolist()]
     texts = {
-        index: gap.join(_words(origin, "vocabulary", token) for token in step.tokens[index][step.mask[index]].tolist())
+        index: gap.join(_words(origin, "vocabulary", token) for token in step.tokens[index][step.there[index]].tolist())
         for index in np.unique(row).tolist()
     }
     return [texts[index] for index in row.tolist()]

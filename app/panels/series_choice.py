@@ -31,7 +31,8 @@ def _first(settings: Settings) -> frozenset[str]:
     if not settings.is_language:
         return frozenset(SHOWN)
     first = frozenset(SHOWN_LANGUAGE)
-    same = settings.language.part_weights == (1.0, 0.0, 0.0)  # where only right answers pay, two lines are one
+    weights = settings.language.part_weights
+    same = weights[0] == 1 and not any(weights[1:])  # where only right answers pay, two lines are one
     return first - {"reward_mean"} if same else first
 
 

@@ -26,7 +26,7 @@ def reward(n: Numbers, q: Quantity) -> Formula:
 def _paid(n: Numbers, q: Quantity) -> Formula:
     """Pay of each part of a completion, added up."""
     weights = n.step.settings.language.part_weights
-    counted = [(w, Quantity(name, row=q.row)) for w, name in zip(weights, PARTS, strict=True) if w]
+    counted = [(w, Quantity(name, row=q.row)) for w, name in zip(weights, PARTS[: len(weights)], strict=True) if w]
     values = " + ".join(rf"{number(w)} \cdot {number(n[part])}" for w, part in counted)
     return Formula(
         symbol=f"R_{n.at(q)}",

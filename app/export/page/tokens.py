@@ -55,9 +55,12 @@ def _legend(tint: Tint) -> str:
 def _completion(update: ShownUpdate, row: int, first: str, levels: dict[str, np.ndarray]) -> Markup:
     step, words = update.step, update.view.origin.vocabulary
     parts = []
-    for token in np.flatnonzero(step.mask[row]).tolist():
+    for token in np.flatnonzero(step.there[row]).tolist():
         index = int(step.tokens[row, token])
         text = visible_text(words[index]) if 0 <= index < len(words) else str(index + 1)
+        if not step.mask[row, token]:
+            parts.append(element("u", text, class_="token", title=tr("not in the loss")))
+            continue
         here = {name: int(values[row, token]) for name, values in levels.items()}
         asked = {
             name: Quantity(TINTS[name].quantity, passed=update.passed, row=row, token=token)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QPushButton
 
+from app.export.page_command import main
 from app.panels.completions.conversation import SEEN, UNSEEN, passages
 from app.panels.completions.rows import batch_of
 from app.panels.controls.kinds import applies
@@ -49,6 +50,12 @@ def test_a_completion_is_read_as_a_conversation_with_the_mask_over_it(agent: Dri
     row = next(n for n, one in enumerate(batch.trajectories) if one is not None and one.called > 1)
     looks = {one.look for one in passages(batch.prompts[row], batch.completions[row], batch.trajectories[row])[0]}
     assert {SEEN, UNSEEN} <= looks, "the model's words are in the loss, the tool's are not"
+
+
+def test_a_page_of_the_run_underlines_what_the_tool_said(recorded: Path, tmp_path: Path) -> None:
+    assert main([str(recorded), "--updates", "2:2", "--out", str(tmp_path / "page.html")]) == 0
+    text = (tmp_path / "page.html").read_text()
+    assert '<u class="token" title="not in the loss">' in text
 
 
 def test_evolution_says_what_the_agent_may_do(agent: Driver, front: Front) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grpo_core import step_table
 from grpo_core.config import Settings, language_settings
 from grpo_core.evaluated_step import EvaluatedStep
+from grpo_core.explain import explain
+from grpo_core.explain.quantity import Quantity
 from grpo_core.lm import calculator
 from grpo_core.lm.answers import replayed
 from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.learner import LanguageLearner
+from grpo_core.lm.origin import origin
 from grpo_core.lm.recorded_engine import NUMPY, TORCH
 from grpo_core.lm.vocabulary import STOP, decode
 from grpo_core.questions import Replay
@@ -99,6 +103,16 @@ def test_without_the_mask_the_loss_counts_what_the_tool_wrote(first: Step) -> No
     assert EvaluatedStep(at_once).gradient(0).tobytes() == EvaluatedStep(other).gradient(0).tobytes()
     back = what_if(other, agent())
     assert EvaluatedStep(back).gradient(0).tobytes() == EvaluatedStep(first).gradient(0).tobytes()
+
+
+def test_its_numbers_explain_themselves(first: Step) -> None:
+    for row in range(len(first.tokens)):
+        paid = explain(first, Quantity("reward", row=row))
+        assert paid.agrees and paid.value == first.rewards[row]
+    with_tool = {decode(row[there]) for row, there in zip(first.tokens, first.there, strict=True)}
+    column = next(n for n, one in enumerate(step_table.columns(first)) if one.name == "completion")
+    table = step_table.rows(first, 0, origin=origin(first.settings))
+    assert {row.cells[column].removesuffix("⏎") for row in table} == with_tool
 
 
 def test_both_engines_draw_the_same_conversations(first: Step) -> None:
