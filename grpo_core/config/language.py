@@ -163,6 +163,13 @@ class LanguageTask:
         return PROBLEMS[self.problem].has_tool
 
     @property
+    def part_names(self) -> tuple[str, ...]:
+        """The parts of the reward, in the order of :attr:`part_weights`, as explanations name them."""
+        if self.in_words:
+            return "right_answer", "form", "brevity"
+        return ("right_answer", "calls") if self.has_tool else ("right_answer", "well_formed", "equals_signs")
+
+    @property
     def part_weights(self) -> tuple[float, ...]:
         """Pay for one unit of each part of the reward: right answer, well-formed working, “=” signs. Of an answer in
         words: right answer, form, brevity. Of an agent: right answer, calls."""

@@ -48,14 +48,17 @@ class Kind:
 
 _TOKEN, _NOW = ("row", "token"), ("pass", "row", "token")
 
-PARTS = ("right_answer", "well_formed", "equals_signs")
-"""The parts of a language model's reward, in the order of the record."""
+PARTS = ("right_answer", "well_formed", "equals_signs", "form", "brevity", "calls")
+"""The parts of a language model's reward; a task has those of :attr:`grpo_core.config.LanguageTask.part_names`."""
 
 KINDS: dict[str, Kind] = {
     "reward": Kind(tr("reward"), ("row",)),
     "right_answer": Kind(tr("right answer"), ("row",)),
     "well_formed": Kind(tr("well-formed working"), ("row",)),
     "equals_signs": Kind(tr("“=” signs"), ("row",)),
+    "form": Kind(tr("form"), ("row",)),
+    "brevity": Kind(tr("brevity"), ("row",)),
+    "calls": Kind(tr("calls"), ("row",)),
     "step_reward": Kind(tr("reward of the step"), _TOKEN),
     "step_score": Kind(tr("normalised reward of the step"), _TOKEN),
     "penalised_reward": Kind(tr("reward less KL penalty"), ("row",)),

@@ -23,11 +23,14 @@ def _cell(array: np.ndarray | None, q: Quantity) -> float:
     return NAN if array is None else float(array[q.row or 0, q.token or 0])
 
 
-def _part(place: int) -> Callable[[EvaluatedStep, Quantity], float]:
-    """One part of the reward, before its weight."""
+def _part(name: str) -> Callable[[EvaluatedStep, Quantity], float]:
+    """One part of the reward, before its weight. NaN in a task that has no such part."""
 
     def read(n: EvaluatedStep, q: Quantity) -> float:
-        return NAN if n.step.reward_parts is None else float(n.step.reward_parts[q.row or 0, place])
+        step = n.step
+        if step.reward_parts is None or not step.settings.is_language or name not in step.settings.language.part_names:
+            return NAN
+        return float(step.reward_parts[q.row or 0, step.settings.language.part_names.index(name)])
 
     return read
 
@@ -170,7 +173,7 @@ def _max_probability(n: EvaluatedStep, q: Quantity) -> float:
 
 
 READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
-    **{name: _part(place) for place, name in enumerate(PARTS)},
+    **{name: _part(name) for name in PARTS},
     "reward": lambda n, q: float(n.step.rewards[q.row or 0]),
     "step_reward": lambda n, q: _cell(n.step.step_rewards, q),
     "step_score": lambda n, q: _cell(n.step_scores, q) if n.by_step else NAN,

@@ -25,8 +25,9 @@ def reward(n: Numbers, q: Quantity) -> Formula:
 
 def _paid(n: Numbers, q: Quantity) -> Formula:
     """Pay of each part of a completion, added up."""
-    weights = n.step.settings.language.part_weights
-    counted = [(w, Quantity(name, row=q.row)) for w, name in zip(weights, PARTS[: len(weights)], strict=True) if w]
+    task = n.step.settings.language
+    paid = zip(task.part_weights, task.part_names, strict=True)
+    counted = [(w, Quantity(name, row=q.row)) for w, name in paid if w]
     values = " + ".join(rf"{number(w)} \cdot {number(n[part])}" for w, part in counted)
     return Formula(
         symbol=f"R_{n.at(q)}",
@@ -128,9 +129,11 @@ def _without_alternative(step: Step, q: Quantity) -> str:
     return ""
 
 
+_LETTERS = ("x^{A}", "x^{W}", "x^{=}", "x^{F}", "x^{B}", "x^{C}")
+"""Symbols of :data:`~grpo_core.explain.quantity.PARTS`."""
 RULES: dict[str, Rule] = {
     "reward": reward,
-    **{name: recorded(letter) for name, letter in zip(PARTS, ("x^{A}", "x^{W}", "x^{=}"), strict=True)},
+    **{name: recorded(letter) for name, letter in zip(PARTS, _LETTERS, strict=True)},
     "tokens": tokens,
     "denominator": denominator,
     "gate": gate,

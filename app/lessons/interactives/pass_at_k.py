@@ -112,12 +112,16 @@ class PassAtK(Interactive):
         if not chances:
             return ""
         if self._most < MANY:
-            return tr("Update {update}: pass@1 {one}.").format(
-                update=len(chances) - 1, one=f"{pass_at(chances[-1], 1):.1%}"
+            return tr("Update {update}: pass@1 {one} %.").format(
+                update=len(chances) - 1, one=f"{100 * pass_at(chances[-1], 1):.1f}"
             )
-        text = tr("Update {update}: pass@1 {one}, pass@64 {many}; at {lost} of {count} prompts it is below 1 %.")
+        text = tr(
+            "Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of "
+            "{count} prompts."
+        )
         return text.format(
-            update=len(chances) - 1, one=f"{pass_at(chances[-1], 1):.0%}", many=f"{pass_at(chances[-1], MANY):.0%}",
+            update=len(chances) - 1, one=f"{100 * pass_at(chances[-1], 1):.0f}",
+            many=f"{100 * pass_at(chances[-1], MANY):.0f}",
             lost=int((chances[-1] < LOST).sum()), count=len(chances[-1]),
         )  # fmt: skip
 

@@ -19,6 +19,7 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.answers import GLYPHS, right
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
 from grpo_core.lessons import Offer
 from grpo_core.lm.calculator import exchanges, written
 from grpo_core.lm.vocabulary import decode
@@ -32,7 +33,7 @@ LAST = 5
 COLUMNS = (
     Column("right", "", chars=3, kind="text", help=tr("◆ the last answer of the model is right, ◇ it is not")),
     Column("question", tr("Question"), chars=10, kind="text"),
-    Column("words", tr("The model, and ‹the tool›"), chars=44, kind="text"),
+    Column("words", tr("The model, and ‹the tool›"), chars=40, kind="text"),
 )
 LARGER = 1.1
 """Times the usual type of a table: what the model says is read aloud."""
@@ -44,7 +45,7 @@ LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
 class WhoseWords(Interactive):
     """The conversations of the update shown, or the share of right answers up to it.
 
-    The line of the last run with the other mask stays beside that of the run shown, up to the same update.
+    The line of the same run with the other mask stays beside that of the run shown, up to the same update.
     """
 
     offer = Offer(
@@ -54,7 +55,7 @@ class WhoseWords(Interactive):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._until = 30
-        self._known: dict[bool, np.ndarray] = {}
+        self._known: dict[Settings, np.ndarray] = {}
         self.turns = TableTwin(COLUMNS, title=tr("Completions of this update"))
         self.curve = LineChart(tr("Share of right answers"))
         self.twin = TwinStack(self.curve)
@@ -88,9 +89,11 @@ class WhoseWords(Interactive):
 
     def _picture(self, view: View) -> LinePicture:
         settings = view.run.origin.settings
-        if settings.is_language and settings.language.has_tool:
-            self._known[settings.language.mask_tool] = shares(view.run)
-        known = {masked: line[: view.cursor.step] for masked, line in sorted(self._known.items(), reverse=True)}
+        if not settings.is_language:  # the lesson's own run has not come yet
+            return LinePicture(x=Scale(low=1, high=float(self._until), whole=True), y=Scale(low=0, high=1.05))
+        self._known[settings] = shares(view.run)
+        masks = {masked: settings.replace({"task.mask_tool": masked}) for masked in (True, False)}
+        known = {masked: self._known[of][: view.cursor.step] for masked, of in masks.items() if of in self._known}
         lines = tuple(
             Line(
                 name=str(masked), label=NAMES[masked], meaning=LOOKS[masked][0], marker=LOOKS[masked][1],
@@ -109,12 +112,12 @@ class WhoseWords(Interactive):
         judged = None if step is None else right(step, view.run.origin)
         if step is None or judged is None:
             return ""
-        text = tr("Update {update}: {right} of {count} answers right; the tool wrote {share} of the tokens, {mask}.")
+        text = tr("Update {update}: {right} of {count} answers right; the tool wrote {share} % of the tokens, {mask}.")
         return text.format(
             update=step.step,
             right=int(judged.sum()),
             count=len(judged),
-            share=f"{tool_share(step):.0%}",
+            share=f"{100 * tool_share(step):.0f}",
             mask=tr("which the loss leaves out") if step.settings.language.mask_tool else tr("which the loss counts"),
         )
 

@@ -53,7 +53,7 @@ def applies(path: str, settings: Settings) -> bool:
     if path in ("task.file", "task.checker"):
         return settings.is_language and settings.language.from_file
     if path == "task.difficulty":
-        task = settings.trained
+        task = settings.task
         return isinstance(task, LanguageTask) and not (task.from_file or task.in_words or task.has_tool)
     return path in flat(settings)
 

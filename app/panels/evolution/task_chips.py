@@ -39,7 +39,7 @@ class Chip:
     def begun_from(self, settings: Settings) -> dict[str, Any]:
         """The changes with which a new run of this task begins after one under ``settings``. What an agent's run alone
         needs is given back."""
-        left = settings.language.has_tool and not self.along
+        left = settings.is_language and settings.language.has_tool and not self.along
         usual = {path: language_settings().get(path) for path, value in AGENT.items() if settings.get(path) == value}
         return {**(usual if left else {}), **self.changes, **self.along}
 

@@ -38,7 +38,7 @@ def what_to_watch(settings: Settings) -> str:
     if task.problem == "own":
         return tr("Your own prompts: watch which answers change.")
     if task.has_tool:
-        return tr("It may ask a calculator and mostly guesses: watch it learn to ask.")
+        return tr("It guesses: watch it learn to ask the calculator.")
     if task.problem == "gameable":
         return tr("Every “=” pays {bonus:g}: watch it write more of them.").format(bonus=task.bonus)
     if task.difficulty == "hopeless":

@@ -80,8 +80,17 @@ def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
         notes=list(chain.from_iterable(notes)),
         dead=ran.dead and not pushed,
         tip=lambda n, token: f"{SIDES[n % 2]}. {(ran, other)[n % 2].tip(n // 2, token)}",
+        counts=_woven_counts(ran, other),
         names=list(chain.from_iterable((str(int(i) + 1), "if") for i in ran.index)),
     )
+
+
+def _woven_counts(ran: TokenRows, other: TokenRows) -> list[list[bool]] | None:
+    """Tokens that count in the loss, row by row of both. None where all do."""
+    if ran.counts is None and other.counts is None:
+        return None
+    whole = [[True] * len(texts) for texts in ran.texts]
+    return [*chain.from_iterable(zip(ran.counts or whole, other.counts or whole, strict=True))]
 
 
 SIDES = (tr("As it ran"), tr("What if"))

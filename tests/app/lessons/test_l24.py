@@ -64,3 +64,18 @@ def test_its_pictures_show_both_policies(pupil: Pupil) -> None:
 @pytest.mark.long
 def test_who_knows_the_answers_is_right_at_every_step(pupil: Pupil) -> None:
     known(pupil, "widen_or_narrow", GUESSES)
+
+
+def test_once_it_is_answered_the_curve_goes_on_to_256_attempts(pupil: Pupil) -> None:
+    pupil.open("widen_or_narrow")
+    picture = pupil.picture
+    assert isinstance(picture, PassAtK)
+    assert {len(line.x) for line in picture.attempts.picture.lines} == {4}, "up to eight attempts"
+    pupil.next()
+    pupil.predict(GUESSES[2])
+    assert {len(line.x) for line in picture.attempts.picture.lines} == {len(ATTEMPTS)}
+    assert [line.name for line in picture.training.picture.lines] == ["1", "64"]
+    pupil.walk_to(4)
+    pupil.predict(GUESSES[4])
+    assert {len(line.x) for line in picture.attempts.picture.lines} == {len(ATTEMPTS)}
+    assert "pass@64" in picture.foot.text()

@@ -13,10 +13,16 @@ from app.panels.completions.rows import batch_of
 from app.panels.controls.kinds import applies
 from app.panels.evolution.task_chips import AGENT, CHIPS
 from app.panels.registry import COMPLETIONS, EVOLUTION
+from app.panels.what_if.question import WhatIfPicture
+from app.panels.what_if.tokens import pairs_of
+from app.workspace.cursor import Stage
+from app.workspace.step_view import StepView
 from grpo_core.config import language_settings
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.origin import origin
 from grpo_core.runs.run_file import RunWriter
+from grpo_core.what_if.compare import side_by_side
+from grpo_core.what_if.replay import replayed
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 
@@ -56,6 +62,23 @@ def test_a_page_of_the_run_underlines_what_the_tool_said(recorded: Path, tmp_pat
     assert main([str(recorded), "--updates", "2:2", "--out", str(tmp_path / "page.html")]) == 0
     text = (tmp_path / "page.html").read_text()
     assert '<u class="token" title="not in the loss">' in text
+
+
+def test_a_what_if_without_the_mask_shows_which_side_counts_the_tools_words(agent: Driver) -> None:
+    view = agent.program.workspace.view
+    step = view.step.step
+    assert step is not None
+    wanted = SETTINGS.replace({"task.mask_tool": False})
+    here, there = (
+        StepView(view.run.origin, record, Stage.UPDATE, 0) for record in (step, replayed(step, wanted, None))
+    )
+    assert here.numbers is not None and there.numbers is not None
+    sides = side_by_side(here.numbers, there.numbers, wanted)
+    rows = pairs_of(WhatIfPicture(what_if=sides, ran=here, other=there, passed=0, step=step), 0, "push")
+    assert rows.counts is not None
+    for ran, other in zip(rows.counts[::2], rows.counts[1::2], strict=True):
+        assert all(other) and len(ran) == len(other)
+    assert not all(all(ran) for ran in rows.counts[::2])
 
 
 def test_evolution_says_what_the_agent_may_do(agent: Driver, front: Front) -> None:

@@ -109,6 +109,11 @@ def test_its_numbers_explain_themselves(first: Step) -> None:
     for row in range(len(first.tokens)):
         paid = explain(first, Quantity("reward", row=row))
         assert paid.agrees and paid.value == first.rewards[row]
+    dear = next(learner(agent(task__call_weight=-0.1)))
+    row = int(dear.rewards.argmin())
+    costly = explain(dear, Quantity("reward", row=row))
+    assert costly.agrees and costly.value == dear.rewards[row] < 0
+    assert [part.name for part in costly.inputs] == ["right_answer", "calls"]
     with_tool = {decode(row[there]) for row, there in zip(first.tokens, first.there, strict=True)}
     column = next(n for n, one in enumerate(step_table.columns(first)) if one.name == "completion")
     table = step_table.rows(first, 0, origin=origin(first.settings))
