@@ -85,6 +85,11 @@ def content(folder: Path, file: str, data: bytes) -> Path:
     return home
 
 
+def enormous() -> bytes:
+    """A tokenizer whose vocabulary has a million words."""
+    return b'{"model": {"vocab": {' + b",".join(b'"%d": %d' % (n, n) for n in range(1_000_000)) + b"}}}"
+
+
 def index(folder: Path, value: Any) -> Path:
     home = sound(folder)
     (home / "model.safetensors").unlink()
@@ -103,8 +108,8 @@ FILES = (
     "adapter_config.json", "adapter_model.safetensors",
 )  # fmt: skip
 DEEP = b'{"model_type": ' + b"[" * 200_000
-ENORMOUS = b'{"model": {"vocab": {' + b",".join(b'"%d": %d' % (n, n) for n in range(1_000_000)) + b"}}}"
 
+# What is large is made with its folder, not whenever a test imports this module.
 FOLDERS: dict[str, Make] = {
     "sound": sound,
     "sound adapter": adapter,
@@ -134,26 +139,28 @@ FOLDERS: dict[str, Make] = {
     },
     **{f"{file} is deep": partial(content, file=file, data=DEEP) for file in FILES},
     **{f"{file} is empty": partial(content, file=file, data=b"") for file in FILES},
-    "a vocabulary of a million": partial(content, file="tokenizer.json", data=ENORMOUS),
+    "a vocabulary of a million": lambda folder: content(folder, "tokenizer.json", enormous()),
     "a token of a large number": partial(changed, file="tokenizer.json", name="vocab", value={"a": 2**62, "b": -1}),
     "a base elsewhere": partial(
         changed, file="adapter_config.json", name="base_model_name_or_path", value="../../../../etc"
     ),
     "code of its own": partial(changed, file="config.json", name="auto_map", value={"AutoModel": "x.Y"}),
     "a header of 2^60 bytes": partial(content, file="model.safetensors", data=struct.pack("<Q", 2**60)),
-    "a header of 90 MB": partial(
-        content, file="model.safetensors", data=struct.pack("<Q", 90_000_000) + b"[" * 90_000_000
+    "a header of 90 MB": lambda folder: content(
+        folder, "model.safetensors", struct.pack("<Q", 90_000_000) + b"[" * 90_000_000
     ),
-    "a million tensors": partial(
-        content, file="model.safetensors", data=weights({f"t{n}": [0, 0] for n in range(1_000_000)})
+    "a million tensors": lambda folder: content(
+        folder, "model.safetensors", weights({f"t{n}": [0, 0] for n in range(1_000_000)})
     ),
     "shapes beyond the bytes": partial(content, file="model.safetensors", data=weights(SHAPES, shape=[2**62, 2**62])),
     "shapes of many axes": partial(content, file="model.safetensors", data=weights(SHAPES, shape=[1] * 100_000)),
     "offsets of words": partial(content, file="model.safetensors", data=weights(SHAPES, data_offsets="ab")),
     "a kind nobody knows": partial(content, file="model.safetensors", data=weights(SHAPES, dtype="F" * 1000)),
-    "a card of 50 MB": partial(content, file="README.md", data=b"license:" + b" " * 50_000_000),
+    "a card of 50 MB": lambda folder: content(folder, "README.md", b"license:" + b" " * 50_000_000),
     "an index of places outside": partial(index, value={"weight_map": {"a": "../../../etc/passwd"}}),
-    "an index of a million": partial(index, value={"weight_map": {str(n): f"{n}.st" for n in range(1_000_000)}}),
+    "an index of a million": lambda folder: index(
+        folder, {"weight_map": {str(n): f"{n}.st" for n in range(1_000_000)}}
+    ),
     "an index of numbers": partial(index, value={"weight_map": {"a": 5}}),
     "an index that is a list": partial(index, value=[1]),
     "gguf: nothing more": partial(gguf, data=GGUF),

@@ -264,8 +264,13 @@ OF_TRACE = (
     "tokenizer/tokenizer.json",
 )  # fmt: skip
 DEEP = b"[" * 100_000
-WORDS = json.dumps({"model": {"vocab": {str(n): n for n in range(400_000)}}}).encode()
 
+
+def many_words() -> bytes:
+    return json.dumps({"model": {"vocab": {str(n): n for n in range(400_000)}}}).encode()
+
+
+# What is large is made with its source, not whenever a test imports this module.
 SOURCES: dict[str, Make] = {
     **{f"trace: {f} is {w}": partial(trace_instead, file=f, what=w) for f in OF_TRACE for w in ENDLESS},
     **{
@@ -292,15 +297,19 @@ SOURCES: dict[str, Make] = {
     "trace: a rank that links to /": lambda folder: trace_instead(folder, "rank1", "/"),
     "trace: a description that is deep": partial(trace_file, file="trace.json", content=DEEP),
     "trace: a tokenizer that is deep": partial(trace_file, file="tokenizer/tokenizer.json", content=DEEP),
-    "trace: a tokenizer of many words": partial(trace_file, file="tokenizer/tokenizer.json", content=WORDS),
-    "trace: an index of zeros": partial(trace_file, file=OF_TRACE[1], content=bytes(30_000_000)),
+    "trace: a tokenizer of many words": lambda folder: trace_file(
+        folder, "tokenizer/tokenizer.json", many_words()
+    ),
+    "trace: an index of zeros": lambda folder: trace_file(folder, OF_TRACE[1], bytes(30_000_000)),
     "trace: a step that unfolds": partial(step_parquet, make=partial(equal_rows, count=20_000_000)),
     "trace: a step without columns": partial(step_parquet, make=columns),
     "completions: 20 million equal rows": partial(parquet, make=partial(equal_rows, count=20_000_000)),
     "completions: long equal rows": partial(parquet, make=partial(equal_rows, count=150_000, text="x" * 20_000)),
-    "completions: a text of 100 MB": partial(parquet, make=partial(equal_rows, count=4, text="x" * 100_000_000)),
-    "completions: many columns": partial(
-        parquet, make=partial(columns, **{f"r{n}": pa.array([1.0, 0.0]) for n in range(3_000)})
+    "completions: a text of 100 MB": lambda folder: parquet(
+        folder, partial(equal_rows, count=4, text="x" * 100_000_000)
+    ),
+    "completions: many columns": lambda folder: parquet(
+        folder, partial(columns, **{f"r{n}": pa.array([1.0, 0.0]) for n in range(3_000)})
     ),
     "completions: nested columns": partial(parquet, make=partial(columns, prompt=nested(60))),
     "completions: numbers for prompts": partial(parquet, make=partial(columns, prompt=pa.array([1, 2]))),
@@ -398,8 +407,8 @@ SOURCES: dict[str, Make] = {
 """Each is made within a second or two."""
 
 LONG: dict[str, Make] = {
-    "trace: 15 million bad lines of the index": partial(trace_file, file=OF_TRACE[1], content=b"x\n" * BAD_LINES),
-    "trace: 15 million bad lines of the log": partial(trace_file, file=OF_TRACE[2], content=b"x\n" * BAD_LINES),
+    "trace: 15 million bad lines of the index": lambda folder: trace_file(folder, OF_TRACE[1], b"x\n" * BAD_LINES),
+    "trace: 15 million bad lines of the log": lambda folder: trace_file(folder, OF_TRACE[2], b"x\n" * BAD_LINES),
     "trace: a million lines of the index": partial(long_index, count=1_000_000),
     "trace: 60,000 attempts": lambda folder: attempts(folder, *(f"attempt{n}" for n in range(1, 60_001))),
     "verl: 15 million bad lines": lambda folder: one_file(folder, "1.jsonl", row() + b"\n" + b"x\n" * BAD_LINES).parent,
