@@ -67,6 +67,10 @@ class EvaluatedStep:
             for passed in [n for n in kept if n != but]:
                 kept.pop(passed, None)
 
+    def gate(self, passed: int) -> np.ndarray | None:
+        """Factor of the surrogate, (B, T); see :func:`grpo_core.recompute.gate_of`."""
+        return recompute.gate_of(self.step, passed, self.objective)
+
     def gradient_parts(self, passed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The two summands of d loss / d log π, (B, T): from the surrogate, and from the KL."""
         if passed not in self._gradients:

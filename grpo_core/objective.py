@@ -13,6 +13,9 @@ family are four switches, each a table in a file of its own, read here in the or
 3. ``kl``         which estimate of the distance from the reference policy is added (``kl.py``);
 4. ``reduction``  W, the weight of a token in the mean (``reductions.py``).
 
+Where the samples are another policy's (an older one, or another engine's), ``importance_cap`` multiplies the surrogate
+by min(π_old / π_sampler, C) (:func:`importance_weight`).
+
 The paper's W is 1 / (L_i G) per prompt; dividing by all B = P G completions averages over the prompts as well.
 
 =========  ==============  ==================================================================
@@ -32,6 +35,7 @@ so that runs share it; ``mask`` may be None; ``advantage`` may be one a completi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from grpo_core import kl as kl_estimators
 from grpo_core.arrays import Array, array_namespace, at_least_one, clamp, full, is_zero, numeric, ones
@@ -42,6 +46,9 @@ from grpo_core.reductions import REDUCTIONS
 from grpo_core.shapes import check_batch
 from grpo_core.surrogates import SURROGATES, Batch
 from grpo_core.text import tr
+
+ABOVE_ANY_CAP = 14.0
+"""A log-weight whose exponential is above the largest importance cap, so that none overflows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +82,7 @@ def evaluate(
     mask: Array | None,
     *,
     ref_logp: Array | None = None,
+    sampling_logp: Array | None = None,
     gate: Array | None = None,
     denominator: Array | float | None = None,
     exact_kl: Array | None = None,
@@ -90,7 +98,10 @@ def evaluate(
         advantage: (..., B), or (..., B, T) for one a token.
         mask: boolean (..., B, T); what stands in padding, NaN included, reaches nothing. None: there is no padding.
         ref_logp: the reference policy's, (..., B, T).
-        gate: multiplies the surrogate only (importance weights of another sampler, off-policy masks), (..., B, T).
+        sampling_logp: those of the policy that sampled, where it is not the one of ``old_logp``, (..., B, T); read
+            where ``importance_cap`` is set.
+        gate: multiplies the surrogate only (importance weights that a trainer recorded, off-policy masks),
+            (..., B, T).
         denominator: scalar or (..., 1, 1); replaces B, or the token count when ``reduction`` is "token". By default B
             counts fully masked completions too.
         exact_kl, entropy: from the full distribution, (..., B, T); their gradient is the learner's to add.
@@ -104,8 +115,9 @@ def evaluate(
     """
     check_batch(
         logp, old_logp, advantage, mask, ref_logp, gate, denominator, exact_kl, entropy, entropy_coefficient,
-        entropy_weight,
+        entropy_weight, sampling_logp,
     )  # fmt: skip
+    gate = applied_gate(objective, old_logp, sampling_logp, mask, gate)
     batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
     algorithm = SURROGATES[objective.surrogate]
     surrogate = _gated(batch, algorithm.value(batch), gate)
@@ -144,6 +156,7 @@ def gradient(
     mask: Array | None,
     *,
     ref_logp: Array | None = None,
+    sampling_logp: Array | None = None,
     gate: Array | None = None,
     denominator: Array | float | None = None,
     exact_kl: Array | None = None,
@@ -158,7 +171,7 @@ def gradient(
     """
     push, pull = gradient_parts(
         objective, logp, old_logp, advantage, mask,
-        ref_logp=ref_logp, gate=gate, denominator=denominator, exact_kl=exact_kl,
+        ref_logp=ref_logp, sampling_logp=sampling_logp, gate=gate, denominator=denominator, exact_kl=exact_kl,
     )  # fmt: skip
     return push if pull is None else push + pull
 
@@ -171,6 +184,7 @@ def gradient_parts(
     mask: Array | None,
     *,
     ref_logp: Array | None = None,
+    sampling_logp: Array | None = None,
     gate: Array | None = None,
     denominator: Array | float | None = None,
     exact_kl: Array | None = None,
@@ -180,7 +194,8 @@ def gradient_parts(
     Raises:
         ShapeError, SettingsError: as in :func:`evaluate`.
     """
-    check_batch(logp, old_logp, advantage, mask, ref_logp, gate, denominator, exact_kl)
+    check_batch(logp, old_logp, advantage, mask, ref_logp, gate, denominator, exact_kl, sampling_logp=sampling_logp)
+    gate = applied_gate(objective, old_logp, sampling_logp, mask, gate)
     batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
     weight = _weight(batch, denominator)
     push = _real(batch, SURROGATES[objective.surrogate].gradient(batch, _gated(batch, -weight, gate)))
@@ -195,6 +210,36 @@ def gradient_parts(
         through = batch.through_ratio(flow * _kl(batch, ref, exact_kl))
         pull = through if pull is None else pull + through
     return push, batch.xp.zeros_like(push) if pull is None else _real(batch, pull)
+
+
+def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Array | None) -> Array:
+    """min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T); in padding min(1, C).
+
+    It makes the expectation over the sampler's tokens that of the policy before the update, but for weights above C,
+    which would let a few tokens decide. After Ionides 2008, Truncated Importance Sampling; TRL calls the cap
+    ``vllm_importance_sampling_cap``.
+
+    Args:
+        cap: C, a number or (..., 1, 1).
+        old_logp, sampling_logp: log-probabilities before the first pass, and the sampler's, (..., B, T). Where one of
+            them is not finite, the token counts as if they agreed.
+        mask: boolean (..., B, T), None: there is no padding.
+    """
+    xp = array_namespace(old_logp, sampling_logp)
+    known = xp.isfinite(old_logp) & xp.isfinite(sampling_logp)
+    known = known if mask is None else known & mask
+    log_weight = xp.where(known, old_logp, 0.0) - xp.where(known, sampling_logp, 0.0)
+    return clamp(xp.exp(clamp(log_weight, high=ABOVE_ANY_CAP)), high=cap)
+
+
+def applied_gate(
+    objective: Objective, old_logp: Array, sampling_logp: Array | None, mask: Array | None, gate: Array | None
+) -> Array | None:
+    """Factor of the surrogate, (..., B, T): ``gate`` times the importance weight. None where neither is there."""
+    if objective.importance_cap is None or sampling_logp is None:
+        return gate
+    weight = importance_weight(objective.importance_cap, old_logp, sampling_logp, mask)
+    return weight if gate is None else weight * gate
 
 
 def _enter(

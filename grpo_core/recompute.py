@@ -18,7 +18,7 @@ from grpo_core.advantages import advantages, equal_rewards, from_here_on, gae, s
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
-from grpo_core.objective import Terms, evaluate, gradient_parts
+from grpo_core.objective import Terms, applied_gate, evaluate, gradient_parts
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -36,6 +36,12 @@ def under(step: Step, objective: Objective | None) -> Step:
     ran = step.settings.objective
     if objective is None or objective == ran:
         return step
+    if step.gate is not None and objective.importance_cap != ran.importance_cap:
+        raise SettingsError(
+            "objective.importance_cap",
+            objective.importance_cap,
+            tr("this record holds the factors that its trainer applied, and they may be importance weights already"),
+        )
     kept = all(getattr(objective, name) == getattr(ran, name) for name in DECIDE_ADVANTAGES)
     kept &= not objective.kl_in_reward or objective.beta == ran.beta
     same_reduction = objective.reduction == ran.reduction
@@ -244,8 +250,13 @@ def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
     return exact if exact is not None or step.entropy is None else np.asarray(step.entropy[passed])
 
 
-def gate_of(step: Step, passed: int) -> np.ndarray | None:
-    """The factor of the surrogate in pass ``passed``, (B, T). None where nothing does."""
+def gate_of(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
+    """Factor of the surrogate in pass ``passed``, (B, T). None where nothing multiplies it."""
+    objective = objective or step.settings.objective
+    return applied_gate(objective, step.old_logp, step.sampling_logp, step.mask, _recorded_gate(step, passed))
+
+
+def _recorded_gate(step: Step, passed: int) -> np.ndarray | None:
     return step.gate if step.gate is None or step.gate.ndim == 2 else np.asarray(step.gate[passed])
 
 
@@ -270,7 +281,10 @@ def _by_part(
     results = []
     for m in range(int(step.part[passed].max(initial=0)) + 1):
         here = _index_of(step.part[passed] == m)
-        arrays = {"ref_logp": step.ref_logp, "gate": gate_of(step, passed), **with_distribution}
+        arrays = {
+            "ref_logp": step.ref_logp, "sampling_logp": step.sampling_logp, "gate": _recorded_gate(step, passed),
+            **with_distribution,
+        }  # fmt: skip
         scalars = {} if coefficient is None else {"entropy_coefficient": float(coefficient[passed, m])}
         result = function(
             objective,

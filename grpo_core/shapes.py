@@ -27,6 +27,7 @@ def check_batch(
     entropy: Array | None = None,
     entropy_coefficient: Array | float | None = None,
     entropy_weight: Array | None = None,
+    sampling_logp: Array | None = None,
 ) -> None:
     """Hold the arguments of the loss against the shape (..., B, T) of ``logp``.
 
@@ -39,7 +40,7 @@ def check_batch(
         and old_logp.shape == frame
         and (mask is None or mask.shape == frame)
         and (ref_logp is None or ref_logp.shape == frame)
-        and gate is denominator is exact_kl is entropy is entropy_coefficient is entropy_weight is None
+        and gate is denominator is exact_kl is entropy is entropy_coefficient is entropy_weight is sampling_logp is None
     ):
         return  # what a bandit's update asks thousands of times a second
     _batch(
@@ -52,6 +53,7 @@ def check_batch(
         None if exact_kl is None else exact_kl.shape,
         None if entropy is None else entropy.shape,
         None if entropy_weight is None else entropy_weight.shape,
+        None if sampling_logp is None else sampling_logp.shape,
         None if denominator is None else _shape(denominator),
         None if entropy_coefficient is None else _shape(entropy_coefficient),
     )
@@ -98,13 +100,14 @@ def _batch(
     exact_kl: Shape | None,
     entropy: Shape | None,
     entropy_weight: Shape | None,
+    sampling_logp: Shape | None,
     denominator: Shape | None,
     entropy_coefficient: Shape | None,
 ) -> None:
     _deep_enough("logp", logp, tr("(..., B, T), one a token"))
     of_tokens = {
         "old_logp": old_logp, "mask": mask, "ref_logp": ref_logp, "gate": gate, "exact_kl": exact_kl,
-        "entropy": entropy, "entropy_weight": entropy_weight,
+        "entropy": entropy, "entropy_weight": entropy_weight, "sampling_logp": sampling_logp,
     }  # fmt: skip
     for name, shape in of_tokens.items():
         _like(name, shape, logp)

@@ -137,6 +137,7 @@ def _batch(step: Step, prompts: int) -> Batch:
         ),
         rewards=twice(step.rewards),
         step_rewards=None if step.step_rewards is None else twice(step.step_rewards),
+        sampling_logp=None if step.sampling_logp is None else twice(step.sampling_logp),
         attempt=np.zeros((2, prompts), dtype=np.intp),  # the rows keep the ids they have
         redrawn=np.full(2, step.measurements.get("resampled", 0.0)),
     )
@@ -172,6 +173,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
         step_rewards=None if batch.step_rewards is None else _first(batch.step_rewards),
         old_logp=_first(logp[0]),
         ref_logp=_first(done.ref_logp),
+        sampling_logp=None if batch.sampling_logp is None else _first(batch.sampling_logp),
         logp=np.array([x[0] for x in (*logp, gather(after, done.places))]),
         part=_one_part(passes, rows),
         values=None if done.values is None else _first(done.values),
@@ -185,6 +187,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
             "adam_v": _first(state.moments.second),
             "adam_steps": np.array([state.moments.steps]),
             "critic": _first(state.critic),
+            **({"history": np.array([x[0] for x in state.history])} if state.history else {}),
         },
     )
     _check_finite(step, done.advantage[:1], norms)
@@ -211,7 +214,9 @@ def _resumed(step: Step, work: Task) -> State:
     """The state in which ``step`` ended."""
     recorded = step.resume
     fresh = start(work, 2)
-    if not recorded.keys() >= STATE or recorded["logits"].shape != fresh.logits.shape[1:]:
+    shape = fresh.logits.shape[1:]
+    known = recorded.keys() >= STATE and recorded["logits"].shape == shape
+    if not known or recorded.get("history", fresh.logits).shape[1:] != shape:
         raise GrpoError(
             tr(
                 "Update {step} does not hold a bandit's policy, so no run can go on from it; choose an update of a "
@@ -222,7 +227,8 @@ def _resumed(step: Step, work: Task) -> State:
         runs_last(np.stack([recorded[name]] * 2)) for name in ("logits", "adam_m", "adam_v", "critic")
     )
     moments = Moments(first=first, second=second, steps=int(recorded["adam_steps"][0]))
-    return State(step=step.step, logits=logits, moments=moments, critic=critic)
+    history = tuple(runs_last(np.stack([x] * 2)) for x in recorded.get("history", ()))
+    return State(step=step.step, logits=logits, moments=moments, critic=critic, history=history)
 
 
 def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None:
@@ -256,7 +262,16 @@ def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
     mask = None if step.tokens.shape[-1] == 1 else step.mask
     with np.errstate(all="ignore"):
         return np.asarray(
-            evaluate(objective, step.logp[:-1], step.old_logp, advantage, mask, ref_logp=step.ref_logp, **whole).loss
+            evaluate(
+                objective,
+                step.logp[:-1],
+                step.old_logp,
+                advantage,
+                mask,
+                ref_logp=step.ref_logp,
+                sampling_logp=step.sampling_logp,
+                **whole,
+            ).loss
         )
 
 

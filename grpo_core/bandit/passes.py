@@ -40,6 +40,7 @@ class Tokens:
         where: (R, B, T), each token's place in the memory of a table (R, C, A).
         old, ref: log π_old and log π_ref, (R, C, A).
         advantage: (R, B), or (R, B, T).
+        sampling: log π of the tokens under the policy that sampled, (R, B, T); None where it is ``old``.
     """
 
     def __init__(
@@ -50,9 +51,10 @@ class Tokens:
         old: np.ndarray,
         ref: np.ndarray,
         advantage: np.ndarray,
+        sampling: np.ndarray | None,
     ) -> None:
         self._settings, self._drawn, self._where, self._advantage = settings, drawn, where, advantage
-        self._old, self._ref = old, ref
+        self._old, self._ref, self._sampling = old, ref, sampling
         self._old_logp, self.ref_logp = gather(old, where), gather(ref, where)
         self.logp: list[np.ndarray] = []
 
@@ -63,11 +65,14 @@ class Tokens:
         logp = self._old_logp if dist is self._old else gather(dist, where)
         self.logp.append(logp)
         if not needs_distributions(goal):
-            by_token = loss.gradient(goal, logp, self._old_logp, self._advantage, mask, ref_logp=self.ref_logp)
+            by_token = loss.gradient(
+                goal, logp, self._old_logp, self._advantage, mask, ref_logp=self.ref_logp, sampling_logp=self._sampling
+            )
             return through_tokens(by_token, where, prob, temperature)
         at = places(context, 0, (*dist.shape[:-1], 1))
         whole = {
             "ref_logp": self.ref_logp,
+            "sampling_logp": self._sampling,
             "exact_kl": gather(kl.exact(dist, self._ref)[..., None], at),
             "entropy": gather(kl.entropy(dist)[..., None], at),
         }
@@ -80,15 +85,22 @@ class Tokens:
 class Actions:
     """The passes over a batch that :func:`repeats_itself`, action by action.
 
-    Arguments and attributes are those of :class:`Tokens`. The attributes are looked up when they are asked for, since
-    nothing here needs them.
+    Arguments and attributes are those of :class:`Tokens`, but for ``sampling``, which is a table (R, C, A). The
+    attributes are looked up when they are asked for, since nothing here needs them.
     """
 
     def __init__(
-        self, settings: Settings, where: np.ndarray, old: np.ndarray, ref: np.ndarray, advantage: np.ndarray
+        self,
+        settings: Settings,
+        where: np.ndarray,
+        old: np.ndarray,
+        ref: np.ndarray,
+        advantage: np.ndarray,
+        sampling: np.ndarray | None,
     ) -> None:
         self._settings, self._where, self._dists = settings, where, list[np.ndarray]()
         self._old, self._ref = _column(old), _column(ref)
+        self._sampling = None if sampling is None else _column(sampling)
         self._advantage = _column(filled(advantage.reshape(where.shape), where, old.shape))
 
     def gradient(self, dist: np.ndarray, prob: np.ndarray) -> np.ndarray:
@@ -96,7 +108,7 @@ class Actions:
         self._dists.append(dist)
         by_action = loss.gradient(
             self._settings.objective, _column(dist), self._old, self._advantage, None,
-            ref_logp=self._ref, denominator=float(self._where.shape[1]),
+            ref_logp=self._ref, sampling_logp=self._sampling, denominator=float(self._where.shape[1]),
         ).reshape(dist.shape)  # fmt: skip
         by_token = gather(by_action, self._where)
         return through_tokens(by_token, self._where, prob, self._settings.learner.temperature)

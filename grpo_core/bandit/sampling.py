@@ -29,6 +29,7 @@ class Batch:
         attempt: (R, P) integer, the attempt at which each group was drawn; 0 = the first.
         redrawn: (R,) integer, how many groups were drawn again, each attempt counted.
         step_rewards: (R, B, T), of the step that ends with each token, NaN where none does; None without steps.
+        sampling_logp: (R, B, T), log π of the tokens under the policy that sampled; None where it is the present one.
     """
 
     completions: Completions
@@ -36,6 +37,7 @@ class Batch:
     attempt: np.ndarray
     redrawn: np.ndarray
     step_rewards: np.ndarray | None = None
+    sampling_logp: np.ndarray | None = None
 
 
 def draw(

@@ -6,6 +6,7 @@ interactive run is one; races and sweeps are thousands. A run computes the same 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,12 +36,18 @@ class State:
         logits: (R, C, A).
         moments: Adam's memory of the logits.
         critic: value of every context, (R, C, 1).
+        history: logits (R, C, A) before each of the last ``learner.staleness`` updates, the latest first.
     """
 
     step: int
     logits: np.ndarray
     moments: Moments
     critic: np.ndarray
+    history: tuple[np.ndarray, ...] = ()
+
+    def sampler(self, staleness: int) -> np.ndarray:
+        """Logits (R, C, A) of the policy that samples the next batch: ``staleness`` updates ago, or the oldest kept."""
+        return self.history[min(staleness, len(self.history)) - 1] if staleness and self.history else self.logits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,15 +149,22 @@ def _update(
 ) -> Update:
     temperature, drawn = settings.learner.temperature, batch is None
     dist = old = policy.log_probs(state.logits, temperature)
-    prob = np.exp(dist)
-    batch = draw(settings.learner, work, prob, state.step + 1, streams, poll) if batch is None else batch
+    prob, sampling = np.exp(dist), None
+    if batch is None:
+        sampler, table = state.sampler(settings.learner.staleness), prob
+        if sampler is not state.logits:
+            sampling = policy.log_probs(sampler, temperature)
+            table = np.exp(sampling)
+        batch = draw(settings.learner, work, table, state.step + 1, streams, poll)
     where = places(batch.completions.context, batch.completions.tokens, dist.shape)
+    if sampling is not None:
+        batch = dataclasses.replace(batch, sampling_logp=gather(sampling, where))
     advantage, values, critic = _compared(settings, batch, state.critic, where, dist, ref_dist)
     tokens: Tokens | Actions
     if drawn and repeats_itself(settings, work):
-        tokens = Actions(settings, where, old, ref_dist, advantage)
+        tokens = Actions(settings, where, old, ref_dist, advantage, sampling)
     else:
-        tokens = Tokens(settings, batch.completions, where, old, ref_dist, advantage)
+        tokens = Tokens(settings, batch.completions, where, old, ref_dist, advantage, batch.sampling_logp)
     passes: list[tuple[np.ndarray, np.ndarray]] = []
     logits, moments = state.logits, state.moments
     for passed in range(settings.learner.mu):
@@ -165,7 +179,10 @@ def _update(
         logits = rescaled(state.logits, logits, settings.optimizer.step_length)
     dists, changes = (list(arrays) for arrays in zip(*passes, strict=True))
     return Update(
-        state=State(step=state.step + 1, logits=logits, moments=moments, critic=critic),
+        state=State(
+            step=state.step + 1, logits=logits, moments=moments, critic=critic,
+            history=(state.logits, *state.history)[: settings.learner.staleness],
+        ),
         batch=batch, advantage=advantage, values=values, ref_dist_logp=ref_dist,
         places=where, passes=tokens, dist_logp=dists, gradient=changes,
     )  # fmt: skip

@@ -212,6 +212,19 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
         text=tr("β stays {ran:g}: the run recorded no log-probabilities of a reference."),
         holds=lambda data, v: data.ran.ref_logp is None and v.ran == data.other.settings.objective.beta,
     ),
+    "no_other_sampler": Kind(
+        text=tr(
+            "The importance cap does not act: this update has no log-probabilities of another policy that sampled."
+        ),
+        holds=lambda data, v: data.ran.sampling_logp is None,
+    ),
+    "factors_recorded": Kind(
+        text=tr(
+            "The importance cap does not act: this update holds the factors that its trainer applied, and they may be "
+            "importance weights."
+        ),
+        holds=lambda data, v: data.ran.gate is not None,
+    ),
     "other_weights": Kind(
         text=tr("{text} would have led to other weights; the passes here stand where the run stood."),
         holds=lambda data, v: _held(data, v) and data.ran.settings.is_recorded,

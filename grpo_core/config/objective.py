@@ -117,6 +117,20 @@ class Objective:
         usual=(1, 20),
         optional=True,
     )
+    importance_cap: float | None = setting(
+        None,
+        tr(
+            "Where the samples come from another policy (an older one, or another engine's), the surrogate is "
+            "multiplied by π_old / π_sampler, but by no more than this; empty: the samples count as they are."
+        ),
+        tr("Importance cap"),
+        symbol="C",
+        low=0,
+        above=True,
+        high=1e6,
+        usual=(1, 10),
+        optional=True,
+    )
     sapo_temperature_pos: float = setting(
         1.0,
         tr("Sharpness of SAPO's soft gate for positive advantages."),

@@ -50,6 +50,12 @@ class Settings:
             raise SettingsError(
                 "optimizer.step_length", self.optimizer.step_length, tr("only a bandit's step is rescaled")
             )
+        if isinstance(self.task, LanguageTask) and self.learner.staleness:
+            raise SettingsError(
+                "learner.staleness",
+                self.learner.staleness,
+                tr("only a bandit's sampler can be behind; a language model samples from its present weights"),
+            )
         if isinstance(self.task, LanguageTask):
             self._check_model(self.task)
         context = self.model.longest_text

@@ -37,6 +37,17 @@ class Learner:
         usual=(0.1, 4),
         logarithmic=True,
     )
+    staleness: int = setting(
+        0,
+        tr(
+            "Updates by which the policy that samples is behind the one that learns, as where a bandit's sampler and "
+            "trainer run side by side; 0: the present policy samples."
+        ),
+        tr("Staleness"),
+        low=0,
+        high=64,
+        usual=(0, 16),
+    )
     resample_dead: bool = setting(
         False,
         tr("Groups whose rewards are all equal are drawn again, up to ten times (DAPO)."),

@@ -75,6 +75,7 @@ def has_optimum(settings: Settings) -> bool:
     if goal.kl_in_reward:
         true = not compared_with.from_critic and (not compared_with.mean or compared_together(settings) > 1)
     alone = not goal.entropy_bonus and not settings.learner.resample_dead and not settings.optimizer.weight_decay
+    alone &= not settings.learner.staleness
     return not settings.is_language and reinforce and true and alone and goal.beta > 0
 
 

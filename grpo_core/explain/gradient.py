@@ -58,7 +58,7 @@ def push(n: Numbers, q: Quantity) -> Formula:
         token = TokenReading(n, place, own)
         rows.append((n.token("weight", place), n.token("gate", place), first or slope(token)))
     stopped = _stopped(n, q, own)
-    gated = n.step.gate is not None
+    gated = n.gate(q.passed) is not None
     flow = [-n[w] * (n[m] if gated else 1.0) * s.value for w, m, s in rows]
     sizes = [n[w] * (abs(n[m]) if gated else 1.0) * s.size for w, m, s in rows]
     share = len(places) if shared and shared.by_length else 1

@@ -83,6 +83,11 @@ def _denominator(n: EvaluatedStep, q: Quantity) -> float:
     return float(together.sum())
 
 
+def _gate(n: EvaluatedStep, q: Quantity) -> float:
+    gate = n.gate(q.passed)
+    return 1.0 if gate is None else _cell(gate, q)
+
+
 def _of_terms(name: str) -> Callable[[EvaluatedStep, Quantity], float]:
     return lambda n, q: _cell(getattr(n.terms(q.passed), name), q)
 
@@ -190,7 +195,7 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "old_logp": lambda n, q: _cell(n.step.old_logp, q),
     "ref_logp": lambda n, q: _cell(n.step.ref_logp, q),
     "sampling_logp": lambda n, q: _cell(n.step.sampling_logp, q),
-    "gate": lambda n, q: 1.0 if n.step.gate is None else _cell(n.step.gate, q),
+    "gate": _gate,
     "log_ratio": _log_ratio,
     "ratio": _of_terms("ratio"),
     "surrogate": _of_terms("surrogate"),

@@ -55,8 +55,22 @@ def denominator(n: Numbers, q: Quantity) -> Formula:
 
 
 def gate(n: Numbers, q: Quantity) -> Formula:
-    note = "recorded" if n.step.gate is not None else tr("the surrogate is not gated")
-    return Formula(symbol=f"m_{n.at(q)}", value=n[q], note=note)
+    """Factor of the surrogate of a token: a truncated importance weight, or what a trainer recorded."""
+    symbol, value, cap = f"m_{n.at(q)}", n[q], n.objective.importance_cap
+    if n.gate(q.passed) is None:
+        return Formula(symbol=symbol, value=value, note=tr("the surrogate is not gated"))
+    if n.step.gate is not None or cap is None:
+        return Formula(symbol=symbol, value=value, note="recorded")
+    old, sampled = n.token("old_logp", q), n.token("sampling_logp", q)
+    return Formula(
+        symbol=symbol,
+        general=rf"m_{n.it} = \min\left(e^{{\log \pi^{{\mathrm{{old}}}}_{n.it} - "
+        rf"\log \pi^{{\mathrm{{sampler}}}}_{n.it}}}, C\right)",
+        values=rf"\min\left(e^{{{number(n[old])} - ({number(n[sampled])})}}, {number(cap)}\right)",
+        value=min(math.exp(n[old] - n[sampled]), cap),
+        inputs=(old, sampled),
+        note=tr("truncated importance weight"),
+    )
 
 
 def recorded(letter: str, unit: str = "") -> Rule:

@@ -18,7 +18,7 @@ def surrogate(n: Numbers, q: Quantity) -> Formula:
     token = TokenReading(n, q)
     s = SURROGATES[n.objective.surrogate].explained(token)
     general, values, value, scale = s.general, s.values, s.value, s.size
-    if n.step.gate is not None:
+    if n.gate(q.passed) is not None:
         gate = token.read("gate")
         general, values = rf"m_{n.it} {general}", rf"{number(gate)} \cdot {values}"
         value, scale = value * gate, scale * abs(gate)

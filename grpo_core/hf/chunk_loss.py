@@ -15,7 +15,7 @@ from grpo_core.reductions import REDUCTIONS
 
 def chunk_loss(
     objective: Objective, batch: Batch, rows: slice, dist: Tensor, logp: Tensor, old_logp: Tensor,
-    advantage: Tensor, reference: Measured | None,
+    advantage: Tensor, reference: Measured | None, sampling: Tensor | None,
 ) -> Tensor:  # fmt: skip
     """The loss () of ``rows``, by :func:`grpo_core.objective.evaluate`, divided by what the whole batch is divided by.
 
@@ -28,6 +28,7 @@ def chunk_loss(
         old_logp: (B, T) before the first pass.
         advantage: (B,) or (B, T).
         reference: the batch under the reference, where the objective has a KL penalty.
+        sampling: (B, T) log-probabilities as the sampler gave them; None without an importance cap.
     """
     longest, device = logp.shape[1], logp.device
     mask = sent(batch.mask[rows, :longest], device)
@@ -37,7 +38,8 @@ def chunk_loss(
     entropy = {"entropy": kl.entropy(dist)} if objective.entropy_bonus else {}
     ref_logp = None if reference is None else reference.logp[rows, :longest]
     terms = evaluate(
-        objective, logp, old_logp[rows, :longest], own, mask, ref_logp=ref_logp, denominator=denominator, **entropy
+        objective, logp, old_logp[rows, :longest], own, mask, ref_logp=ref_logp,
+        sampling_logp=None if sampling is None else sampling[rows, :longest], denominator=denominator, **entropy,
     )  # fmt: skip
     loss: Tensor = terms.loss
     return loss

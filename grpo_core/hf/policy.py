@@ -212,6 +212,9 @@ class FolderPolicy(FolderWeights):
         for passed in range(settings.learner.mu):
             given = step if step is not None else draft(np.zeros(batch.tokens.shape, np.float32), None)
             advantage = torch.from_numpy(recompute.advantage(given)).float().to(self.device)
+            sampling = None
+            if objective.importance_cap is not None and given.sampling_logp is not None:
+                sampling = torch.from_numpy(given.sampling_logp.copy()).to(self.device)
             measure, total = Measuring(batch, self.device, choose=passed == 0), torch.zeros((), device=self.device)
             for rows in chunks(batch, self._at_once, self.ways):
                 poll(passed + 1, settings.learner.mu)
@@ -220,7 +223,7 @@ class FolderPolicy(FolderWeights):
                 logp = measure.take(rows, dist)
                 if passed == 0:
                     old[rows, : logp.shape[1]] = logp.detach()
-                loss = chunk_loss(objective, batch, rows, dist, logp, old, advantage, reference)
+                loss = chunk_loss(objective, batch, rows, dist, logp, old, advantage, reference, sampling)
                 poll(passed + 1, settings.learner.mu)
                 loss.backward()  # type: ignore[no-untyped-call]
                 total += loss.detach()

@@ -128,6 +128,12 @@ def refuse_what_trl_cannot(settings: Settings) -> None:
                 "TRL's GRPOTrainer has no loss with surrogate {surrogate}, reduction {reduction} and level {level}"
             ).format(surrogate=objective.surrogate, reduction=objective.reduction, level=objective.level),
         )
+    if objective.importance_cap is not None:
+        raise SettingsError(
+            "objective.importance_cap",
+            objective.importance_cap,
+            tr("TRL has it where vLLM samples, and the script samples with transformers; leave it empty"),
+        )
     if settings.learner.critic:
         raise SettingsError("learner.critic", True, tr("TRL's GRPOTrainer has no critic"))
     if settings.learner.resample_dead:

@@ -42,6 +42,7 @@ class Loss:
         old: (B, T) log-probabilities before the first pass.
         advantage: (B,) or (B, T).
         reference: the scores of the reference policy; None where nobody watches it.
+        sampling: (B, T) log-probabilities as the sampler gave them; None without an importance cap.
     """
 
     objective: Objective
@@ -50,6 +51,7 @@ class Loss:
     old: Array
     advantage: Array
     reference: Scores | None
+    sampling: Array | None = None
 
     @cached_property
     def terms(self) -> Terms:
@@ -68,7 +70,7 @@ class Loss:
             whole["exact_kl"] = exact_kl(self.now.dist_logp, reference.dist_logp)[self.place.context]
         if self.objective.entropy_bonus:
             whole["entropy"] = kl.entropy(self.now.dist_logp)[self.place.context]
-        return whole | {"ref_logp": None if reference is None else reference.logp}
+        return whole | {"ref_logp": None if reference is None else reference.logp, "sampling_logp": self.sampling}
 
 
 PlaceT_contra = TypeVar("PlaceT_contra", bound=Place, contravariant=True)
@@ -113,6 +115,7 @@ def learned(
     learner, scores, norms = settings.learner, list[Scores](), list[float]()
     step: Step | None = None
     old = advantage = np.empty(0)
+    sampling: Array | None = None
     for passed in range(learner.mu):
         poll(passed + 1, learner.mu)
         now = policy.forward(place, learner.temperature)
@@ -121,9 +124,12 @@ def learned(
             values = array_of(values_of(policy.critic, now, place)) if learner.critic else None
             step = draft(array_of(old), values)
             advantage = from_numpy(recompute.advantage(step), old)
+            if settings.objective.importance_cap is not None and step.sampling_logp is not None:
+                sampling = from_numpy(step.sampling_logp.copy(), old)
         loss = Loss(
-            objective=settings.objective, place=place, now=now, old=old, advantage=advantage, reference=reference
-        )
+            objective=settings.objective, place=place, now=now, old=old, advantage=advantage, reference=reference,
+            sampling=sampling,
+        )  # fmt: skip
         value = float(stop_gradient(loss.terms.loss))
         require_finite(value, number, tr("the loss of pass {passed}").format(passed=passed + 1))
         policy.backward(place, learner.temperature, loss)

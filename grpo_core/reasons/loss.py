@@ -65,7 +65,7 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
     weight, used = n.terms(0).weight, n.used(0)
     rows = used.any(axis=-1)
     advantage, mass = n.row_advantage[rows], weight.sum(axis=-1)[rows]
-    if n.step.gate is not None or not len(advantage):
+    if n.gate(0) is not None or not len(advantage):
         return None
     implied = -float((advantage * mass).sum())
     explained = abs(implied - policy) <= n.precision * n.surrogate_size(0) and n.ratios_are_one(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from grpo_core.config import Objective
 from grpo_core.kl import ESTIMATORS, EXACT
 from grpo_core.levels import LEVELS
+from grpo_core.recompute import gate_of
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.surrogates import SURROGATES, Path
@@ -23,7 +24,7 @@ def loss_lines(step: Step, *, has_kl: bool) -> list[str]:
         *_limit(o),
         *_ratio(o),
         *_surrogate(o),
-        *(["surrogate = surrogate * GATE", "slope = slope * GATE"] if step.gate is not None else []),
+        *(["surrogate = surrogate * GATE[k]", "slope = slope * GATE[k]"] if gate_of(step, 0) is not None else []),
         *(_kl(o) if has_kl else []),
         *_weight(step),
         *_token_loss(o, has_kl),

@@ -108,13 +108,29 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
     if step.ref_logp is not None:
         lines += _array("REF_LOGP", step.ref_logp[mask], "by the reference policy", "by_token")
     if step.gate is not None:
-        lines += _array("GATE", step.gate[mask], "multiplies the surrogate", "by_token")
+        lines += ["# multiplies the surrogate in each pass", "GATE = ["]
+        for n in passes:
+            gate = recompute.gate_of(step, n)
+            assert gate is not None
+            lines += _literal("    by_token([", gate[mask], "]),")
+        lines += ["]"]
+    elif recompute.gate_of(step, 0) is not None:
+        assert step.sampling_logp is not None and objective.importance_cap is not None
+        lines += _array("SAMPLING_LOGP", step.sampling_logp[mask], "by the policy that sampled", "by_token")
+        lines += [f"CAP = {_number(objective.importance_cap)}  # of the importance weight", *_WEIGHT]
+        lines += [f"GATE = [WEIGHT] * {len(passes)}"]
     lines += ["# log-probability of each token before each pass", "LOGP = ["]
     for n in passes:
         lines += _literal("    by_token([", step.logp[n][mask], "]),")
     lines += ["]", *_passes(step, passes), *_distributions(step, passes)]
     words = [_word(origin, index) for index in step.tokens[mask].tolist()]
     return [*lines, *_wrapped("SAMPLED = [", words, "]"), *_wrapped("LAB_LOSS = [", map(repr, losses), "]")]
+
+
+_WEIGHT = [
+    "apart = OLD_LOGP - SAMPLING_LOGP",
+    "WEIGHT = np.where(np.isfinite(apart), np.minimum(np.exp(apart), CAP), 1.0)  # multiplies the surrogate",
+]
 
 
 def _passes(step: Step, passes: Sequence[int]) -> list[str]:

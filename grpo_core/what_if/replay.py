@@ -76,8 +76,11 @@ def _acts(step: Step, path: str) -> bool:
     """Whether a setting acts on the recorded batch.
 
     Of a run that another program trained every pass is asked where it stood: only the loss can be another one, and a
-    KL only where the reference was recorded.
+    KL only where the reference was recorded. An importance weight needs the sampler's log-probabilities, and a record
+    without the factors that its trainer applied, which may be such weights.
     """
+    if path == "objective.importance_cap" and (step.sampling_logp is None or step.gate is not None):
+        return False
     if not step.settings.is_recorded:
         return path.startswith(REPLAYED)
     return path.startswith("objective.") and (path != "objective.beta" or step.ref_logp is not None)

@@ -70,6 +70,8 @@ def _not_applied(w: WhatIf, difference: Difference) -> Same:
         if difference.ran:
             return Same.of("drawn_again")
         return Same.of("would_resample", dead=dead, groups=groups) if dead else Same.of("none_dead")
+    if difference.path == "objective.importance_cap":
+        return Same.of("factors_recorded" if w.ran.step.gate is not None else "no_other_sampler")
     if w.ran.step.settings.is_recorded and difference.path == "objective.beta":
         return Same.of("beta_stays", ran=difference.ran)
     led = w.ran.step.settings.is_recorded and difference.path.startswith(REPLAYED)

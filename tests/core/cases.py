@@ -42,6 +42,7 @@ def batch(
         "logp": logp,
         "old_logp": logp - rng.normal(0, 0.4, shape),
         "ref_logp": logp + rng.normal(0, 0.5, shape),
+        "sampling_logp": logp - rng.normal(0, 0.6, shape),
         "gate": np.where(rng.random(shape) < 0.2, 0.0, rng.uniform(0, 2, shape)),
         "exact_kl": rng.exponential(0.3, shape),
         "entropy": rng.exponential(1.0, shape),
@@ -75,7 +76,7 @@ def objectives(**fixed: Any) -> Iterator[Objective]:
 def switches(surrogate: str) -> list[dict[str, Any]]:
     """The further switches that ``surrogate`` is tried under, the log-ratio limit among them."""
     base = {"surrogate": surrogate, "clip_low": 0.2, "clip_high": 0.3, "entropy_bonus": 0.05}
-    more = [base, base | {"log_ratio_limit": 0.35}, base | other_knobs(surrogate)]
+    more = [base, base | {"log_ratio_limit": 0.35, "importance_cap": 1.2}, base | other_knobs(surrogate)]
     if surrogate == "clip":
         more += [base | {"dual_clip": 1.6}, base | {"dual_clip": 1.1}]  # above and below 1 + ε⁺
     return more

@@ -25,7 +25,8 @@ def batch() -> Step:
     settings = Settings().replace({"learner.critic": True})
     step = random_step(settings=settings, prompts=3, group_size=4, tokens=3, passes=2, contexts=3)
     values = np.random.default_rng(2).normal(size=step.mask.shape)
-    return dataclasses.replace(step, values=values)
+    sampling = step.old_logp - np.random.default_rng(3).normal(size=step.mask.shape)
+    return dataclasses.replace(step, values=values, sampling_logp=sampling)
 
 
 def numbers(step: Step, objective: Objective) -> list[np.ndarray]:

@@ -11,6 +11,7 @@ import pytest
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.objective import evaluate, gradient
+from tests.core import cases
 
 MASK = np.array([[True, False, False], [True, True, True]])  # lengths 1 and 3
 LOGP = np.array([[-0.5, 0.0, 0.0], [-1.0, -2.0, -3.0]])
@@ -119,6 +120,25 @@ def test_a_gate_multiplies_the_surrogate_and_neither_the_kl_nor_the_denominator(
     np.testing.assert_allclose(terms.weight[MASK], 0.25)
     push = gradient(objective.replace(beta=0.0), LOGP, LOGP, ADVANTAGE, MASK, gate=gate)
     np.testing.assert_allclose(push, [[-0.5, 0, 0], [0, 0.25, 0.25]])
+
+
+@pytest.mark.parametrize("cap", [0.5, 1.0, 2.0, np.array([0.5, 2.0])[:, None, None]])
+def test_an_importance_weight_is_the_policys_share_over_the_samplers_and_no_more_than_its_cap(cap: Any) -> None:
+    arrays = cases.batch(runs=(2,), per_token=True)
+    del arrays["gate"]
+    there = arrays["mask"]
+    arrays["sampling_logp"] = np.where(there, arrays["sampling_logp"], 0.0)
+    arrays["old_logp"] = np.where(there, arrays["old_logp"], 0.0)
+    arrays["sampling_logp"][..., 0, 1] = np.nan  # a token that the sampler did not score
+    plain = evaluate(Objective(), **arrays)
+    weighted = evaluate(Objective(importance_cap=cap), **arrays)
+    share = np.exp(arrays["old_logp"] - arrays["sampling_logp"])
+    weight = np.where(np.isnan(share), 1.0, share)
+    expected = np.where(there, plain.surrogate * np.minimum(weight, cap), 0.0)
+    expected[..., 0, 1] = (plain.surrogate * np.minimum(1.0, cap))[..., 0, 1]
+    np.testing.assert_allclose(weighted.surrogate, expected, rtol=1e-12)
+    np.testing.assert_array_equal(weighted.kl, plain.kl)
+    np.testing.assert_array_equal(weighted.weight, plain.weight)
 
 
 def test_the_entropy_bonus_lowers_the_loss() -> None:

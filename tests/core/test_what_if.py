@@ -37,7 +37,8 @@ def two_of_three(**changes: Any) -> Step:
     step = lm_step(1, prompts=1, group_size=2, settings=lm_settings(**{"learner.group_size": 2, **changes}))
     mask = np.array([[True, True, False], [True, True, True]])
     cut: dict[str, Any] = {
-        name: np.where(mask, getattr(step, name)[..., :3], 0) for name in ("tokens", "old_logp", "context")
+        name: np.where(mask, getattr(step, name)[..., :3], 0)
+        for name in ("tokens", "old_logp", "sampling_logp", "context")
     }
     logp = np.where(mask, step.logp[..., :3], 0)
     logp[0] = cut["old_logp"]

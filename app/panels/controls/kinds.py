@@ -31,6 +31,8 @@ OF_CHARACTERS = ("checkpoint", "layers", "width", "heads", "context")
 def applies(path: str, settings: Settings) -> bool:
     """Whether the setting at a dotted path does anything in a run under ``settings``."""
     part, _, name = path.partition(".")
+    if path == "objective.importance_cap":
+        return settings.learner.staleness > 0 or settings.objective.importance_cap is not None
     if part == "objective":
         return name in acting_fields(settings.objective)
     if part == "model":
@@ -46,7 +48,7 @@ def applies(path: str, settings: Settings) -> bool:
         return settings.learner.critic
     if part == "optimizer" and name.startswith("adam_"):
         return settings.optimizer.kind == "adam"
-    if path == "optimizer.step_length":
+    if path in ("optimizer.step_length", "learner.staleness"):
         return not settings.is_language
     if path == "task.bonus":
         return settings.is_language and settings.language.problem == "gameable"

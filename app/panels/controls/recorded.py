@@ -63,6 +63,7 @@ def rows(settings: Settings) -> list[tuple[str, str]]:
     acting = acting_fields(objective)
     if not settings.recorded.trainer_settings:  # the source names no loss
         return _of_task(settings)
+    acting -= {"importance_cap"}  # what a trainer applied stands in the record, factor by factor
     known = [(rule.title, _text(getattr(objective, name))) for name, rule in described(Objective) if name in acting]
     known += [(about(Learner, name).title, _text(getattr(settings.learner, name))) for name in LEARNER]
     return [

@@ -24,6 +24,7 @@ PATHS = (
     "objective.std",
     "objective.reduction",
     "objective.level",
+    "objective.importance_cap",
     "learner.mu",
     "optimizer.learning_rate",
 )

@@ -21,6 +21,7 @@ EVERYTHING: dict[str, Any] = {
     "task.landscape": "length", "task.max_length": 4, "task.levels": (0.0, 1.0), "learner.group_size": 3,
     "learner.mu": 2, "learner.critic": True, "learner.resample_dead": True, "optimizer.kind": "adam",
 }  # fmt: skip
+STALE: dict[str, Any] = {**EVERYTHING, "learner.staleness": 3, "objective.importance_cap": 1.2}
 
 
 def steps(settings: Settings, count: int, **more: Any) -> list[Step]:
@@ -64,7 +65,7 @@ def test_before_the_first_pass_the_ratio_is_exactly_1(mu: int) -> None:
         assert (recompute.terms(step, mu - 1).ratio == 1).all() == (mu == 1)
 
 
-@pytest.mark.parametrize("changes", [{}, EVERYTHING])
+@pytest.mark.parametrize("changes", [{}, EVERYTHING, STALE])
 def test_the_same_seed_gives_the_same_bits(changes: dict[str, Any]) -> None:
     settings = Settings().replace(changes)
     for one, other in zip(steps(settings, 5), steps(settings, 5), strict=True):
@@ -72,7 +73,7 @@ def test_the_same_seed_gives_the_same_bits(changes: dict[str, Any]) -> None:
     assert (steps(settings.replace({"seed": 8}), 1)[0].tokens != steps(settings, 1)[0].tokens).any()
 
 
-@pytest.mark.parametrize("changes", [{}, EVERYTHING])
+@pytest.mark.parametrize("changes", [{}, EVERYTHING, STALE])
 def test_a_run_goes_on_from_any_step_bit_for_bit(changes: dict[str, Any]) -> None:
     settings = Settings().replace(changes)
     whole = steps(settings, 8)
@@ -108,7 +109,7 @@ def counted(asked: Iterator[int], cancel_at: int) -> Callable[[], bool]:
     return lambda: next(asked) == cancel_at
 
 
-@pytest.mark.parametrize("changes", [{}, EVERYTHING])
+@pytest.mark.parametrize("changes", [{}, EVERYTHING, STALE])
 def test_an_update_cancelled_anywhere_leaves_no_trace(changes: dict[str, Any]) -> None:
     settings = Settings().replace(changes)
     first, second, third = steps(settings, 3)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from grpo_core.bandit import passes, policy
+from grpo_core.bandit.layout import gather
+from grpo_core.bandit.sampling import draw
 from grpo_core.bandit.simulate import Update, start, update, updates
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
@@ -27,6 +29,7 @@ CASES: dict[str, dict[str, Any]] = {
     "resampling": {
         "learner.resample_dead": True, "learner.group_size": 2, "task.levels": (0.0, 1.0), "task.half_width": 1.0
     },
+    "an older sampler": {"learner.staleness": 3, "objective.importance_cap": 1.5, "task.landscape": "chain"},
     "batch statistics, KL in the reward": {
         "objective.std": "batch", "objective.baseline": "batch_mean", "objective.kl_in": "reward",
         "task.levels": (0.0, 1.0, 3.0),
@@ -67,6 +70,7 @@ LARGE_GROUPS: dict[str, dict[str, Any]] = {
         "objective.std": "batch", "objective.baseline": "batch_mean", "objective.kl_in": "reward",
     },
     "critic": {"learner.critic": True, "objective.baseline": "given", "objective.std": "none"},
+    "an older sampler": {"learner.staleness": 2, "objective.importance_cap": 1.5},
     "a policy that is no longer finite": {"optimizer.learning_rate": 1000.0, "objective.beta": 1000.0},
 }  # fmt: skip
 """Settings under which each action is drawn several times."""
@@ -115,6 +119,21 @@ def test_runs_may_have_their_own_settings() -> None:
         own = Settings().replace({name: v[run] for name, v in fields.items()})
         for name, there in arrays(after(own, [5], 10), 0).items():
             np.testing.assert_array_equal(there, arrays(done, run)[name], err_msg=name)
+
+
+@pytest.mark.parametrize("landscape", ["single_peak", "length"])
+def test_the_policy_that_samples_is_as_old_as_the_staleness_says(landscape: str) -> None:
+    settings = Settings().replace({"learner.staleness": 3, "task.landscape": landscape})
+    run = list(itertools.islice(updates(settings, [4]), 8))
+    for number, done in enumerate(run):
+        sampler = run[max(0, number - 3)].dist_logp[0]
+        if not number:
+            assert done.batch.sampling_logp is None, "nothing older is known at the first update"
+            continue
+        np.testing.assert_array_equal(done.batch.sampling_logp, gather(sampler, done.places))
+        fresh = draw(settings.learner, task(settings.bandit), np.exp(sampler), number + 1, Streams([4]), lambda: None)
+        np.testing.assert_array_equal(done.batch.completions.tokens, fresh.completions.tokens)
+    assert len(run[-1].state.history) == 3
 
 
 def test_equal_seeds_share_their_random_numbers() -> None:

@@ -216,6 +216,7 @@ def drawn_pairs(chance: np.random.Generator, number: int) -> Iterator[tuple[Step
         "objective": goal, "objective.beta": float(chance.choice([0.0, 0.1])), "objective.std": goal.std,
         "objective.clip_high": goal.clip_high, "objective.kl": goal.kl, "objective.reduction": goal.reduction,
         "optimizer.learning_rate": 0.05, "learner.group_size": 3, "learner.resample_dead": True, "seed": 5,
+        "objective.importance_cap": 1.5,
     }  # fmt: skip
     names = list(few)
     settings = random_settings(chance)
@@ -267,6 +268,8 @@ def from_elsewhere(chance: np.random.Generator, number: int, few: dict[str, Any]
     summed = settings.replace({"objective.reduction": "sequence_sum"})
     step = dataclasses.replace(step, settings=summed, denominator=None)
     yield step, summed.replace({"objective.reduction": "constant", "objective.max_tokens": 1})
+    gated = dataclasses.replace(step, gate=chance.uniform(size=step.mask.shape))
+    yield gated, summed.replace({"objective.importance_cap": few["objective.importance_cap"]})
     near = settings_of_one(chance)
     paths = ("objective.std", "objective.clip_high", "objective.beta", "objective.reduction")
     path = str(chance.choice(paths))

@@ -26,6 +26,7 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "no reference": {"objective.beta": 0.0, "model.watch_reference": False},
     "warm": {"learner.temperature": 1.6},
     "one prompt": {"task.prompts": 1},
+    "half of every importance weight": {"objective.importance_cap": 0.5},
     "groups of one": {"learner.group_size": 1, "objective.baseline": "batch_mean"},
 }
 

@@ -142,7 +142,10 @@ def any_step(rng: np.random.Generator, number: int) -> Step:
     if rng.uniform() < 0.3:
         changes["group"] = np.array([0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 2])
     if rng.uniform() < 0.3:
-        changes["gate"] = rng.uniform(size=(B, T))
+        changes["gate"] = rng.uniform(size=(B, T) if rng.uniform() < 0.5 else (2, B, T))
+    elif rng.uniform() < 0.3:
+        changes["sampling_logp"] = step.old_logp - rng.normal(0, 0.5, (B, T))
+        step = dataclasses.replace(step, settings=settings.replace({"objective.importance_cap": 1.1}))
     if rng.uniform() < 0.2:
         changes["advantage"] = rng.normal(size=(B, T) if rng.uniform() < 0.5 else B)
     if rng.uniform() < 0.4:

@@ -19,7 +19,7 @@ KNOWN: dict[str, Any] = {
     "objective.surrogate": "log_prob", "objective.baseline": "leave_one_out", "objective.std": "none",
     "objective.kl": "exact", "objective.kl_importance": False, "objective.kl_in": "loss", "learner.mu": 1,
     "learner.critic": False, "learner.resample_dead": False, "objective.dual_clip": None,
-    "objective.entropy_bonus": 0.0, "optimizer.weight_decay": 0.0,
+    "objective.entropy_bonus": 0.0, "optimizer.weight_decay": 0.0, "learner.staleness": 0,
 }  # fmt: skip
 """REINFORCE with a leave-one-out baseline against the exact KL: settings under which the optimum is known."""
 FINE = 12
@@ -58,6 +58,7 @@ def why_none(settings: Settings) -> str:
         (not plain, tr("No exact optimum: it is drawn for plain REINFORCE only.")),
         (bool(goal.entropy_bonus), tr("No exact optimum: the entropy bonus pulls as well.")),
         (learner.resample_dead, tr("No exact optimum: groups that are drawn again are no fair sample.")),
+        (bool(learner.staleness), tr("No exact optimum: an older policy samples.")),
         (bool(settings.optimizer.weight_decay), tr("No exact optimum: the weight decay pulls as well.")),
         (learner.mu != 1, tr("No exact optimum: at μ above 1 later passes are off-policy.")),
         (

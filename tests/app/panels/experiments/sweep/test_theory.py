@@ -26,7 +26,8 @@ def variants() -> Iterator[Settings]:
     for preset in PRESETS.values():
         settings = preset.applied_to(base.replace({"objective.beta": 0.5}))
         pulls = {**theory.KNOWN, "objective.entropy_bonus": 0.1}
-        for change in ({}, {"learner.mu": 1}, theory.KNOWN, pulls):
+        behind = {**theory.KNOWN, "learner.staleness": 2}
+        for change in ({}, {"learner.mu": 1}, theory.KNOWN, pulls, behind):
             for estimator in ESTIMATORS.values():
                 yield settings.replace({**estimator, **change, "objective.beta": 0.5})
 
