@@ -68,7 +68,7 @@ class EvaluatedStep:
                 kept.pop(passed, None)
 
     def gate(self, passed: int) -> np.ndarray | None:
-        """Factor of the surrogate, (B, T); see :func:`grpo_core.recompute.gate_of`."""
+        """Factor of the surrogate, (B, T), by :func:`grpo_core.recompute.gate_of`."""
         return recompute.gate_of(self.step, passed, self.objective)
 
     def gradient_parts(self, passed: int) -> tuple[np.ndarray, np.ndarray | None]:

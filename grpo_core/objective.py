@@ -213,7 +213,7 @@ def gradient_parts(
 
 
 def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Array | None) -> Array:
-    """min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T); in padding min(1, C).
+    """min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T). In padding min(1, C).
 
     It makes the expectation over the sampler's tokens that of the policy before the update, but for weights above C,
     which would let a few tokens decide. After Ionides 2008, Truncated Importance Sampling; TRL calls the cap
