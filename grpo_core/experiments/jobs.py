@@ -11,7 +11,7 @@ import numpy as np
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
-from grpo_core.experiments import chain, group_sizes, lengths, queue_job
+from grpo_core.experiments import chain, group_sizes, lengths, queue_job, stale_samples
 from grpo_core.experiments.checkup import checkup
 from grpo_core.experiments.digest import Digest, digested
 from grpo_core.experiments.ensemble import Ensemble, ensembles
@@ -104,6 +104,7 @@ JOBS: dict[str, Answer] = {
     "family": compared,
     "checkup": checkup,
     "group_sizes": group_sizes.tried,
+    "stale_samples": stale_samples.tried,
     "lengths": lengths_tried,
     "chain": chain_tried,
     "repeats": repeated,

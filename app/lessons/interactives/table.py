@@ -21,6 +21,7 @@ from app.lessons.interactives.pass_at_k import PassAtK
 from app.lessons.interactives.pretrained import Pretrained
 from app.lessons.interactives.ratio_explorer import RatioExplorer
 from app.lessons.interactives.reported import Reported
+from app.lessons.interactives.stale_samples import StaleSamples
 from app.lessons.interactives.step_credit import StepCredit
 from app.lessons.interactives.sweet_spot import SweetSpot
 from app.lessons.interactives.temperature import Temperature
@@ -49,5 +50,6 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "pretrained": Pretrained,
     "whose_words": WhoseWords,
     "pass_at_k": PassAtK,
+    "stale_samples": StaleSamples,
 }
 """What the files call the small interactives."""

@@ -27,6 +27,7 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "family": ("RLOO", SMALL),
     "checkup": (SMALL, 2),
     "group_sizes": (SMALL, "samples"),
+    "stale_samples": (SMALL, True),
     "lengths": (LENGTH,),
     "chain": (CHAIN, 4),
     "repeats": (SMALL, (0, 1), 4),
