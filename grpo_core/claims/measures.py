@@ -130,6 +130,31 @@ class SamplerApart(Claim[Run]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImportanceCut(Claim[Run]):
+    """From update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats a token, and an importance
+    weight is above :data:`FACTOR` at ``cut`` of the tokens, both averaged over an update and then over the updates."""
+
+    since: int
+    divergence: float
+    cut: float
+
+    def check(self, data: Run) -> bool:
+        known = [update.from_sampler for update in _since(data, self.since)]
+        there = [away for away in known if away is not None and away.size]
+        if not there:
+            return False
+        divergence = sum(float((np.expm1(away) - away).mean()) for away in there) / len(there)
+        cut = sum(float((away > np.log(FACTOR)).mean()) for away in there) / len(there)
+        return agrees(self.divergence, divergence) and agrees(self.cut, cut)
+
+    def words(self) -> str:
+        return tr(
+            "By the sampled tokens the KL of the sampler from the trainer is {divergence:.3g} nats a token (k3). A "
+            "truncated importance weight would be cut at a cap of 2 at {cut:.1%} of the tokens."
+        ).format(divergence=self.divergence, cut=self.cut)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Unwritten(Claim[Run]):
     """From update ``since`` on, ``share`` of the tokens in the loss are in turns that the model did not write."""
 

@@ -14,7 +14,16 @@ from grpo_core.audit.put_right import Moved, PutRight
 from grpo_core.claims.faults import Fault
 from grpo_core.claims.findings import Clipped, EntropyFar, EqualGroups, EqualShares
 from grpo_core.claims.measured import Measured
-from grpo_core.claims.measures import AllCounted, CutOff, CutOffMore, Drifts, FirstPassApart, SamplerApart, Unwritten
+from grpo_core.claims.measures import (
+    AllCounted,
+    CutOff,
+    CutOffMore,
+    Drifts,
+    FirstPassApart,
+    ImportanceCut,
+    SamplerApart,
+    Unwritten,
+)
 from grpo_core.claims.put_right import Righted
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.experiments import chain
@@ -64,7 +73,7 @@ KINDS: dict[str, Any] = {
         f"claim: {kind.__name__}": kind
         for kind in (
             AllCounted, Clipped, CutOff, CutOffMore, Drifts, EntropyFar, EqualGroups, EqualShares, Fault,
-            FirstPassApart, Measured, Righted, SamplerApart, Unwritten,
+            FirstPassApart, ImportanceCut, Measured, Righted, SamplerApart, Unwritten,
         )
     },
 }  # fmt: skip

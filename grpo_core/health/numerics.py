@@ -10,7 +10,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.claims.faults import PLACES, Fault
-from grpo_core.claims.measures import FirstPassApart, SamplerApart
+from grpo_core.claims.measures import FACTOR, FirstPassApart, ImportanceCut, SamplerApart
 from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict, lasting, worst
 from grpo_core.health.finding import Evidence
@@ -158,8 +158,11 @@ def sampler(update: Update) -> Measure | None:
         evidence = ()
     if not len(flat):
         return None
-    far = float((np.abs(flat) > np.log(2)).mean())
-    return Measure(label=update.label, value=float(np.abs(flat).mean()), more={"far": far}, evidence=evidence)
+    more = {
+        "far": float((np.abs(flat) > np.log(FACTOR)).mean()), "cut": float((flat > np.log(FACTOR)).mean()),
+        "divergence": float((np.expm1(flat) - flat).mean()),
+    }  # fmt: skip
+    return Measure(label=update.label, value=float(np.abs(flat).mean()), more=more, evidence=evidence)
 
 
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -173,10 +176,14 @@ def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         since=since[0].label, gap=float(np.mean([m.value for m in since])),
         far=float(np.mean([m.more["far"] for m in since])),
     )  # fmt: skip
+    weights = ImportanceCut(
+        since=since[0].label, divergence=float(np.mean([m.more["divergence"] for m in since])),
+        cut=float(np.mean([m.more["cut"] for m in since])),
+    )  # fmt: skip
     evidence = worst(since) or [
         Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
     ]
-    return Verdict(grade=grade("sampler"), what=[what], began=since[0].label, evidence=evidence)
+    return Verdict(grade=grade("sampler"), what=[what, weights], began=since[0].label, evidence=evidence)
 
 
 def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
