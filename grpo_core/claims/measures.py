@@ -132,7 +132,7 @@ class SamplerApart(Claim[Run]):
 @dataclass(frozen=True, kw_only=True)
 class ImportanceCut(Claim[Run]):
     """From update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats a token, and an importance
-    weight is above :data:`FACTOR` at ``cut`` of the tokens, both averaged over an update and then over the updates."""
+    weight is above :data:`FACTOR` at ``cut`` of the tokens. Both are averaged over an update, then over updates."""
 
     since: int
     divergence: float
