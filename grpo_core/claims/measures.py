@@ -131,8 +131,8 @@ class SamplerApart(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportanceCut(Claim[Run]):
-    """From update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats a token, and an importance
-    weight is above :data:`FACTOR` at ``cut`` of the tokens. Both are averaged over an update, then over updates."""
+    """From update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats a token, and a truncated
+    importance weight would be cut at ``cut`` of the tokens, at the cap :data:`FACTOR`. Both are means of means."""
 
     since: int
     divergence: float
