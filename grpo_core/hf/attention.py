@@ -10,6 +10,9 @@ TARGETS = (
     ("q_proj", "k_proj", "v_proj", "o_proj"),  # Llama, Qwen, Mistral, Gemma
     ("c_attn", "attn.c_proj"),  # GPT-2
     ("query_key_value", "attention.dense"),  # GPT-NeoX, Pythia
+    ("query_key_value", "self_attention.dense"),  # Bloom, Falcon
+    ("qkv_proj", "o_proj"),  # Phi-3
+    ("q_proj", "k_proj", "v_proj", "self_attn.dense"),  # Phi
     ("q_proj", "k_proj", "v_proj", "out_proj"),  # OPT, GPT-Neo
     ("attn_q", "attn_k", "attn_v", "attn_output"),  # GGUF
     ("attn_qkv", "attn_output"),  # GGUF of GPT-2

@@ -89,8 +89,8 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
             if not files.gguf:
                 options["config"] = config = _configuration(transformers, files)
                 _check_shapes(transformers, files, config)
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                where, trust_remote_code=False, use_safetensors=True, dtype=kind, **options
+            model, read = transformers.AutoModelForCausalLM.from_pretrained(
+                where, trust_remote_code=False, use_safetensors=True, dtype=kind, output_loading_info=True, **options
             )
     except (GrpoError, MemoryError):
         raise
@@ -103,6 +103,8 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
         raise refuse(
             files.path, tr("transformers cannot load it ({reason})").format(reason=shortened(reason))
         ) from None
+    if read["missing_keys"]:
+        raise refuse(files.path, _absent(min(read["missing_keys"])))
     if getattr(model, "_hf_peft_config_loaded", False):
         raise refuse(files.path, tr("transformers has applied an adapter to it, which nobody asked for"))
     model.eval().requires_grad_(False)
@@ -140,13 +142,18 @@ def _configuration(transformers: Any, files: ModelFiles) -> Any:
     """The model's configuration. How attention and experts are computed is transformers' choice: a configuration may
     name code of somebody else's for them, which would be fetched and run."""
     config = transformers.AutoConfig.from_pretrained(str(files.whole), trust_remote_code=False, local_files_only=True)
+    if getattr(config, "is_encoder_decoder", False):
+        raise refuse(files.path, tr("it is an encoder with a decoder; choose a model that only goes on with a text"))
     config._attn_implementation = None
     config._experts_implementation = None
     return config
 
 
 def _check_shapes(transformers: Any, files: ModelFiles, config: Any) -> None:
-    """Refuses files whose tensors are not those of the configuration, before a weight is read."""
+    """Refuses files whose tensors are not those of the configuration, before a weight is read. Those of families that
+    transformers stores under other names than it computes with are asked for when they are read."""
+    from transformers.conversion_mapping import get_checkpoint_conversion_mapping
+
     with torch.device("meta"):
         empty = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False)
     wanted = {name: tuple(tensor.shape) for name, tensor in empty.state_dict().items()}
@@ -160,14 +167,17 @@ def _check_shapes(transformers: Any, files: ModelFiles, config: Any) -> None:
                     name=name, shape=shape, wanted=expected
                 ),
             )
+    if get_checkpoint_conversion_mapping(config.model_type):
+        return
     tied = set(getattr(empty, "_tied_weights_keys", None) or ())
     known = {name for each in files.shapes for name in (each, prefix + each)}
     absent = [name for name, _ in empty.named_parameters() if name not in tied and name not in known]
     if absent:
-        raise refuse(
-            files.path,
-            tr("its config.json asks for the tensor {name}, which its files do not hold").format(name=absent[0]),
-        )
+        raise refuse(files.path, _absent(absent[0]))
+
+
+def _absent(name: str) -> str:
+    return tr("its config.json asks for the tensor {name}, which its files do not hold").format(name=name)
 
 
 def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from grpo_core.hf.measuring import Measured, Measuring
 from grpo_core.hf.memory import require_space
 from grpo_core.hf.reference import Reference
 from grpo_core.hf.refusal import refuse
-from grpo_core.hf.sampling import sample, sampled_on_device
+from grpo_core.hf.sampling import keeps_rows, sample, sampled_on_device
 from grpo_core.hf.scoring import Batch, Ways, chunks, distributions, proved
 from grpo_core.hf.weights import FolderWeights
 from grpo_core.lm.checkpoint import device_named
@@ -62,6 +62,14 @@ class FolderPolicy(FolderWeights):
         # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
         precision = wanted.precision if wanted.adapter_rank else "float32"
         loaded = load(files, device, precision)
+        if not keeps_rows(loaded.model):
+            raise refuse(
+                files.path,
+                tr(
+                    "its layers keep a recurrent state, and sampling here shares keys and values between rows; choose "
+                    "a model whose layers are all attention"
+                ),
+            )
         self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
         self._learned_at_most, self._sampled_at_most = sys.maxsize, sys.maxsize
         self._batch_rows = 0  # of the last batch

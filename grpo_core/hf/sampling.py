@@ -105,6 +105,16 @@ def sampled_on_device(
     return done.table()
 
 
+def keeps_rows(model: Any) -> bool:
+    """Whether the model keeps keys and values of rows that can be shared and dropped, as :func:`sample` does. Layers
+    with a recurrent state keep none."""
+    device = next(model.parameters()).device
+    with torch.no_grad():
+        done = model(input_ids=torch.zeros(1, 1, dtype=torch.int64, device=device), use_cache=True)
+    cache = getattr(done, "past_key_values", None)
+    return cache is not None and all(hasattr(layer, "batch_select_indices") for layer in cache.layers)
+
+
 def batches(
     prompt_tokens: np.ndarray, prompt_of: np.ndarray, *, padding: bool, at_once: int | None = None
 ) -> Iterator[np.ndarray]:

@@ -11,6 +11,7 @@ import torch
 
 from grpo_core.config import Optimizer, Settings
 from grpo_core.errors import GrpoError
+from grpo_core.hf.memory import keeps_copy
 from grpo_core.hf.snapshots import Snapshots, require_folder
 from grpo_core.lm.policy import Kept, State, TrainedWeights
 from grpo_core.snapshot_file import named_file
@@ -73,7 +74,7 @@ class FolderWeights(TrainedWeights):
     def kept_for(self, settings: Settings) -> Kept | None:
         """A copy to go back to. None where every weight is trained in one pass, which is given up before its step."""
         self._moved = False
-        return None if self._whole and settings.learner.mu == 1 else self.kept()
+        return self.kept() if keeps_copy(settings) else None
 
     def put_back(self, kept: Kept | None) -> None:
         """Return to where :meth:`kept_for` was asked.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,18 @@ TEMPLATE = (
 
 def saved(folder: Path, kind: str, *, lively: float = 8.0) -> Path:
     """A model of ``kind`` in ``folder``, its weights so large that distributions differ from place to place."""
+    return saved_from(folder, lambda transformers, vocabulary: _config(transformers, kind, vocabulary), lively=lively)
+
+
+def saved_from(folder: Path, config: Callable[[Any, int], Any], *, lively: float = 8.0) -> Path:
+    """The same for any configuration. ``config`` takes transformers and the size of the vocabulary."""
     transformers, _ = libraries()
     folder.mkdir(parents=True, exist_ok=True)
-    vocabulary = _tokenizer(folder)
+    wanted = config(transformers, _tokenizer(folder))
     torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(_config(transformers, kind, vocabulary)).eval()
+    two_parts = getattr(wanted, "is_encoder_decoder", False)
+    made = transformers.AutoModelForSeq2SeqLM if two_parts else transformers.AutoModelForCausalLM
+    model = made.from_config(wanted).eval()
     with torch.no_grad():
         for weight in model.parameters():
             if weight.dim() > 1:

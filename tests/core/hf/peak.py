@@ -1,0 +1,30 @@
+"""The most memory that a process takes which trains a model from a folder for two updates, in bytes, on Linux.
+
+Run as ``python -m tests.core.hf.peak FOLDER SETTINGS``, the settings as JSON; prints what was said and what was taken.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from grpo_core.hf.folder import look
+from grpo_core.hf.learner import FolderLearner
+from grpo_core.hf.memory import need
+from tests.core.hf.tiny import small
+
+
+def main() -> None:
+    folder, changes = Path(sys.argv[1]), json.loads(sys.argv[2])
+    settings = small(folder, **changes)
+    learner = FolderLearner(settings, cancelled=lambda: False)
+    for _ in range(2):
+        next(learner)
+    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    most = next(line for line in status if line.startswith("VmHWM"))
+    print(json.dumps([need(look(folder), settings).whole, 1024 * int(most.split()[1])]))
+
+
+if __name__ == "__main__":
+    main()
