@@ -19,7 +19,7 @@ from grpo_core.claims.numbers import written
 from grpo_core.config import Settings
 from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import RunFileError, SettingsError
-from grpo_core.experiments.ensemble import Ensemble, band, ensembles
+from grpo_core.experiments.ensemble import Ensemble, Train, band, ensembles
 from grpo_core.experiments.outcome import details, of_sweep, outcome, swept, trained
 from grpo_core.experiments.queue_command import SEEDS, UPDATES, run_queue
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
@@ -49,8 +49,9 @@ def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         axes[path] = [settings_from(None, [f"{path}={value}"], settings).get(path) for value in values]
     points = grid(settings, axes)
     names = [", ".join(f"{path}={_shown(point.get(path))}" for path in axes) for point in points]
-    measured = ensembles(points, range(options.seeds), options.updates, poll=poll)
-    came = _report(zip(names, measured, strict=True), _optimum, options, len(points))
+    with _trainer(options) as train:
+        measured = train(points, range(options.seeds), options.updates, poll=poll)
+        came = _report(zip(names, measured, strict=True), _optimum, options, len(points))
     if len(came) > 1:
         grid_of = np.array(names).reshape([len(values) for values in axes.values()])
         rows = np.moveaxis(grid_of, 0, -1).reshape(-1, len(grid_of)).tolist()
@@ -70,12 +71,14 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         settings = settings.replace(LOCAL_PEAK)
     names = options.algorithm or SIX
     fairness, own_mu = options.fairness, options.own_mu
-    lanes = race(
-        settings, names, seeds=range(options.seeds), updates=options.updates, fairness=fairness, own_mu=own_mu,
-        poll=poll,
-    )  # fmt: skip
     beside = differing({name: entered(settings, name, fairness, own_mu=own_mu) for name in names})
-    data = trained({spoken(name): runs for name, runs in _report(lanes, _remarks, options, len(names), beside).items()})
+    with _trainer(options) as train:
+        lanes = race(
+            settings, names, seeds=range(options.seeds), updates=options.updates, fairness=fairness, own_mu=own_mu,
+            poll=poll, train=train,
+        )  # fmt: skip
+        came = _report(lanes, _remarks, options, len(names), beside)
+    data = trained({spoken(name): runs for name, runs in came.items()})
     if len(data.courses) > 1:
         print(sentence(*outcome(data)))
         _print_differences(data)
@@ -108,7 +111,23 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         parser.add_argument("--seeds", type=int, metavar="N", help=f"runs of each (default 64{fewer[0]})")
         parser.add_argument("--updates", type=int, metavar="N", help=f"of each run (default 200{fewer[1]})")
         parser.add_argument("--out", metavar="FILE", help="write every curve as CSV")
+        parser.add_argument(
+            "--cluster", metavar="WHERE",
+            help="train on the workers of a Dask scheduler: its address, its scheduler file, “local” or “local:4”",
+        )  # fmt: skip
         parser.add_argument("--runs", metavar="FOLDER", help="write the median run of each as a run file")
+
+
+@contextlib.contextmanager
+def _trainer(options: argparse.Namespace) -> Iterator[Train]:
+    """Yield the function that trains bandits: this process's own, or that of the cluster that is asked for."""
+    if options.cluster is None:
+        yield ensembles
+        return
+    from grpo_core.experiments.cluster import cluster
+
+    with cluster(options.cluster) as there:
+        yield there.ensembles
 
 
 def _settings(options: argparse.Namespace) -> Settings:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -115,6 +115,15 @@ class Ensemble:
         spread = np.sqrt(np.maximum((size**2).mean(axis=-1) - signal**2, 0))
         endless = np.where(signal == 0, 0.0, np.copysign(np.inf, signal))
         return np.asarray(np.divide(signal, spread, out=endless, where=spread > 0))
+
+
+class Train(Protocol):
+    """The shape of :func:`ensembles`."""
+
+    def __call__(
+        self, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None]
+    ) -> Iterator[Ensemble]:
+        """The ensemble of each point, in order."""
 
 
 def ensembles(

@@ -84,16 +84,16 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
         GrpoError: the runs cannot be trained here.
     """
     queue = read(folder)
-    with _claimed(folder):
+    with claimed(folder):
         statuses = [run_status(folder, run) for run in queue.runs]
-        pace = _Pace(sum(queue.updates - one.done for one in statuses if not one.finished(queue)))
+        pace = Pace(sum(queue.updates - one.done for one in statuses if not one.finished(queue)))
         busy: RunFileError | None = None
         for place, run in enumerate(queue.runs):
             if statuses[place].finished(queue):
                 continue
             path = folder / run.file
             try:
-                for done, scalars, note in _trained(path, run, queue.updates, cancelled):
+                for done, scalars, note in trained_until(path, run, queue.updates, cancelled):
                     yield Progress(place, done, scalars, pace.lap(), note=note)
             except NonFiniteError as error:
                 pace.give_up(queue.updates - error.step + 1)
@@ -109,7 +109,7 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
             raise busy
 
 
-def _trained(
+def trained_until(
     path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[int, Mapping[str, float], str]]:
     """Train a run on until it has so many updates, and yield after each how many it has, its metrics, and what is to be
@@ -131,7 +131,7 @@ def _trained(
                 raise RunFileError(writer.full)
 
 
-class _Pace:
+class Pace:
     """An estimate of the remaining time, at the mean pace so far."""
 
     def __init__(self, updates: int) -> None:
@@ -153,7 +153,7 @@ class _Pace:
 
 
 @contextmanager
-def _claimed(folder: Path) -> Iterator[None]:
+def claimed(folder: Path) -> Iterator[None]:
     """Nobody else works on the queue meanwhile."""
     try:
         claim = lock(folder / MANIFEST)

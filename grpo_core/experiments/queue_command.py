@@ -32,7 +32,7 @@ def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     wanted = runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
     queue = runs.begin(folder, wanted)
     try:
-        done = _worked(folder, queue, poll)
+        done = _worked(folder, queue, poll, options.cluster)
     finally:
         _write_curves(folder)
     print(_table(folder, queue))
@@ -42,8 +42,8 @@ def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     return 0
 
 
-def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
-    """Train with a progress bar over all updates. Whether everything is done."""
+def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: str | None) -> bool:
+    """Train with a progress bar over all updates, here or on the cluster ``where``. Whether everything is done."""
     from tqdm import tqdm
 
     cancelled = given_up(poll)
@@ -57,7 +57,18 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None]) -> bool:
             bar.set_postfix_str(queue.runs[progress.place].title, refresh=False)
             bar.update(0 if progress.trouble else 1)
 
-        return runs.work(folder, cancelled=cancelled, progress=report)
+        if where is None:
+            return runs.work(folder, cancelled=cancelled, progress=report)
+        from grpo_core.experiments.cluster import cluster
+        from grpo_core.experiments.queue_cluster import training
+
+        with cluster(where) as there:
+            try:
+                for progress in training(there, folder, poll):
+                    report(progress)
+            except Cancelled:
+                return False
+            return True
 
 
 def _table(folder: Path, queue: runs.Queue) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from grpo_core.bandit.simulate import never
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.ensemble import Ensemble, Train, ensembles
 from grpo_core.text import tr
 
 FAIRNESS = ("updates", "samples", "step_length")
@@ -92,6 +92,7 @@ def race(
     own_mu: bool = False,
     step_length: float = STEP_LENGTH,
     poll: Callable[[], None] = never,
+    train: Train = ensembles,
 ) -> Iterator[tuple[str, Ensemble]]:
     """All algorithms over the same seeds, with common random numbers: each one's name and runs, one after the other.
 
@@ -107,6 +108,7 @@ def race(
         own_mu: each preset makes as many passes over a batch as its source does, where that fixes them.
         step_length: of every update at equal step length.
         poll: called before each pass; what it raises ends the race, and what has been yielded stays.
+        train: what trains the runs, here or elsewhere.
 
     Raises:
         SettingsError: a preset or a kind of fairness that does not exist, or a task of several decisions; before
@@ -117,5 +119,5 @@ def race(
     lanes = []
     for name, own in points.items():
         count = updates * widest // own.learner.group_size if fairness == "samples" else updates
-        lanes.append((name, ensembles([own], seeds, count, poll=poll)))
+        lanes.append((name, train([own], seeds, count, poll=poll)))
     return ((name, next(lane)) for name, lane in lanes)

@@ -26,6 +26,15 @@ Counted on Llama, Qwen2 and GPT-NeoX with one to eight heads a key and feed-forw
 LEARNED_FROM, COMPARED = 5, 7
 """Tables (rows, tokens, vocabulary) that are held at once while a chunk of rows is learned from, and while it is
 compared with the reference, without gradients."""
+LEFT_OVER = 0.4
+"""Share of the activations whose memory the allocator still holds when rows are compared. Measured, as is the next."""
+BESIDE = 0.1 * GIB
+"""Bytes that comparing takes beside that."""
+GROWING = 3
+"""Bytes taken for keys and values while they grow token by token, over those of the longest."""
+DRAWING = 36
+"""Bytes that drawing a token takes for each token of the vocabulary: three tables of single precision, three of
+double."""
 EXPERTS = 8
 """Experts that a token passes at most, where a model has several."""
 
@@ -93,12 +102,14 @@ def need(files: ModelFiles, settings: Settings) -> Need:
         read = task.max_tokens + PROMPT
         inside = len(layers) * layers[0].width + KEPT * max(layer.activations for layer in layers) if layers else 0
     vocabulary = max((max(shape) for shape in files.shapes.values() if len(shape) == 2), default=0)
+    cached = sum(layer.cached for layer in layers)
     table, activations = 4 * rows * task.max_tokens * vocabulary, 4 * rows * read * inside
     return Need(
         weights=each * files.parameters, reference=each * files.parameters * frozen, moments=moments,
         kept=4 * trained + moments if keeps_copy(settings) else 0, gradients=4 * trained,
-        learning=LEARNED_FROM * table + activations, comparing=(COMPARED * table + activations) * watched,
-        sampling=4 * 2 * completions * (task.max_tokens + PROMPT) * sum(layer.cached for layer in layers),
+        learning=LEARNED_FROM * table + activations,
+        comparing=(COMPARED * table + LEFT_OVER * activations + BESIDE) * watched,
+        sampling=completions * (GROWING * 4 * (task.max_tokens + PROMPT) * cached + DRAWING * vocabulary),
         trained=trained,
     )  # fmt: skip
 

@@ -115,7 +115,8 @@ def _distribution(root: Path, name: str) -> Part:
     about = found.metadata
     links = dict(link.split(", ", 1) for link in about.get_all("Project-URL") or ())
     source = next((links[key] for key in links if key.lower() in ("repository", "source", "source code")), "")
-    licence = about["License-Expression"] or (about["License"] or "see the text").splitlines()[0]
+    stated = [*(about.get_all("License-Expression") or ()), *(about.get_all("License") or ())]
+    licence = (stated or ["see the text"])[0].splitlines()[0]
     return Part(name=name, version=found.version, licence=licence, source=source, texts=texts)
 
 

@@ -1,0 +1,226 @@
+"""Jobs on a cluster of Dask: the same bits, workers and schedulers that are killed, versions that differ."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core.config import Settings, language_settings
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.experiments import cluster as clusters
+from grpo_core.experiments import queue
+from grpo_core.experiments.cluster import Cluster, apart, cluster, opened, sealed, versions
+from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.queue_cluster import training
+from grpo_core.experiments.race import race
+
+pytest.importorskip("distributed", reason="the extra “cluster” is not installed")
+pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]
+POINTS = [Settings().replace({"objective.beta": beta, "learner.mu": mu}) for mu in (1, 2) for beta in (0.0, 0.1, 0.2)]
+SEEDS = range(16)
+
+
+def never() -> None:
+    """Polls nothing."""
+
+
+@contextmanager
+def started(folder: Path, workers: int = 2) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
+    """The scheduler's file, and the processes of the scheduler and of its workers, as docs/clusters.md starts them."""
+    file = folder / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    scheduler = [*dask, "scheduler", "--port", "0", "--scheduler-file", str(file), "--no-dashboard"]
+    worker = [*dask, "worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-dashboard"]
+    worker += ["--local-directory", str(folder)]
+    processes = [subprocess.Popen(scheduler, **quiet)]
+    try:
+        processes += [subprocess.Popen(worker, **quiet) for _ in range(workers)]
+        import distributed
+
+        with distributed.Client(scheduler_file=str(file), timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(workers, timeout=60)
+        yield file, processes
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A scheduler of two workers, by its file."""
+    with started(tmp_path_factory.mktemp("cluster")) as (file, _):
+        yield str(file)
+
+
+def assert_same(found: list[Ensemble], expected: list[Ensemble]) -> None:
+    assert [runs.settings for runs in found] == [runs.settings for runs in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one.measures.keys() == other.measures.keys()
+        for name, values in one.measures.items():
+            np.testing.assert_array_equal(values, other.measures[name])
+        np.testing.assert_array_equal(one.policy, other.policy)
+
+
+def test_a_sweep_and_a_race_are_those_of_this_process_bit_for_bit(there: str) -> None:
+    with cluster(there) as found:
+        assert found.workers == 2
+        assert_same([*found.ensembles(POINTS, SEEDS, 30, poll=never)], [*ensembles(POINTS, SEEDS, 30)])
+        names = ("RLOO", "Dr. GRPO")
+        lanes = dict(race(Settings(), names, seeds=SEEDS, updates=20, train=found.ensembles))
+    assert_same([*lanes.values()], [*dict(race(Settings(), names, seeds=SEEDS, updates=20)).values()])
+
+
+def small_queue(folder: Path) -> queue.Queue:
+    """Two runs of the language model, of one snapshot and a half."""
+    settings = language_settings().replace({
+        "task.prompts": 2, "learner.group_size": 4, "task.max_tokens": 4, "task.held_out": 4, "model.snapshot_every": 4,
+    })  # fmt: skip
+    return queue.begin(folder, queue.planned(settings, {"objective.beta": [0.0, 0.1]}, [7], 6))
+
+
+def curves(folder: Path) -> list[dict[str, list[float]]]:
+    shown = ("reward_mean", "loss", "kl", "grad_norm")
+    return [{name: np.asarray(r.measures[name]).tolist() for name in shown} for r in queue.results(folder)]
+
+
+def test_a_queue_is_that_of_this_process_and_is_given_up_and_gone_on_with(there: str, tmp_path: Path) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    small_queue(here)
+    assert queue.work(here)
+    wanted = small_queue(elsewhere)
+    asked = 0
+
+    def until_something_came() -> None:
+        nonlocal asked
+        asked += 1
+        if any((elsewhere / run.file).exists() for run in wanted.runs):
+            raise Cancelled("enough")
+
+    with cluster(there) as found:
+        with pytest.raises(Cancelled):
+            [*training(found, elsewhere, until_something_came)]
+        before = [queue.run_status(elsewhere, run).done for run in wanted.runs]
+        assert 4 in before and max(before) < 6 and asked
+        made = [(each.place, each.done) for each in training(found, elsewhere, never)]
+    left = [(place, done) for place, count in enumerate(before) for done in range(count + 1, 7)]
+    assert sorted(made) == left, "every update once"
+    assert curves(elsewhere) == curves(here)
+
+
+def test_giving_up_ends_what_the_workers_do(there: str) -> None:
+    asked = 0
+
+    def at_work() -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 10:  # a second, in which both workers have begun
+            raise Cancelled("enough")
+
+    endless = [Settings().replace({"learner.group_size": size}) for size in (32, 64)]
+    with cluster(there) as found:
+        with pytest.raises(Cancelled):
+            [*found.ensembles(endless, SEEDS, 20_000_000, poll=at_work)]
+        following = [*found.ensembles(POINTS, SEEDS, 3, poll=never)]
+    assert_same(following, [*ensembles(POINTS, SEEDS, 3)])
+
+
+@pytest.mark.parametrize("name", versions())
+def test_a_worker_of_another_version_is_refused_with_both_named(name: str) -> None:
+    theirs = {**versions(), name: "0.0.1"}
+    sentence = apart(theirs)
+    assert name in sentence and "0.0.1" in sentence and versions()[name] in sentence
+    assert apart(versions()) == ""
+
+
+def test_a_client_of_another_version_is_refused_by_the_worker(there: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with cluster(there) as found:
+        monkeypatch.setattr(clusters, "versions", lambda: {**versions(), "NumPy": "1.0"})
+        with pytest.raises(GrpoError, match=r"NumPy 1\.0, and here it is"):
+            [*found.ensembles(POINTS[:1], SEEDS, 3, poll=never)]
+
+
+def test_what_a_worker_cannot_do_is_said_with_its_address(there: str) -> None:
+    with cluster(there) as found, pytest.raises(GrpoError, match=r"^tcp://.*: .*task.*language model"):
+        [*found.ensembles([language_settings()], SEEDS, 3, poll=never)]
+
+
+def test_damaged_bytes_are_refused() -> None:
+    text, blobs, digest = sealed({"x": np.arange(3.0)})
+    np.testing.assert_array_equal(opened((text, blobs, digest))["x"], np.arange(3.0))
+    with pytest.raises(GrpoError, match="damaged"):
+        opened((text, [blobs[0][:-1] + b"\1"], digest))
+
+
+def test_where_no_scheduler_answers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "CONNECTS", 0.3)
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"address": "tcp://127.0.0.1:9"}), encoding="utf-8")
+    for where in ("tcp://127.0.0.1:9", str(file), "nonsense://x"):
+        with pytest.raises(GrpoError, match="No scheduler answers at"):
+            Cluster(where)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(GrpoError, match="extra “cluster”"):
+        Cluster("local")
+
+
+def killing(processes: list[subprocess.Popen[bytes]], restart: Callable[[], subprocess.Popen[bytes]]) -> None:
+    """Kill the oldest worker with all that it has started, and start another one."""
+    oldest = processes.pop(1)
+    os.killpg(oldest.pid, signal.SIGKILL)
+    oldest.wait()
+    processes.append(restart())
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_no_job_is_lost_or_doubled_where_workers_are_killed_twenty_times(tmp_path: Path) -> None:
+    points = [Settings().replace({"objective.beta": 0.01 * n, "learner.mu": 1 + n % 2}) for n in range(60)]
+    with started(tmp_path) as (file, processes):
+
+        def restart() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(processes[1].args, start_new_session=True, stderr=subprocess.DEVNULL)
+
+        with cluster(str(file)) as found:
+            came: list[Ensemble] = []
+            for number, runs in enumerate(found.ensembles(points, range(64), 400, poll=never)):
+                came.append(runs)
+                if number % 3 == 0 and number < 60:
+                    killing(processes, restart)
+    assert_same(came, [*ensembles(points, range(64), 400)])
+
+
+@pytest.mark.long
+def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusters, "LOST", 3)
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    small_queue(here)
+    queue.work(here)
+    small_queue(elsewhere)
+    with started(tmp_path) as (file, processes), cluster(str(file)) as found:
+
+        def train() -> None:
+            for _ in training(found, elsewhere, never):
+                if processes[0].poll() is None:
+                    os.killpg(processes[0].pid, signal.SIGKILL)
+                    processes[0].wait()
+
+        with pytest.raises(GrpoError, match="is lost"):
+            train()
+    assert sum(queue.run_status(elsewhere, run).done for run in queue.read(elsewhere).runs) >= 4
+    assert queue.work(elsewhere)
+    assert curves(elsewhere) == curves(here)
