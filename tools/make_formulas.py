@@ -19,12 +19,13 @@ PATH = Path(__file__).parents[1] / "resources" / "formulas.json"
 
 
 def pieces() -> list[str]:
-    """LaTeX of every piece of the objectives of the presets and of those that a first window has.
+    """LaTeX of every piece of the objectives of the presets, of those that a first window has, and of a weighted one.
 
     And of every piece with which a change from the first objective to one of them is shown.
     """
-    objectives = [Settings().objective, language_settings().objective, *(one.objective for one in PRESETS.values())]
     first = Settings().objective
+    weighted = first.replace(importance_cap=1.0)
+    objectives = [first, language_settings().objective, weighted, *(one.objective for one in PRESETS.values())]
     whole = {term.latex for objective in objectives for term in objective_terms(objective)}
     changes = {term.latex for objective in objectives for term in changed_terms(first, objective)}
     return sorted(whole | changes)

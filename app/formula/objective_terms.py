@@ -20,7 +20,14 @@ def objective_terms(objective: Objective) -> tuple[Term, ...]:
         joint(r"\bigl[\,-", glue=True),
     )
     end = (joint(r"\bigr]", glue=True),)
-    return start + SURROGATES[objective.surrogate].terms(objective) + _penalty(objective) + end
+    return start + _gate(objective) + SURROGATES[objective.surrogate].terms(objective) + _penalty(objective) + end
+
+
+def _gate(o: Objective) -> tuple[Term, ...]:
+    if o.importance_cap is None:
+        return ()
+    told = tr("What a sample of another policy counts: π_old over the sampler's, but no more than the cap.")
+    return (Term(key="gate", latex="m", name=tr("importance weight m"), help=told),)
 
 
 def _penalty(o: Objective) -> tuple[Term, ...]:

@@ -20,6 +20,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective, Settings
 from grpo_core.explain import Quantity
@@ -184,7 +185,7 @@ class PipelinePanel(Panel):
         passed = view.step.passed
         if key == "loss":
             self.workspace.explain(Quantity("loss", passed=passed))
-        elif key in ("ratio", "advantage", "weight", "kl", "clipped", "logp", "surrogate"):
+        elif key in ("ratio", "advantage", "weight", "gate", "kl", "clipped", "logp", "surrogate"):
             self.workspace.explain(Quantity(key, passed=passed, row=row, token=token))
         else:
             self.workspace.explain(Quantity("token_loss", passed=passed, row=row, token=token))
@@ -241,6 +242,8 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
             "weight": f"{terms.weight[row, token]:.3g}",
             "loss": brief(float(terms.loss)) if "e" in loss else loss,
         }
+        gate = recompute.gate_of(step, view.step.passed, objective)
+        values["gate"] = brief(1.0 if gate is None else float(gate[row, token]))
         clip = SURROGATES[objective.surrogate].clip
         if clip is not None and clip.after is not None:
             values["clipped"] = brief(clip.after(objective, ratio))

@@ -67,10 +67,12 @@ def test_another_run_with_another_objective_is_no_change(driver: Driver, panel: 
     assert changes(panel), "nor is the first change of a run missed"
 
 
+@pytest.mark.parametrize("changes", [{}, {"learner.staleness": 2, "objective.importance_cap": 1.5}])
 def test_the_values_of_one_sample_add_up_to_its_part_of_the_sum_and_all_parts_to_the_loss(
-    driver: Driver, panel: PipelinePanel
+    changes: dict[str, float], driver: Driver, panel: PipelinePanel
 ) -> None:
-    driver.program.workspace.editing.edit({"objective.beta": 0.5}, "beta")
+    driver.program.workspace.editing.edit({"objective.beta": 0.5, **changes}, "beta")
+    panel.change_timer.timeout.emit()  # what has come into the formula was shown long enough
     driver.run(3)
     view = driver.program.workspace.view.step
     assert view.terms is not None and view.terms.kl is not None and view.terms.kl.any()
@@ -81,7 +83,8 @@ def test_the_values_of_one_sample_add_up_to_its_part_of_the_sum_and_all_parts_to
         shown = {button.term.key: button.value.replace("−", "-") for button in panel.strip.buttons if button.value}
         value = {key: float(text) for key, text in shown.items()}
         surrogate = min(value["ratio"] * value["advantage"], value["clipped"] * value["advantage"])
-        parts.append(value["weight"] * (-surrogate + 0.5 * value["kl"]))
+        assert ("gate" in value) is bool(changes)
+        parts.append(value["weight"] * (-value.get("gate", 1.0) * surrogate + 0.5 * value["kl"]))
         assert parts[-1] == pytest.approx(float((view.terms.weight * view.terms.token_loss)[row, 0]), abs=1e-3)
         assert panel.which.text() == f"sample {row + 1}; L sums all"
     assert sum(parts) == pytest.approx(value["loss"], abs=5e-3)
