@@ -6,7 +6,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QSize, Slot
 
-import grpo_core
 from app.export.dialog import PictureChoice
 from app.export.files import write
 from app.export.process import ExportProcess
@@ -21,15 +20,13 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.hf.trl_script import script
 from grpo_core.runs.export_script import step_script
+from grpo_core.runs.recorders import RECORDER, RECORDER_SOURCE
 from grpo_core.text import tr
 
 SHARP = 2
 """Pixels of a PNG for each pixel of a panel that is exported as it is shown."""
 LOWEST = 24
 BUSY = "export"
-RECORDER = "trl_recorder.py"
-"""What the recorder is called beside a script for TRL, which imports it by this name."""
-RECORDER_SOURCE = Path(grpo_core.__file__).parent / "runs" / "recorders" / "trl.py"
 
 
 class Exporter(QObject):

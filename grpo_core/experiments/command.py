@@ -24,6 +24,7 @@ from grpo_core.experiments.outcome import details, of_sweep, outcome, swept, tra
 from grpo_core.experiments.queue_command import SEEDS, UPDATES, run_queue
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, resting_beta, tilt_measures
+from grpo_core.experiments.trl_sweep_command import write_for_trl
 from grpo_core.learners import learner
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.files import replacing
@@ -38,6 +39,8 @@ FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
 
 def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Runs the bandit over a grid of one setting or several, with many seeds at each place."""
+    if options.trl:
+        return write_for_trl(options)
     if options.language:
         return run_queue(options, poll)
     settings, axes = _settings(options), {}
@@ -96,6 +99,11 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     one.add_argument(
         "--language", action="store_true",
         help="real runs of the language model, one file each in the folder --out; called again, it goes on",
+    )  # fmt: skip
+    one.add_argument(
+        "--trl", metavar="MODEL",
+        help="train nothing, but write into the folder --out what trains this model's folder with TRL: a script, a "
+        "table of settings and a job array",
     )  # fmt: skip
     two = add("race", "let algorithms race over the same seeds", run_race)
     two.add_argument("--algorithm", action="append", metavar="NAME", help="a preset; may be repeated (default six)")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.assignments import settings_from
-from grpo_core.config import language_settings
+from grpo_core.config import Settings, language_settings
 from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import Cancelled, SettingsError, given_up
 from grpo_core.experiments import queue as runs
@@ -22,14 +22,7 @@ CURVES = "results.csv"
 
 def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Trains the language model over a grid of one setting or several: one run file each, in a folder."""
-    if options.out is None:
-        raise SettingsError("--out", "", "give the folder for the runs, such as --out beta-sweep")
-    settings = settings_from(None, options.set, language_settings())
-    axes = dict(runs.axis(settings, text) for text in options.over or [BETAS])
-    seeds = SEEDS if options.seeds is None else options.seeds
-    updates = UPDATES if options.updates is None else options.updates
-    folder = Path(options.out)
-    wanted = runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
+    folder, wanted = queue_of(options, language_settings())
     queue = runs.begin(folder, wanted)
     try:
         done = _worked(folder, queue, poll, options.cluster)
@@ -40,6 +33,21 @@ def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         raise Cancelled(f"Stopped on request; the same command goes on with {folder}.")
     print(f"{folder / CURVES} holds every curve.", file=sys.stderr)
     return 0
+
+
+def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Queue]:
+    """The folder and the queue that the options of ``sweep`` ask for, from the settings ``base`` on.
+
+    Raises:
+        SettingsError: an option is missing or cannot be.
+    """
+    if options.out is None:
+        raise SettingsError("--out", "", "give the folder for the runs, such as --out beta-sweep")
+    settings = settings_from(None, options.set, base)
+    axes = dict(runs.axis(settings, text) for text in options.over or [BETAS])
+    seeds = SEEDS if options.seeds is None else options.seeds
+    updates = UPDATES if options.updates is None else options.updates
+    return Path(options.out), runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
 
 
 def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: str | None) -> bool:

@@ -18,11 +18,19 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser = add("import", tr("convert a run that another trainer recorded into one run file"), run)
     parser.add_argument("source", type=Path, help=tr("the file or folder of a recorded run"))
     parser.add_argument("out", type=Path, help=tr("the run file to write, such as run.grpo"))
+    parser.add_argument(
+        "--sweep", action="store_true",
+        help=tr("the source is the folder of a sweep for TRL, and out a table (CSV) of every series of its runs"),
+    )  # fmt: skip
     parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Write the run file. It holds the texts, so only its owner can read it; ``poll`` raises after Ctrl-C."""
+    if options.sweep:
+        from grpo_core.experiments.trl_sweep_command import collect
+
+        return collect(options.source, options.out, poll)
     with recorded(options.source, poll) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 

@@ -26,7 +26,7 @@ Counted on Llama, Qwen2 and GPT-NeoX with one to eight heads a key and feed-forw
 LEARNED_FROM, COMPARED = 5, 7
 """Tables (rows, tokens, vocabulary) that are held at once while a chunk of rows is learned from, and while it is
 compared with the reference, without gradients."""
-LEFT_OVER = 0.4
+LEFT_OVER = 0.65
 """Share of the activations whose memory the allocator still holds when rows are compared. Measured, as is the next."""
 BESIDE = 0.1 * GIB
 """Bytes that comparing takes beside that."""

@@ -7,7 +7,7 @@ script records what it trains, so that it opens in the window.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +54,39 @@ def script(settings: Settings) -> str:
     if files.adapter is not None:
         raise refuse(files.path, tr("the script begins with a fresh adapter; choose the folder of the whole model"))
     arguments = "\n".join(f"        {name}={value!r}," for name, value in config(settings).items())
-    return _TEMPLATE.format(
-        model=settings.model.folder, seed=settings.seed, arguments=arguments, adapter=_adapter(settings, files),
-        imports="from peft import LoraConfig\n" * bool(settings.model.adapter_rank), prompts=_prompts(settings),
-        reward=_reward(settings.language), rows=_rows(settings),
-    )  # fmt: skip
+    return _TEMPLATE.format(arguments=arguments, rows=_rows(settings), **_beside(settings, files))
+
+
+def _beside(settings: Settings, files: ModelFiles) -> dict[str, Any]:
+    """The parts of the script that no argument of ``trl.GRPOConfig`` holds."""
+    return {
+        "model": settings.model.folder, "seed": settings.seed, "adapter": _adapter(settings, files),
+        "imports": "from peft import LoraConfig\n" * bool(settings.model.adapter_rank),
+        "prompts": _prompts(settings), "reward": _reward(settings.language),
+    }  # fmt: skip
+
+
+def differing(runs: Sequence[Settings]) -> list[dict[str, Any]]:
+    """Arguments of ``trl.GRPOConfig`` in which the runs differ, with the value of each: a row a run.
+
+    Prompts are those that the first seed draws; the seed of a run decides what TRL samples, and in which order.
+
+    Raises:
+        SettingsError: the runs differ in something that is no argument of it, or TRL cannot do one of them.
+    """
+    first, rows = runs[0], []
+    same = _beside(first, look(Path(first.model.folder)))
+    for one in runs:
+        refuse_what_trl_cannot(one)
+        if _beside(one.replace({"seed": first.seed}), look(Path(one.model.folder))) != same:
+            path, (_, wanted) = next(iter(first.replace({"seed": one.seed}).differences(one).items()))
+            raise SettingsError(path, wanted, tr("a sweep for TRL varies arguments of its GRPOConfig only"))
+        rows.append({"per_device_train_batch_size": _rows(one), **config(one)})
+    names = {name: None for row in rows for name in row}
+    missing = [name for name in names if any(name not in row for row in rows)]
+    if missing:
+        raise SettingsError("objective", missing[0], tr("not every run of the sweep has this argument of TRL"))
+    return [{name: row[name] for name in names if any(each[name] != row[name] for each in rows)} for row in rows]
 
 
 def config(settings: Settings) -> dict[str, Any]:
@@ -213,6 +241,8 @@ its learning rate would decay, and use_bias_correction_kl would be on.
 """
 
 import argparse
+import ast
+import csv
 import math
 import re
 from pathlib import Path
@@ -232,8 +262,9 @@ if __name__ == "__main__":
     parser.add_argument("--vllm", action="store_true")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--model", default=MODEL)
+    parser.add_argument("--row", type=int, help="what differs stands in this row of settings.csv, from 1")
     options = parser.parse_args()
-    config = GRPOConfig(
+    arguments = dict(
         output_dir=RUN + "-checkpoints",
         max_steps=options.steps,
         per_device_train_batch_size=ROWS,
@@ -242,6 +273,13 @@ if __name__ == "__main__":
         save_strategy="no",
 {arguments}
     )
+    if options.row:
+        with Path(__file__).with_name("settings.csv").open(newline="", encoding="utf-8") as file:
+            row = list(csv.DictReader(file))[options.row - 1]
+        RUN = str(Path(__file__).parent / "traces" / row.pop("run"))
+        arguments.update(output_dir=RUN + "-checkpoints")
+        arguments.update((name, ast.literal_eval(value)) for name, value in row.items())
+    config = GRPOConfig(**arguments)
     trainer = GRPOTrainer(
         model=options.model, args=config, reward_funcs=reward, train_dataset=Dataset.from_list(PROMPTS),
         peft_config={adapter},
