@@ -55,7 +55,8 @@ def test_only_literals_are_said_so_that_lupdate_finds_them() -> None:
 TERMINAL = {
     "__main__.py", "arguments.py", "build.py", "headless.py", "language.py", "log.py", "cli.py", "inspection.py",
     "command.py", "command_line.py", "inspect_command.py", "train_command.py", "pretrain_command.py",
-    "queue_command.py", "trl_sweep_command.py", "verify_command.py", "export_command.py", "export_script.py", "export_loss.py",
+    "queue_command.py", "trl_sweep_command.py", "verify_command.py", "export_command.py", "export_script.py",
+    "export_loss.py",
     "export_advantage.py",
     "export_words.py", "export.py", "assignments.py", "problem_report.py", "text.py",
 }  # fmt: skip
