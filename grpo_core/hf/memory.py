@@ -48,7 +48,8 @@ class Need:
         reference: a frozen copy; 0 with a fresh adapter, whose reference is the model without it.
         moments: the optimizer's, of what is trained.
         kept: the copy of what is trained, and of its moments, that an update which is given up goes back to.
-        gradients: of what is trained.
+        gradients: of what is trained. Twice where several chunks of rows add theirs up, since the part of the prompts is
+            computed after that of the completions.
         learning: distributions and activations of the rows that are learned from at once.
         comparing: the same where they are compared with the reference; 0 without one.
         sampling: keys and values of the rows that are sampled, and what makes them longer.
@@ -98,15 +99,18 @@ def need(files: ModelFiles, settings: Settings) -> Need:
     rows = min(model.rows_at_once, completions)
     read = task.max_tokens + PROMPT / group
     inside = KEPT * sum(layer.activations for layer in layers)
+    # each row attends to its prompt, whose keys and values are copied for it, and once more for every head
+    attended = rows * PROMPT * sum(layer.cached + 2 * layer.width for layer in layers)
     if model.checkpointing:  # the inputs of all layers and the inside of one; prompts are not shared then
-        read = task.max_tokens + PROMPT
+        read, attended = task.max_tokens + PROMPT, 0
         inside = len(layers) * layers[0].width + KEPT * max(layer.activations for layer in layers) if layers else 0
     vocabulary = max((max(shape) for shape in files.shapes.values() if len(shape) == 2), default=0)
     cached = sum(layer.cached for layer in layers)
-    table, activations = 4 * rows * task.max_tokens * vocabulary, 4 * rows * read * inside
+    gradients = 4 * trained * (2 if completions > rows and not model.checkpointing else 1)
+    table, activations = 4 * rows * task.max_tokens * vocabulary, 4 * (rows * read * inside + attended)
     return Need(
         weights=each * files.parameters, reference=each * files.parameters * frozen, moments=moments,
-        kept=4 * trained + moments if keeps_copy(settings) else 0, gradients=4 * trained,
+        kept=4 * trained + moments if keeps_copy(settings) else 0, gradients=gradients,
         learning=LEARNED_FROM * table + activations,
         comparing=(COMPARED * table + LEFT_OVER * activations + BESIDE) * watched,
         sampling=completions * (GROWING * 4 * (task.max_tokens + PROMPT) * cached + DRAWING * vocabulary),

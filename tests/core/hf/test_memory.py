@@ -55,8 +55,10 @@ def test_what_is_kept_and_remembered_takes_the_bytes_that_were_said(
     held = 0 if kept is None else bytes_of(*kept.weights)
     held += sum(bytes_of(x) for memory in moments for each in memory for name, x in each.items() if name != "step")
     assert held == said.kept
-    assert said.kept == (0 if rank == 0 and mu == 1 else 3 * said.gradients)
-    assert said.moments == 2 * said.gradients == 8 * learner.policy.trained_parameters
+    trained = learner.policy.trained_parameters
+    assert said.gradients == 4 * trained, "one chunk"
+    assert said.kept == (0 if rank == 0 and mu == 1 else 12 * trained)
+    assert said.moments == 8 * trained
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,7 +85,8 @@ def test_the_activations_of_the_backward_pass_are_about_those_that_were_said(
 
 
 def test_what_does_not_fit_is_refused_with_what_would(folders: dict[str, Path]) -> None:
-    files, settings = look(folders["llama"]), small(folders["llama"], model__adapter_rank=0, learner__mu=4)
+    files = look(folders["llama"])
+    settings = small(folders["llama"], model__adapter_rank=0, learner__mu=4, model__rows_at_once=4)
     with pytest.raises(SettingsError, match="one pass"):
         require_space(files, settings, free=need(files, settings.replace({"learner.mu": 1})).whole)
     with pytest.raises(SettingsError, match="an adapter"):
