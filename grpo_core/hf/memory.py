@@ -48,7 +48,7 @@ class Need:
         reference: a frozen copy; 0 with a fresh adapter, whose reference is the model without it.
         moments: the optimizer's, of what is trained.
         kept: the copy of what is trained, and of its moments, that an update which is given up goes back to.
-        gradients: of what is trained. Twice where several chunks of rows add theirs up, since the part of the prompts is
+        gradients: of what is trained. Twice where several chunks of rows add theirs up, since the prompts' part is
             computed after that of the completions.
         learning: distributions and activations of the rows that are learned from at once.
         comparing: the same where they are compared with the reference; 0 without one.
