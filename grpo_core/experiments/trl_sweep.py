@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from grpo_core.experiments.queue_plan import Queue, begin, read
 from grpo_core.experiments.queue_state import Result
 from grpo_core.hf.trl_script import differing, script
 from grpo_core.recorded_series import numbers
-from grpo_core.runs.importers import open_source
+from grpo_core.runs.importers.source import Source
 from grpo_core.runs.recorders import RECORDER, RECORDER_SOURCE
 from grpo_core.text import tr
 
@@ -48,10 +49,16 @@ def write(folder: Path, queue: Queue) -> Queue:
     return there
 
 
-def collected(folder: Path, poll: Callable[[], None]) -> list[Result]:
+Opened = Callable[[Path], AbstractContextManager[Source]]
+"""Function that opens a recorded run by its path."""
+
+
+def collected(folder: Path, opened: Opened) -> list[Result]:
     """The series of every run of the sweep in ``folder`` that has left a trace, in order.
 
-    ``poll`` is called before every update.
+    Args:
+        folder: of the sweep.
+        opened: opens each trace; they may be a stranger's, and are read where such files are.
 
     Raises:
         RunFileError: there is no sweep, or a trace cannot be read.
@@ -61,10 +68,8 @@ def collected(folder: Path, poll: Callable[[], None]) -> list[Result]:
         path = folder / TRACES / trace_of(run.file)
         if not path.exists():
             continue
-        source, rows = open_source(path), []
-        for position in range(1, len(source) + 1):
-            poll()
-            rows.append(numbers(source, position))
+        with opened(path) as source:
+            rows = [numbers(source, position) for position in range(1, len(source) + 1)]
         names = {name: None for row in rows for name in row}
         series = {name: np.array([row.get(name, float("nan")) for row in rows]) for name in names}
         found.append(Result(run.settings, run.settings.seed, series))

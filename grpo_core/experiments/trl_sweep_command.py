@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from grpo_core.config import folder_settings
 from grpo_core.csv_file import CsvWriter
 from grpo_core.experiments.queue_command import queue_of
 from grpo_core.experiments.queue_plan import read
-from grpo_core.experiments.trl_sweep import ARRAY, ONE_BY_ONE, collected, write
+from grpo_core.experiments.trl_sweep import ARRAY, ONE_BY_ONE, Opened, collected, write
 from grpo_core.runs.files import replacing
 
 SHOWN = ("reward_mean", "kl_estimate", "loss")
@@ -31,9 +30,9 @@ def write_for_trl(options: argparse.Namespace) -> int:
     return 0
 
 
-def collect(folder: Path, out: Path, poll: Callable[[], None]) -> int:
+def collect(folder: Path, out: Path, opened: Opened) -> int:
     """Write every series of the runs that have left a trace, one row an update, and print the last values."""
-    queue, found = read(folder), collected(folder, poll)
+    queue, found = read(folder), collected(folder, opened)
     titles = {run.settings: run.title for run in queue.runs}
     names = [*{name: None for result in found for name in result.measures}]
     with replacing(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     if options.sweep:
         from grpo_core.experiments.trl_sweep_command import collect
 
-        return collect(options.source, options.out, poll)
+        return collect(options.source, options.out, lambda path: recorded(path, poll))
     with recorded(options.source, poll) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import csv
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from grpo_core.experiments.trl_sweep import ARRAY, SCRIPT, TABLE, TRACES, collec
 from grpo_core.hf.trl_script import config
 from grpo_core.recorded_series import numbers
 from grpo_core.runs.importers import open_source
+from grpo_core.runs.importers.source import Source
 from grpo_core.runs.recorders import RECORDER
 from tests.core.hf.tiny import saved, small
 from tests.core.traces import DATA
@@ -24,8 +27,10 @@ from tests.core.traces import DATA
 AXES: dict[str, list[float]] = {"objective.beta": [0.0, 0.1], "learner.group_size": [2, 4]}
 
 
-def never() -> None:
-    """Polls nothing."""
+@contextmanager
+def opened(path: Path) -> Iterator[Source]:
+    """A trace of our own, read here."""
+    yield open_source(path)
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +78,11 @@ def test_traces_come_back_as_the_series_of_their_runs(
 ) -> None:
     folder, queue = swept
     with pytest.raises(RunFileError, match="has left a trace"):
-        collected(folder, never)
+        collected(folder, opened)
     source = open_source(DATA / "grpo")
     for run in queue.runs[::3]:
         shutil.copytree(DATA / "grpo", folder / TRACES / trace_of(run.file))
-    found = collected(folder, never)
+    found = collected(folder, opened)
     assert [result.settings for result in found] == [run.settings for run in queue.runs[::3]]
     for result in found:
         for position in range(1, len(source) + 1):
