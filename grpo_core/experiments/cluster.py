@@ -11,7 +11,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -130,12 +130,8 @@ class Cluster:
         try:
             while waiting:
                 poll()
-                try:
+                with suppress(Exception):  # a timeout, or futures that are lost with their scheduler
                     wait([*waiting], timeout=PAUSE, return_when="FIRST_COMPLETED")
-                except TimeoutError:
-                    pass
-                except Exception:  # of futures that are lost with their scheduler; each is looked at below
-                    silent += PAUSE
                 silent = 0.0 if self._client.status == "running" else silent + PAUSE
                 if silent > LOST or self._client.status == "closed":
                     raise self._lost()
