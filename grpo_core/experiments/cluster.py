@@ -136,7 +136,9 @@ class Cluster:
                 if silent > LOST or self._client.status == "closed":
                     raise self._lost()
                 for future in [each for each in waiting if each.done()]:
-                    yield waiting.pop(future), self._result(future)
+                    answer = self._answer(future)
+                    if answer is not None:
+                        yield waiting.pop(future), opened_result(answer)
         finally:
             if waiting and self._client.status == "running":
                 self._client.cancel([*waiting])
@@ -148,15 +150,20 @@ class Cluster:
             )
         )
 
-    def _result(self, future: Any) -> Any:
-        if future.status in ("cancelled", "lost"):
+    def _answer(self, future: Any) -> Crossing | None:
+        """What came for a call. None where it was lost with its worker meanwhile, so that it is answered again."""
+        status = future.status
+        if status == "cancelled":
             raise self._lost()
-        if future.status == "error":
+        if status == "error":
             raise GrpoError(tr("The cluster gave up: {error}.").format(error=shortened(future.exception())))
-        result = opened(future.result(timeout=CONNECTS))
-        if "problem" in result:
-            raise GrpoError(result["problem"])
-        return result["result"]
+        if status != "finished":
+            return None
+        try:
+            crossing: Crossing = future.result(timeout=CONNECTS)
+        except TimeoutError:
+            return None
+        return crossing
 
     def ensembles(
         self, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None]
@@ -249,6 +256,18 @@ def _run(
 
 CALLS: dict[str, Callable[..., object]] = {"ensembles": _ensembles, "run": _run}
 """Everything that a worker is asked, by name."""
+
+
+def opened_result(crossing: Crossing) -> Any:
+    """The result of a call.
+
+    Raises:
+        GrpoError: the worker answered with a problem, or the bytes are damaged.
+    """
+    answer = opened(crossing)
+    if "problem" in answer:
+        raise GrpoError(answer["problem"])
+    return answer["result"]
 
 
 def sealed(value: object) -> Crossing:
