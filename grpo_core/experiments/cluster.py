@@ -11,6 +11,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -163,6 +164,8 @@ class Cluster:
             crossing: Crossing = future.result(timeout=CONNECTS)
         except TimeoutError:
             return None
+        except CancelledError:
+            raise self._lost() from None
         return crossing
 
     def ensembles(
