@@ -152,7 +152,7 @@ class Cluster:
         )
 
     def _answer(self, future: Any) -> Crossing | None:
-        """What came for a call. None where it was lost with its worker meanwhile, so that it is answered again."""
+        """Answer to a call. None where it was lost with its worker meanwhile, so that it is answered again."""
         status = future.status
         if status == "cancelled":
             raise self._lost()
