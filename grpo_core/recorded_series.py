@@ -84,11 +84,14 @@ def numbers(source: Source, position: int) -> dict[str, float]:
 def numbers_of(
     table: Completions | None, evaluated: EvaluatedStep | None, reports: Sequence[Report]
 ) -> dict[str, float]:
-    """:func:`numbers` of an update that has been read. None for what is not recorded of it."""
+    """:func:`numbers` of an update that has been read. None for what is not recorded of it.
+
+    Of tokens without the settings of their loss nothing is computed: it would be a number of an assumed run.
+    """
     values = dict.fromkeys(OURS, float("nan"))
     if table is not None:
         values |= of_table(table)
-    if evaluated is not None:
+    if evaluated is not None and evaluated.step.settings.recorded.names_loss:
         values |= of_step(evaluated)
     return values | of_reports(reports)
 

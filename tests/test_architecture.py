@@ -26,7 +26,10 @@ FLOORS = (
     ("recompute", "acting", "stacking"),
     ("changes",),
     ("claims",),
-    ("metrics", "bandit", "questions", "texts", "memory", "snapshot_file", "leading"),
+    (
+        "metrics", "bandit", "questions", "texts", "memory", "snapshot_file", "leading",
+        "assumed",
+    ),
     ("lm", "evaluated_step"),
     ("hf",),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs", "recorded_series"),

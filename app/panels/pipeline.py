@@ -92,7 +92,8 @@ class PipelinePanel(Panel):
                 button.setText(STAGE_NAMES[stage])
         settings = _settings(view)
         self.strip.set_look(view.theme, view.scale)
-        self.area.setVisible(not view.run.why_no_step)
+        unknown = bool(view.run.why_no_step or view.step.assumption)  # the source does not say how it trained
+        self.area.setVisible(not unknown)
         place = place_shown(view)
         changed = self._change is not None and self._draw_change(*self._change)
         if not changed:
@@ -101,7 +102,7 @@ class PipelinePanel(Panel):
         self.strip.set_values(_values(view, *place) if place and not changed else {})
         self.strip.highlight(_highlighted(view))
         top = max(button.sizeHint().height() for button in self.stages.values())
-        below = 0 if view.run.why_no_step else self.strip.heightForWidth(max(self.width() - 20, 200))
+        below = 0 if unknown else self.strip.heightForWidth(max(self.width() - 20, 200))
         wanted = top + below + 16
         self.set_row_height(max(wanted, self.row_height) if changed else wanted)
         named = changed or (place is not None and view.cursor.stage >= Stage.NORMALIZE)
@@ -193,7 +194,7 @@ class PipelinePanel(Panel):
 
 def _name(stage: Stage, view: View) -> str:
     settings = _settings(view)
-    if view.run.why_no_step:  # the source does not say how it trained
+    if view.run.why_no_step or view.step.assumption:
         return STAGE_NAMES[stage]
     if stage is Stage.SAMPLE:
         prompts = _prompts(view)

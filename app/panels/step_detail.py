@@ -106,7 +106,11 @@ class StepDetailPanel(Panel):
             foot = tr(
                 "The tokens of completion {row} alone; choose another one in the panel “Completions”. {foot}"
             ).format(row=self._only + 1, foot=foot)
-        self.feet = foot, _foot(revealed, view, int(step.group[view.selection.row or 0]))
+        one = _foot(revealed, view, int(step.group[view.selection.row or 0]))
+        self.feet = (
+            "\n".join(filter(None, (view.step.assumption, foot))),
+            "\n".join(filter(None, (view.step.assumption, one))),
+        )
         self._look = view.theme, view.scale
         self._fit_foot()
         self.table.set_summary(self.summary(view))

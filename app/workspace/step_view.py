@@ -12,6 +12,7 @@ import numpy as np
 
 from app.workspace.cursor import Stage
 from app.workspace.prepared import Prepared
+from grpo_core.assumed import assumption
 from grpo_core.config import Objective, Settings
 from grpo_core.explain import Numbers
 from grpo_core.metrics import at_start
@@ -92,6 +93,11 @@ class StepView:
         if self._evaluated is not None and self._evaluated.step is self.step:
             return self._evaluated
         return None if self.step is None else Numbers(self.step)
+
+    @cached_property
+    def assumption(self) -> str:
+        """Sentences on what is assumed because the source does not record it. Empty where nothing is."""
+        return "" if self.step is None else assumption(self.step)
 
     @property
     def terms(self) -> Terms | None:

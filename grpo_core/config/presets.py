@@ -53,7 +53,7 @@ class Preset:
 
         That of ``applied_to(settings)``, without making and checking settings: it is asked at each step of a slider.
         """
-        own = self._objective_for(settings)
+        own = self.objective if settings.task.longest is None else self._objective_for(settings)
         pairs = {f"objective.{name}": (getattr(own, name), getattr(settings.objective, name)) for name in _SWITCHES}
         pairs["learner.resample_dead"] = self.resample_dead, settings.learner.resample_dead
         pairs["learner.critic"] = self.critic, settings.learner.critic

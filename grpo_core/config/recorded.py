@@ -57,6 +57,11 @@ class RecordedTask:
         return self.max_tokens
 
     @property
+    def names_loss(self) -> bool:
+        """Whether the source says under which loss the run was trained. Where not, the objective is an assumption."""
+        return bool(self.trainer_settings)
+
+    @property
     def trainer_values(self) -> dict[str, Any]:
         """The trainer's own settings by their names there. Empty where the source kept none."""
         try:

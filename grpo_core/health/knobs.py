@@ -22,7 +22,7 @@ from grpo_core.text import tr
 def no_cap(update: Update) -> str:
     """The reason why there is no cap on a weight."""
     clip = SURROGATES[update.settings.objective.surrogate].clip
-    if clip is not None and clip.cuts_weight and update.settings.recorded.trainer_settings:
+    if clip is not None and clip.cuts_weight and update.settings.recorded.names_loss:
         return ""
     return tr("This loss caps no weight.")
 

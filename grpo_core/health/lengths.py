@@ -85,7 +85,7 @@ def _advice(settings: Settings, *, grows: bool) -> str:
     if not grows:
         return tr("See whether the reward falls with length, and whether a penalty for overlong answers is too strong.")
     look = tr("See whether the reward grows with length; a penalty for overlong answers holds it back.")
-    if not settings.recorded.trainer_settings:
+    if not settings.recorded.names_loss:
         return look + " " + tr(
             "If each completion's loss is divided by its own length, that favours long wrong answers: use a token mean "
             "(DAPO) or a constant (Dr. GRPO)."

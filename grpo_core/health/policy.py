@@ -103,6 +103,8 @@ def no_later_pass(update: Update) -> str:
     """The reason why nothing can be clipped, or it is not known."""
     if update.step is None:
         return update.why_no_step
+    if not update.settings.recorded.names_loss:
+        return tr("The settings of the loss are not recorded.")
     clip = SURROGATES[update.settings.objective.surrogate].clip
     if clip is None:
         return tr("This loss has no clip.")

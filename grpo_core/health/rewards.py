@@ -112,7 +112,7 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
         return None
     o = settings.objective
     whole = DEVIATIONS[o.std].of_batch and any(claim.kind == "between" for claim in flat)  # it widens what divides
-    if BASELINES[o.baseline].within_group and settings.recorded.trainer_settings and not whole:
+    if BASELINES[o.baseline].within_group and settings.recorded.names_loss and not whole:
         flat.append(Fault.of("adds_nothing", names=tuple(dict(claim.values)["name"] for claim in flat)))
     first = measures[0].label
     seen = Evidence(step=first, what=tr("{count} completions").format(count=int(sum(m.value for m in measures))))
@@ -192,7 +192,7 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
         "outlier", largest=most.value, label=most.label, times=most.value / usual, usual=usual,
         share=most.more["share"],
     )  # fmt: skip
-    divided = DEVIATIONS[settings.objective.std].divides and settings.recorded.trainer_settings
+    divided = DEVIATIONS[settings.objective.std].divides and settings.recorded.names_loss
     return Verdict(
         grade=grade("advantage_far"), what=[what], began=those[0].label,
         evidence=worst(sorted(those, key=lambda m: -m.value)),

@@ -23,6 +23,9 @@ SOURCES = {
 }
 """Name in ``IMPORTERS`` -> the real thing below ``DATA``."""
 
+TEXTS = tuple(name for name in SOURCES if name != "verifiers")
+"""Those that hold no tokens."""
+
 
 def source_path(name: str, folder: Path) -> Path:
     """The file or folder of a format; one that is kept compressed is unpacked into ``folder``."""

@@ -61,7 +61,7 @@ def rows(settings: Settings) -> list[tuple[str, str]]:
     """(name, value) of each setting that is known: those that act in the loss, then the trainer's own."""
     objective = settings.objective
     acting = acting_fields(objective)
-    if not settings.recorded.trainer_settings:  # the source names no loss
+    if not settings.recorded.names_loss:  # the source names no loss
         return _of_task(settings)
     acting -= {"importance_cap"}  # what a trainer applied stands in the record, factor by factor
     known = [(rule.title, _text(getattr(objective, name))) for name, rule in described(Objective) if name in acting]

@@ -105,7 +105,8 @@ class StepSummaryPanel(Panel):
         self.groups.set_summary(self._summary.groups_sentence)
         self.tokens.set_rows([] if self._tokens is None else self._tokens.rows)
         self.tokens.setVisible(self._tokens is not None and bool(self._tokens.rows))
-        self.tokens_sentence.setText(self._unreadable if self._tokens is None else self._tokens.sentence)
+        said = self._unreadable if self._tokens is None else self._tokens.sentence
+        self.tokens_sentence.setText(" ".join(filter(None, (said, view.step.assumption))))
         self.tokens.set_summary(self.tokens_sentence.text())
         self._mark(view)
         self._fit()

@@ -191,7 +191,7 @@ class TokenInspectorPanel(Panel):
             view.theme, view.scale, tint, view.step.derived(tint.limit), values is not None,
             left_out=rows.counts is not None,
         )  # fmt: skip
-        sentence = remark(view.step, self.group)
+        sentence = " ".join(filter(None, (view.step.assumption, remark(view.step, self.group))))
         self.remark_label.setText(sentence)
         self.remark_label.setVisible(bool(sentence))
         wide = self.width() >= WIDE * view.scale

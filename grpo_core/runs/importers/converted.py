@@ -25,7 +25,7 @@ from grpo_core.text import tr
 SUFFIX = ".grpo"
 KEY = "recorded"
 """Key of the table ``meta``: what of the source is no setting, as JSON."""
-ARRAYS = ("group", "rewards", "reward_parts", "advantage", "length", "truncated", "counted", "entropy")
+ARRAYS = ("group", "rewards", "reward_parts", "advantage", "length", "truncated", "counted", "entropy", "staleness")
 TOKENS = ("sampling_logp", "training_logp")
 """Fields of :class:`Completions` that are arrays, and those that are one array a completion."""
 
@@ -152,10 +152,9 @@ def table_from(plain: dict[str, Any]) -> Completions:
     Raises:
         LookupError, TypeError, ValueError: it is not what that function gives.
     """
+    known = {"staleness": None, **plain}  # which older files do not have
     kinds = {"group": np.int64, "length": np.int64, "truncated": bool, "counted": bool}
-    arrays = {
-        name: None if plain[name] is None else np.array(plain[name], kinds.get(name, np.float64)) for name in ARRAYS
-    }
+    arrays = {name: None if (x := known[name]) is None else np.array(x, kinds.get(name, np.float64)) for name in ARRAYS}
     tokens = {
         name: None if plain[name] is None else tuple(np.array(row, np.float64) for row in plain[name])
         for name in TOKENS

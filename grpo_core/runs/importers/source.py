@@ -52,6 +52,8 @@ class Completions:
         training_logp: the trainer's of the same tokens.
         metric_names: (M,) of the environment's numbers that are no reward.
         metrics: (B, M), NaN where one was not measured; None where none are recorded.
+        staleness: (B,) training steps between the policy that began a completion and the step that it is used in; NaN
+            where the source does not name the policy's version, None where it names none.
         trajectories: (B,) the turns of each completion, None for one that is too long to be shown by turns; None where
             the source holds no turns.
         repeated: whether these are the completions of the update before once more: one generation served both, and
@@ -74,6 +76,7 @@ class Completions:
     training_logp: tuple[np.ndarray, ...] | None = None
     metric_names: tuple[str, ...] = ()
     metrics: np.ndarray | None = None
+    staleness: np.ndarray | None = None
     trajectories: tuple[Trajectory | None, ...] | None = None
     repeated: bool = False
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class TextRun:
     methods do. A format derives from it and gives :meth:`completions`.
 
     Attributes:
-        why_no_step: what is missing for a step, and how to get it, in a sentence.
+        why_no_step: what is missing for a step, and how to get it, in a sentence; of a format that never has one.
     """
 
     why_no_step: str
@@ -46,7 +46,7 @@ class TextRun:
         """Updates there are, as of the last refresh."""
         return len(self.labels)
 
-    def step(self, position: int) -> NoReturn:
+    def step(self, position: int) -> Step:
         raise NotRecordedError(self.why_no_step)
 
     def completions(self, position: int) -> Completions:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.errors import RunFileError
+from grpo_core.record import Step
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.importers.jsonl import LONGEST_LINE, placed_lines
 from grpo_core.runs.importers.line_index import (
@@ -32,6 +33,7 @@ from grpo_core.runs.importers.line_index import (
 from grpo_core.runs.importers.source import Completions, file_stamp
 from grpo_core.runs.importers.text_run import TextRun, names_in, numbered, recorded_settings
 from grpo_core.runs.importers.verifiers_rows import EpisodeRows
+from grpo_core.runs.importers.verifiers_tokens import step_of
 from grpo_core.runs.importers.verifiers_turns import as_dict
 from grpo_core.text import tr
 
@@ -67,12 +69,6 @@ def _step_files(path: Path) -> list[tuple[int, Path]]:
 
 class VerifiersRun(TextRun):
     """Episodes of verifiers, by training step where they name one."""
-
-    why_no_step = tr(
-        "These traces hold log-probabilities rounded to four decimals, which belong to no optimizer step, and neither "
-        "the settings of the loss nor the texts of single tokens, so there is no loss to recompute; their masks, "
-        "advantages and entropies stand with the turns. prime-rl's token export (trainer.enable_token_export) has more."
-    )
 
     def __init__(self, path: Path, index: Path | None = None) -> None:
         """
@@ -182,8 +178,24 @@ class VerifiersRun(TextRun):
                     )
 
     def completions(self, position: int) -> Completions:
+        return self._rows(position).table()
+
+    def step(self, position: int) -> Step:
+        rows = self._rows(position, with_tokens=True)
+        table = rows.table()
+        if table.counted is not None and not table.counted.all():
+            self.note(
+                tr("A rollout of several branches counts once for each of them in its group's mean under another loss.")
+            )
+        return step_of(rows.tokens, table, self.settings, position, self.labels[position - 1])
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        return self.completions(position), None  # what follows from tokens alone is no number of the run
+
+    def _rows(self, position: int, *, with_tokens: bool = False) -> EpisodeRows:
+        """The branches of the update at ``position``. What cannot be read of them is noted."""
         notes: list[str] = []
-        rows = EpisodeRows()
+        rows = EpisodeRows(label=self.labels[position - 1], with_tokens=with_tokens)
         for episode in self._episodes(self.labels[position - 1], notes):
             rows.add(as_dict(episode))
         if rows.errors:
@@ -206,7 +218,7 @@ class VerifiersRun(TextRun):
                     label=self.labels[position - 1], name=self.title
                 )
             )
-        return rows.table()
+        return rows
 
 
 RUN = re.compile(rb'(?<!\\)"run"\s*:\s*(?=\{)')

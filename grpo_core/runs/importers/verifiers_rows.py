@@ -13,6 +13,7 @@ import numpy as np
 from grpo_core.errors import shortened
 from grpo_core.runs.importers.source import Completions
 from grpo_core.runs.importers.text_run import equal_groups
+from grpo_core.runs.importers.verifiers_tokens import RowTokens, row_tokens
 from grpo_core.runs.importers.verifiers_turns import (
     OF_TOKENS,
     Graph,
@@ -33,7 +34,15 @@ MOST_TURNS = 60_000
 
 @dataclass
 class EpisodeRows:
-    """Rows of the table as they are found, one a branch."""
+    """Rows of the table as they are found, one a branch.
+
+    Attributes:
+        label: the training step that uses the episodes.
+        with_tokens: whether the tokens of the rows are read too.
+    """
+
+    label: int
+    with_tokens: bool = False
 
     prompts: list[str] = field(default_factory=list)
     completions: list[str] = field(default_factory=list)
@@ -48,6 +57,8 @@ class EpisodeRows:
     training: list[np.ndarray] = field(default_factory=list)
     metrics: list[dict[str, float | None]] = field(default_factory=list)
     trajectories: list[Trajectory | None] = field(default_factory=list)
+    staleness: list[float] = field(default_factory=list)
+    tokens: list[RowTokens | None] = field(default_factory=list)
     errors: int = 0
     why: str = ""
     messages: int = 0
@@ -57,6 +68,8 @@ class EpisodeRows:
     def add(self, episode: dict[str, Any]) -> None:
         """Add the branches of an episode's traces, or of a trace that stands alone."""
         alone = "nodes" in episode
+        policy = as_dict(as_dict(as_dict(episode.get("run")).get("work")).get("policy")).get("start")
+        age = float(self.label - policy) if type(policy) is int else math.nan
         for trace in [episode] if alone else episode.get("traces") or []:
             if len(self.prompts) + self.errors >= MOST_TRACES:
                 self.errors += 1
@@ -75,6 +88,7 @@ class EpisodeRows:
                     if self.messages > MOST_MESSAGES:
                         raise ValueError(tr("there are more than {most:,} messages").format(most=MOST_MESSAGES))
                     self._add_branch(graph, branch, key, counted=number == 0)
+                    self.staleness.append(age)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
                 self.errors += 1
                 self.why = self.why or shortened(
@@ -88,6 +102,8 @@ class EpisodeRows:
         streams = {name: graph.stream(path, name) for name in OF_TOKENS}
         advantage = streams["advantages"][~np.isnan(streams["advantages"])]
         entropy = streams["entropies"][~np.isnan(streams["entropies"])]
+        if self.with_tokens:
+            self.tokens.append(row_tokens(trace["nodes"], path, found))
         self.prompts.append(_conversation(found.prompt))
         self.completions.append(_conversation(found.turns))
         self.keys.append(key)
@@ -115,6 +131,7 @@ class EpisodeRows:
         known = ~np.isnan(parts)
         total = np.where(known.any(axis=1), np.where(known, parts * factor, 0.0).sum(axis=1), np.nan)
         advantage, entropy = np.array(self.advantage), np.array(self.entropy)
+        staleness = np.array(self.staleness)
         scored = any(np.isfinite(row).any() for row in self.training)
         return Completions(
             prompts=tuple(self.prompts), completions=tuple(self.completions), group=equal_groups(self.keys),
@@ -127,7 +144,7 @@ class EpisodeRows:
             training_logp=tuple(self.training) if scored else None, metric_names=measured,
             metrics=np.array([[_number(row.get(name)) for name in measured] for row in self.metrics])
             if measured else None,
-            trajectories=tuple(self.trajectories),
+            staleness=None if np.isnan(staleness).all() else staleness, trajectories=tuple(self.trajectories),
         )  # fmt: skip
 
 

@@ -80,8 +80,8 @@ def test_a_run_that_was_converted_opens_as_the_recorded_run_that_it_is(driver: D
     assert not any("report" in message for message in driver.messages)
 
 
-@pytest.mark.quick_cases("trl", "verifiers/traces.jsonl")
-@pytest.mark.parametrize("path", ["trl", "verl", "verl_former", "verifiers/traces.jsonl"])
+@pytest.mark.quick_cases("trl")
+@pytest.mark.parametrize("path", ["trl", "verl", "verl_former"])
 def test_a_source_of_texts_opens_and_says_what_it_lacks_and_how_to_get_it(driver: Driver, path: str) -> None:
     run = opened(driver, SOURCES / path)
     workspace = driver.program.workspace
@@ -89,6 +89,26 @@ def test_a_source_of_texts_opens_and_says_what_it_lacks_and_how_to_get_it(driver
     detail = driver.program.window.panels["step_detail"]
     assert detail.summary(workspace.view) == run.why_no_step
     assert np.isfinite(run.series["reward_mean"].values).all()
+
+
+def test_tokens_without_the_settings_of_their_loss_are_shown_with_a_sentence_on_what_is_assumed(driver: Driver) -> None:
+    run = opened(driver, SOURCES / "verifiers_agent" / "traces.jsonl")
+    workspace, panels = driver.program.workspace, driver.program.window.panels
+    said = workspace.view.step.assumption
+    assert workspace.view.step.step is not None and not run.why_no_step and "No settings of a loss" in said
+    for name in ("token_inspector", "step_summary", "step_detail"):
+        driver.program.window.show_panel(next(spec for spec in PANELS if spec.id == name))
+        driver.settle()
+    assert panels["token_inspector"].remark_label.text().startswith(said)  # type: ignore[attr-defined]
+    assert said in panels["step_summary"].tokens_sentence.text()  # type: ignore[attr-defined]
+    assert all(said in foot for foot in panels["step_detail"].feet)  # type: ignore[attr-defined]
+    assert panels["pipeline"].area.isHidden(), "no formula of the run is known"  # type: ignore[attr-defined]
+    assert np.isnan(run.series["loss"].values).all() and np.isfinite(run.series["reward_mean"].values).all()
+    for spec in PANELS:
+        if spec.id in driver.program.window.docks:
+            driver.program.window.show_panel(spec)
+            driver.settle()
+    assert not any("report" in message for message in driver.messages)
 
 
 def test_another_run_of_a_database_is_offered_and_opened(

@@ -123,7 +123,7 @@ def test_a_completion_stays_beside_another_one_of_another_step(panel: Completion
     assert panel.beside.isHidden()
 
 
-@pytest.mark.parametrize("path", ["trl", "verl", "verl_former", "verifiers/traces.jsonl"])
+@pytest.mark.parametrize("path", ["trl", "verl", "verl_former"])
 def test_texts_alone_are_listed_and_filtered_too(qapp: QApplication, path: str) -> None:
     workspace = workspace_of(SOURCES / path)
     batch = batch_of(workspace.view)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grpo_core.assumed import assumption
 from grpo_core.audit import audit
 from grpo_core.cli import main
 from grpo_core.errors import NotRecordedError, RunFileError
@@ -17,7 +18,7 @@ from grpo_core.recorded_series import numbers
 from grpo_core.runs.conversion import convert
 from grpo_core.runs.importers import IMPORTERS, open_source
 from grpo_core.runs.importers.converted import ConvertedRun
-from tests.core.sources import SOURCES, source_path
+from tests.core.sources import AGENT, TEXTS, source_path
 from tests.core.traces import DATA, FAULTY, HEALTHY
 
 
@@ -40,7 +41,15 @@ def test_every_array_of_a_trace_is_in_the_file(name: str, tmp_path: Path) -> Non
         assert numbers(run, position) == pytest.approx(numbers(source, position), nan_ok=True)
 
 
-@pytest.mark.parametrize("name", SOURCES)
+def test_tokens_without_the_settings_of_their_loss_are_kept_as_such(tmp_path: Path) -> None:
+    convert(source := open_source(AGENT), out := tmp_path / "run.grpo")
+    kept, there = open_source(out).step(1), source.step(1)
+    assert np.array_equal(kept.tokens, there.tokens) and np.array_equal(kept.mask, there.mask)
+    assert assumption(kept) == assumption(there) != ""
+    assert numbers(open_source(out), 1) == pytest.approx(numbers(source, 1), nan_ok=True)
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_a_source_of_texts_keeps_its_table_and_why_there_is_no_loss(name: str, tmp_path: Path) -> None:
     source = open_source(source_path(name, tmp_path))
     convert(source, out := tmp_path / "run.grpo")

@@ -16,7 +16,7 @@ from grpo_core.health.update import Update, read
 from grpo_core.runs.importers import IMPORTERS, importer_for, open_source
 from grpo_core.runs.importers.text_run import consecutive_groups, equal_groups
 from grpo_core.runs.importers.trl_table import table
-from tests.core.sources import DATA, SOURCES, source_path
+from tests.core.sources import DATA, SOURCES, TEXTS, source_path
 
 
 def written(path: Path, rows: list[Any], end: str = "\n") -> Path:
@@ -49,7 +49,7 @@ def test_completions_stand_in_whole_groups_with_their_rewards(name: str, tmp_pat
     assert run.texts(len(run)).completions == found.completions
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", TEXTS)
 def test_a_source_of_texts_says_what_a_step_would_need(name: str, tmp_path: Path) -> None:
     with pytest.raises(NotRecordedError, match="no loss to recompute"):
         open_source(source_path(name, tmp_path)).step(1)

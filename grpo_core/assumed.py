@@ -1,0 +1,35 @@
+"""The sentence on an update whose source does not say under which loss it was trained."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+
+def assumption(step: Step) -> str:
+    """Sentences on what is assumed of an update because its source does not record it: the settings of the loss, and
+    log-probabilities that the trainer or the sampler did not give. Empty where its loss is recorded."""
+    if not step.settings.is_recorded or step.settings.recorded.names_loss:
+        return ""
+    said = [
+        tr(
+            "No settings of a loss are recorded: advantage, mask and log-probabilities are the trainer's, but ratio, "
+            "weight, push and loss are those of GRPO in one pass without a KL. “What if” computes another loss."
+        )
+        if step.advantage is not None
+        else tr(
+            "Neither advantages nor settings of a loss are recorded: mask and log-probabilities are the trainer's, but "
+            "advantage, weight, push and loss are those of GRPO in one pass without a KL. “What if” computes another "
+            "loss."
+        )
+    ]
+    if step.sampling_logp is None:
+        said.append(tr("Log-probabilities are recorded of the sampler or of the trainer alone, and stand for both."))
+    elif not np.array_equal(recompute.scored_by_sampler(step), recompute.used(step, 0)):
+        said.append(
+            tr("Where only the sampler's or only the trainer's log-probabilities are recorded, they stand for both.")
+        )
+    return " ".join(said)
