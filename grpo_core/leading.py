@@ -40,7 +40,7 @@ CONTRIBUTIONS: dict[str, Contribution] = {
     "loss": Contribution(title=tr("loss"), of=lambda step, terms, gradient: terms.weight * terms.token_loss),
     "sampler": Contribution(
         title=tr("difference from the sampler"), of=lambda step, terms, gradient: recompute.from_sampler(step),
-        missing=tr("The log-probabilities of the sampler are not recorded."),
+        missing=tr("The log-probabilities of the sampler, or those of the trainer, are not recorded."),
     ),
 }  # fmt: skip
 """The push −d loss / d log π, the weighted KL estimate and the weighted token loss, whose sums are the KL and the loss

@@ -18,12 +18,14 @@ from grpo_core.advantages import advantages, equal_rewards, from_here_on, gae, s
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
-from grpo_core.objective import Terms, applied_gate, evaluate, gradient_parts
+from grpo_core.objective import Terms, applied_gate, evaluate, gradient_parts, importance_weight
 from grpo_core.record import Step
 from grpo_core.text import tr
 
 DECIDE_ADVANTAGES = ("baseline", "std", "std_epsilon", "kl_in", "credit")
 """Fields of the objective that an advantage depends on; β too, where the KL enters the reward."""
+USUAL_CAP = 2.0
+"""C of the importance weights that are shown of an update whose loss has none. TRL has had it as its default."""
 
 
 def under(step: Step, objective: Objective | None) -> Step:
@@ -241,6 +243,16 @@ def from_sampler(step: Step) -> np.ndarray | None:
         return None
     with np.errstate(invalid="ignore"):
         return np.where(scored_by_sampler(step), step.logp[0] - step.sampling_logp, 0.0)
+
+
+def importance_weights(step: Step) -> np.ndarray | None:
+    """The weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C or :data:`USUAL_CAP` where it has
+    none. None without a sampler's log-probabilities."""
+    if step.sampling_logp is None:
+        return None
+    cap = step.settings.objective.importance_cap
+    weight = importance_weight(USUAL_CAP if cap is None else cap, step.old_logp, step.sampling_logp, step.mask)
+    return np.asarray(weight)
 
 
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:

@@ -12,6 +12,8 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.errors import GrpoError
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.metrics import METRICS, Metric, metrics
+from grpo_core.objective import importance_weight
+from grpo_core.recompute import USUAL_CAP
 from grpo_core.runs.importers.source import Completions, Report, Source
 from grpo_core.text import tr
 
@@ -52,6 +54,20 @@ ESTIMATES: dict[str, Metric] = {
         unit="nats",
         colour="kl",
         low=0,
+    ),
+    "importance_weight": Metric(
+        title=tr("Importance weight"),
+        help=tr(
+            "Mean of min(π_old / π_sampler, C) over the tokens that trainer and sampler both scored; C is the loss's "
+            "cap, or 2 where it has none."
+        ),
+        symbol="w",
+        low=0,
+    ),
+    "staleness": Metric(
+        title=tr("Age of the samples"),
+        help=tr("Training steps since the policy that wrote a completion, mean over those whose version is recorded."),
+        unit=tr("steps"),
     ),
     "truncated": Metric(
         title=tr("Truncated"),
@@ -114,8 +130,12 @@ def of_table(table: Completions) -> dict[str, float]:
         values["truncated"] = float(table.truncated.mean())
     if table.sampling_logp is not None and table.training_logp is not None:
         away = np.concatenate([t - s for t, s in zip(table.training_logp, table.sampling_logp, strict=True)])
-        if np.isfinite(away).any():
-            values["sampler_kl"] = _k3(away[np.isfinite(away)])
+        away = away[np.isfinite(away)]
+        if len(away):
+            values["sampler_kl"] = _k3(away)
+            values["importance_weight"] = float(importance_weight(USUAL_CAP, away, np.zeros_like(away), None).mean())
+    if table.staleness is not None and np.isfinite(table.staleness).any():
+        values["staleness"] = float(np.nanmean(table.staleness))
     if table.entropy is not None and np.isfinite(table.entropy).any():
         values["entropy_before"] = float(np.nanmean(table.entropy))
     return values
@@ -142,6 +162,9 @@ def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
     both = recompute.scored_by_sampler(step)
     if away is not None and both.any():
         values["sampler_kl"] = _k3(away[both])
+        weights = recompute.importance_weights(step)
+        assert weights is not None
+        values["importance_weight"] = float(weights[both].mean())
     if step.entropy is not None and np.isfinite(measured := step.entropy[0][used]).any():
         values["entropy_before"] = float(np.nanmean(measured))
     return values

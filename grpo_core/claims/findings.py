@@ -39,6 +39,8 @@ class Seen:
         from_sampler: trainer's less sampler's log-probability of each token that both scored; None where not recorded.
         turns: of each turn whether the model wrote it, and its tokens that the loss's mask counts, (n, 2) integer; None
             where not recorded.
+        staleness: (B,) training steps since the policy that wrote each completion, NaN where it is not named; None
+            where not recorded.
         answered: (B,) boolean, whether a tool or a user speaks after the model; None where not recorded.
         reported: what the trainer said: its name and the numbers.
     """
@@ -60,6 +62,7 @@ class Seen:
     cut: tuple[float, int] | None = None
     from_sampler: np.ndarray | None = None
     turns: np.ndarray | None = None
+    staleness: np.ndarray | None = None
     answered: np.ndarray | None = None
     reported: tuple[tuple[str, float], ...] = ()
 

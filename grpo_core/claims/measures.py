@@ -9,6 +9,7 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.findings import Run, Seen
+from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 
 FACTOR = 2.0
@@ -132,7 +133,7 @@ class SamplerApart(Claim[Run]):
 @dataclass(frozen=True, kw_only=True)
 class ImportanceCut(Claim[Run]):
     """From update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats a token, and a truncated
-    importance weight would be cut at ``cut`` of the tokens, at the cap :data:`FACTOR`. Both are means of means."""
+    importance weight would be cut at ``cut`` of the tokens, at :data:`USUAL_CAP`. Both are means of means."""
 
     since: int
     divergence: float
@@ -144,7 +145,7 @@ class ImportanceCut(Claim[Run]):
         if not there:
             return False
         divergence = sum(float((np.expm1(away) - away).mean()) for away in there) / len(there)
-        cut = sum(float((away > np.log(FACTOR)).mean()) for away in there) / len(there)
+        cut = sum(float((away > np.log(USUAL_CAP)).mean()) for away in there) / len(there)
         return agrees(self.divergence, divergence) and agrees(self.cut, cut)
 
     def words(self) -> str:
@@ -152,6 +153,30 @@ class ImportanceCut(Claim[Run]):
             "By the sampled tokens the KL of the sampler from the trainer is {divergence:.3g} nats a token (k3). A "
             "truncated importance weight would be cut at a cap of 2 at {cut:.1%} of the tokens."
         ).format(divergence=self.divergence, cut=self.cut)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stale(Claim[Run]):
+    """From update ``since`` on, completions were written by a policy ``mean`` steps old, averaged over an update and
+    then over the updates; the oldest by one of ``oldest`` steps."""
+
+    since: int
+    mean: float
+    oldest: float
+
+    def check(self, data: Run) -> bool:
+        every = [update.staleness for update in _since(data, self.since) if update.staleness is not None]
+        known = [ages[np.isfinite(ages)] for ages in every if np.isfinite(ages).any()]
+        if not known:
+            return False
+        mean = sum(float(ages.sum() / ages.size) for ages in known) / len(known)
+        return agrees(self.mean, mean) and agrees(self.oldest, max(float(ages.max()) for ages in known))
+
+    def words(self) -> str:
+        return tr(
+            "The policy that wrote a completion is {mean:.1f} steps old on average when it is trained on, the oldest "
+            "{oldest:g} steps."
+        ).format(mean=self.mean, oldest=self.oldest)
 
 
 @dataclass(frozen=True, kw_only=True)

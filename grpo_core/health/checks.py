@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, policy, rewards
+from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, policy, rewards, stale
 from grpo_core.health.check import Check
 from grpo_core.text import tr
 
@@ -239,6 +239,15 @@ CHECKS: dict[str, Check] = {
         ),
         source="huggingface/trl#4159, PrimeIntellect-ai/prime-rl#697",
     ),
+    "stale_samples": Check(
+        title=tr("Samples of a policy that is long left behind"),
+        missing=stale.no_versions, measure=stale.staleness, judge=stale.judge_stale,
+        change=tr(
+            "Let fewer steps pass between sampling and training (in prime-rl max_off_policy_steps), or correct by "
+            "truncated importance weights."
+        ),
+        source="AReaL, arXiv:2505.24298; lesson 25",
+    ),
     "sampler_differs": Check(
         title=tr("Sampler and trainer differ"),
         missing=numerics.no_sampler, measure=numerics.sampler, judge=numerics.judge_sampler,
@@ -247,6 +256,7 @@ CHECKS: dict[str, Check] = {
             "truncated importance weights."
         ),
         source="huggingface/trl#4772, #6789",
+        follows=("stale_samples",),
     ),
 }  # fmt: skip
 """Every check by its name, in the order of cause."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from grpo_core.claims.measured import Measured
-from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, policy, rewards
+from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, policy, rewards, stale
 from grpo_core.health.check import Measure, finite
 from grpo_core.health.finding import Healthy
 from grpo_core.health.update import Update
@@ -41,6 +41,7 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     rewards.far_rewards: Quantity(name=tr("reward farthest from the median")),
     rewards.largest_advantage: Quantity(name=tr("largest advantage")),
     rewards.spread_of_parts: None,  # it is judged by how the functions vary together, over the whole run
+    stale.staleness: Quantity(name=tr("mean age of the samples in steps")),
     rewards.unscored: Quantity(name=tr("completions without a reward"), share=True),
 }
 """The quantity of each measure; None where no single number of an update is judged."""

@@ -102,6 +102,9 @@ LIMITS: dict[str, Limit] = {
     "all_counted": Limit(value=0.5, grade=SERIOUS, source="chosen: a result may be cut off, and have no token left"),
     "first_pass_single": Limit(value=0.02, grade=SERIOUS, source="chosen: rounding of single precision is far below"),
     "first_pass_half": Limit(value=0.05, grade=SERIOUS, source="chosen: bfloat16 has eight bits, 0.03 near 10 nats"),
+    "stale": Limit(
+        value=8, grade=WARNING, source="steps; chosen after AReaL, arXiv:2505.24298, which limits the age of samples"
+    ),
     "sampler": Limit(value=0.1, grade=SERIOUS, source="chosen; huggingface/trl#4772"),
     "sampler_far": Limit(
         value=0.05, grade=SERIOUS,

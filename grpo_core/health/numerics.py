@@ -17,6 +17,7 @@ from grpo_core.health.finding import Evidence
 from grpo_core.health.grade import Grade
 from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
+from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 
 
@@ -150,7 +151,7 @@ def sampler(update: Update) -> Measure | None:
     if step is not None and step.sampling_logp is not None:
         differences = recompute.from_sampler(step)
         assert differences is not None
-        evidence = _far_places(update, differences)
+        evidence = _far_places(update, differences, recompute.importance_weights(step))
         flat = differences[recompute.scored_by_sampler(step)]
     else:
         assert table is not None and table.sampling_logp is not None and table.training_logp is not None
@@ -160,7 +161,7 @@ def sampler(update: Update) -> Measure | None:
     if not len(flat):
         return None
     more = {
-        "far": float((np.abs(flat) > np.log(FACTOR)).mean()), "cut": float((flat > np.log(FACTOR)).mean()),
+        "far": float((np.abs(flat) > np.log(FACTOR)).mean()), "cut": float((flat > np.log(USUAL_CAP)).mean()),
         "divergence": float((np.expm1(flat) - flat).mean()),
     }  # fmt: skip
     return Measure(label=update.label, value=float(np.abs(flat).mean()), more=more, evidence=evidence)
@@ -192,20 +193,27 @@ def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
     return float(np.abs(one[both].astype(np.float64) - other[both]).mean()) if both.any() else None
 
 
-def _far_places(update: Update, differences: np.ndarray) -> tuple[Evidence, ...]:
-    """The two tokens that differ most."""
+def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | None = None) -> tuple[Evidence, ...]:
+    """The two tokens that differ most, with their importance ``weights`` (B, T) where these are given."""
     sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
     order = np.argsort(-sizes, axis=None)[:2]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
     return tuple(
         Evidence(
             step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
-            what=tr("token {token} differs by {gap:.3g} nats").format(
-                token=update.token(row, token), gap=float(differences[row, token])
-            ),
+            what=_apart(update, row, token, float(differences[row, token]), weights),
         )
         for row, token in places if sizes[row, token] > 0
     )  # fmt: skip
+
+
+def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray | None) -> str:
+    facts = {"token": update.token(row, token), "gap": gap}
+    if weights is None:
+        return tr("token {token} differs by {gap:.3g} nats").format(**facts)
+    return tr("token {token} differs by {gap:.3g} nats, importance weight {weight:.3g}").format(
+        **facts, weight=float(weights[row, token])
+    )
 
 
 def _half_precision(settings: Settings) -> bool:

@@ -42,7 +42,21 @@ NONE_RECORDED = tr(
 )
 
 
-KEPT = ("reward", "advantage", "turns", "tools", "errors", "length", "kl", "push", "group", "truncated", "text")
+KEPT = (
+    "reward",
+    "advantage",
+    "turns",
+    "tools",
+    "errors",
+    "age",
+    "length",
+    "importance",
+    "kl",
+    "push",
+    "group",
+    "truncated",
+    "text",
+)
 """Columns in the order in which they are kept where there is not room for all."""
 
 

@@ -11,6 +11,7 @@ from app.plotting.table_model import Column
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.step_view import StepView
 from app.workspace.view import View
+from grpo_core import recompute
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
 from grpo_core.runs.agent_turns import trajectories
@@ -36,10 +37,14 @@ COLUMNS = (
     Column("tools", tr("Tools"), chars=5, decimals=0, help=tr("Calls of tools.")),
     Column("errors", tr("Errors"), chars=6, decimals=0,
            help=tr("Results of tools that read as an error, and errors that the trainer recorded.")),
+    Column("age", tr("Age"), chars=5, decimals=0, unit=tr("steps"),
+           help=tr("Training steps since the policy that wrote it.")),
+    Column("importance", tr("w"), chars=6, decimals=3,
+           help=tr("Mean over its tokens of min(π_old / π_sampler, C): C is the loss's cap, or 2 where it has none.")),
     Column("truncated", tr("Cut"), chars=4, kind="chip", help=tr("A limit on the length ended it.")),
     Column("text", tr("Completion"), chars=20, kind="text", help=tr("How it begins.")),
 )  # fmt: skip
-FILTERED = ("reward", "advantage", "length", "kl", "push", "turns", "tools", "errors")
+FILTERED = ("reward", "advantage", "length", "kl", "push", "turns", "tools", "errors", "age", "importance")
 """Columns whose values can be limited."""
 
 
@@ -110,14 +115,16 @@ def batch_of(view: View) -> Batch | None:
     count = len(table.rewards)
     length, truncated = table.length, table.truncated
     kl, push = _of_tokens(view.step) if step is not None and len(step.rewards) == count else (None, None)
-    turns = table.trajectories or (None,) * count
+    turns, age = table.trajectories or (None,) * count, table.staleness
+    weight = _importance(step) if step is not None and len(step.rewards) == count else None
     cells: list[list[object]] = [
         [
             row + 1, int(table.group[row]) + 1, float(table.rewards[row]),
             None if table.advantage is None else float(table.advantage[row]),
             None if length is None else int(length[row]),
             None if kl is None else float(kl[row]), None if push is None else float(push[row]),
-            *_of_turns(turns[row]), "" if truncated is None or not truncated[row] else tr("cut"),
+            *_of_turns(turns[row]), None if age is None else float(age[row]),
+            None if weight is None else float(weight[row]), "" if truncated is None or not truncated[row] else tr("cut"),
             preview(table.completions[row]),
         ]
         for row in range(count)
@@ -130,6 +137,16 @@ def _of_turns(trajectory: Trajectory | None) -> tuple[int | None, int | None, in
     if trajectory is None:
         return None, None, None
     return trajectory.spoken, trajectory.called, trajectory.failures
+
+
+def _importance(step: Step) -> np.ndarray | None:
+    """The mean importance weight of each completion's tokens, (B,), NaN where none has one. None without a
+    sampler's log-probabilities."""
+    weights, both = recompute.importance_weights(step), recompute.scored_by_sampler(step)
+    if weights is None:
+        return None
+    count = both.sum(axis=-1)
+    return np.where(count > 0, np.where(both, weights, 0.0).sum(axis=-1) / np.maximum(count, 1), np.nan)
 
 
 def preview(text: str | None) -> str:

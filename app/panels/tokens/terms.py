@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -49,6 +50,7 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
         (tr("Reward R"), shown(float(step.rewards[row])), "reward", door("reward")),
         (tr("Advantage A"), marked(advantage), _colour(advantage), door("advantage")),
         (tr("Ratio r"), shown(float(terms.ratio[row, token])), "text", door("ratio")),
+        *_of_sampler(view, row, token, door),
         (tr("Branch"), branch, "text", door("surrogate")),
         (tr("Surrogate"), shown(float(terms.surrogate[row, token])), "text", door("surrogate")),
         *_of_kl(view, row, token, door("kl")),
@@ -59,6 +61,20 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
         (tr("Push on the choice"), marked(push * rest), _colour(push), door("gradient")),
     ]
     return [*lines, *_entropy(view, row, token)]
+
+
+def _of_sampler(view: StepView, row: int, token: int, door: Callable[[str], Quantity]) -> list[Line]:
+    """Both log-probabilities of the token, and the weight that their truncated ratio gives. Empty without a
+    sampler's."""
+    step = view.step
+    weights = None if step is None else recompute.importance_weights(step)
+    if step is None or step.sampling_logp is None or weights is None:
+        return []
+    return [
+        (tr("log π_old"), shown(float(step.old_logp[row, token])), "text", door("old_logp")),
+        (tr("log π, sampler"), shown(float(step.sampling_logp[row, token])), "text", door("sampling_logp")),
+        (tr("Importance weight"), shown(float(weights[row, token])), "text", door("sampling_logp")),
+    ]
 
 
 def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:

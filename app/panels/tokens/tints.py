@@ -11,6 +11,7 @@ import numpy as np
 from app.workspace.step_view import StepView
 from grpo_core import recompute
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.recompute import USUAL_CAP
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
@@ -111,6 +112,25 @@ def _sampler(view: StepView) -> np.ndarray | None:
     return None if view.step is None else recompute.from_sampler(view.step)
 
 
+def _importance(view: StepView) -> np.ndarray | None:
+    weights = None if view.step is None else recompute.importance_weights(view.step)
+    return None if weights is None else np.log(weights)
+
+
+def _cap(view: StepView) -> float:
+    """The cap as the scale has it: log C, at least a factor of 1.1."""
+    cap = view.objective.importance_cap
+    return max(math.log(USUAL_CAP if cap is None else cap), math.log(1.1))
+
+
+def _advantage(view: StepView) -> np.ndarray | None:
+    return None if view.numbers is None else view.numbers.token_advantage
+
+
+def _log_probability(view: StepView) -> np.ndarray | None:
+    return None if view.step is None else np.where(view.step.mask, view.step.logp[view.passed], 0.0)
+
+
 def _entropy(view: StepView) -> np.ndarray | None:
     return None if view.step is None else recompute.exact_entropy(view.step, view.passed)
 
@@ -203,6 +223,36 @@ TINTS: dict[str, Tint] = {
         low=tr("less than sampled"),
         high=tr("more than sampled"),
     ),
+    "importance": Tint(
+        title=tr("Importance weight"),
+        help=tr(
+            "log of min(π_old / π_sampler, C), by which a truncated importance ratio multiplies the push. C is the "
+            "loss's cap, or 2 where it has none. Full tint: the cap."
+        ),
+        quantity="sampling_logp",
+        values=_importance,
+        limit=_cap,
+        low=tr("weighs less"),
+        high=tr("weighs more"),
+    ),
+    "logp": Tint(
+        title="log π",
+        help=tr("Log-probability of the token before the pass shown, in nats."),
+        quantity="logp",
+        values=_log_probability,
+        limit=lambda view: 5.0,
+        low=tr("unlikely"),
+        high=tr("certain"),
+    ),
+    "advantage": Tint(
+        title=tr("Advantage"),
+        help=tr("The advantage that the token has, of its completion or its own."),
+        quantity="advantage",
+        values=_advantage,
+        limit=largest_advantage,
+        low=tr("worse"),
+        high=tr("better"),
+    ),
 }
 DEFAULT = "fork"
 
@@ -215,8 +265,12 @@ def _left_out(view: StepView) -> np.ndarray | None:
     return None if view.step is None else (view.step.there & ~view.step.mask).astype(float)
 
 
+OF_OVERVIEW = (
+    "push", "kl", "entropy", "ratio", "change", "token_loss", "sampler", "importance", "logp", "advantage",
+)  # fmt: skip
+
 OVERVIEW: dict[str, Tint] = {
-    **{name: TINTS[name] for name in ("push", "kl", "entropy", "ratio", "change", "token_loss", "sampler")},
+    **{name: TINTS[name] for name in OF_OVERVIEW},
     "clipped": Tint(
         title=tr("Clipped"), help=tr("Whether the clip stopped the push on the token."), quantity="clipped",
         values=_clipped, limit=lambda view: 1.0, signed=False, low=tr("pushed"), high=tr("clipped"),

@@ -113,7 +113,7 @@ def step_of(
         raise NotRecordedError(tr("The completions of this step are too many and too long to be shown by tokens."))
 
     def padded(of: Callable[[RowTokens], np.ndarray], kind: type, empty: float) -> np.ndarray:
-        whole = np.full((batch, length), empty, kind)
+        whole: np.ndarray = np.full((batch, length), empty, kind)
         for i, row in enumerate(rows):
             if row is not None:
                 whole[i, : len(row.ids)] = of(row)

@@ -180,6 +180,14 @@ def of_masks(numbers: np.random.Generator) -> Iterator[Any]:
     yield Tables(tables, recorded())
 
 
+def of_ages(numbers: np.random.Generator) -> Iterator[Any]:
+    """A run whose completions an old policy wrote, some of them of an unknown version."""
+    count = int(numbers.integers(2, 6))
+    ages = [numbers.integers(6, 30, 8).astype(float) for _ in range(count)]
+    known = [np.where(numbers.random(8) < 0.2, np.nan, age) for age in ages]
+    yield Tables([completions([0.0, 1.0] * 4, staleness=age) for age in known], recorded())
+
+
 def of_answers(numbers: np.random.Generator) -> Iterator[Any]:
     """A run of tokens in which tools answer in some of the completions, and whose mask leaves them out in some."""
 
@@ -266,7 +274,7 @@ def as_seen(run: Any) -> Run:
             lengths=table.length,
             length=None if table.length is None else float(table.length.sum() / len(table.length)),
             cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
-            from_sampler=from_sampler(step), turns=turns_of(table),
+            from_sampler=from_sampler(step), turns=turns_of(table), staleness=table.staleness,
             answered=None if table.trajectories is None
             else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
             reported=tuple(pair for report in run.reports(label) for pair in report.numbers.items()),
@@ -282,7 +290,7 @@ GIVEN = {"limit", "part", "names", "since", "sort"}
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
     numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
-    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks, of_masks, of_answers)
+    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks, of_masks, of_answers, of_ages)
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
             made = [claim for finding in diagnose(run).findings for claim in finding.what]

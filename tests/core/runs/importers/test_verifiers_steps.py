@@ -35,7 +35,11 @@ def changed(folder: Path, change: Callable[[Node], None]) -> Source:
 
 
 def without(*streams: str) -> Callable[[Node], None]:
-    return lambda node: [node.pop(name, None) for name in streams] and None
+    def change(node: Node) -> None:
+        for name in streams:
+            node.pop(name, None)
+
+    return change
 
 
 def test_tokens_masks_and_numbers_are_those_of_the_file() -> None:
