@@ -157,8 +157,10 @@ class ImportanceCut(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class Stale(Claim[Run]):
-    """From update ``since`` on, completions were written by a policy ``mean`` steps old, averaged over an update and
-    then over the updates; the oldest by one of ``oldest`` steps."""
+    """From update ``since`` on, the policy that wrote the completions was ``mean`` steps old, the oldest ``oldest``.
+
+    The mean is that of an update's completions, and then of the updates.
+    """
 
     since: int
     mean: float

@@ -128,15 +128,20 @@ def _turn(turn: Turn) -> Iterator[Passage]:
     yield Passage(text=who, look=SPEAKER)
     if facts:
         yield Passage(text=" · ".join(("", *facts)), look=NOTE, joined=True)
-    look = PLAIN
-    if turn.in_loss is not None and turn.body is not None:
-        look = UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY
+    look = look_of(turn)
     if turn.reasoning:
         yield Passage(text=tr("(thinking) {text}").format(text=turn.reasoning), look=look)
     if turn.text:
         yield Passage(text=turn.text, look=look)
     for call in turn.calls:
         yield Passage(text=f"→ {call.name}({call.arguments})", look=look)
+
+
+def look_of(turn: Turn) -> str:
+    """The look of a turn's words: what of them the loss counts, plain where that is not recorded."""
+    if turn.in_loss is None or turn.body is None:
+        return PLAIN
+    return UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY
 
 
 def _facts(turn: Turn) -> Iterator[str]:

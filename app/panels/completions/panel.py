@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -20,9 +20,11 @@ from PySide6.QtWidgets import (
 
 from app.panels.base import Panel
 from app.panels.calm import CalmBox
-from app.panels.completions.conversation import by_mask
+from app.panels.completions.conversation import Passage, by_mask
+from app.panels.completions.prompts import PROMPTS, PROMPTS_KEPT, Prompts, prompts_of
 from app.panels.completions.reading import CompletionText
 from app.panels.completions.rows import COLUMNS, FILTERED, Batch, Filter, batch_of
+from app.panels.completions.tree import tree_passages
 from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
@@ -43,20 +45,9 @@ NONE_RECORDED = tr(
 
 
 KEPT = (
-    "reward",
-    "advantage",
-    "turns",
-    "tools",
-    "errors",
-    "age",
-    "length",
-    "importance",
-    "kl",
-    "push",
-    "group",
-    "truncated",
-    "text",
-)
+    "reward", "advantage", "turns", "tools", "errors", "age", "length", "importance", "kl", "push", "group",
+    "truncated", "text",
+)  # fmt: skip
 """Columns in the order in which they are kept where there is not room for all."""
 
 
@@ -71,6 +62,9 @@ class CompletionsPanel(Panel):
         self._batch: Batch | None = None
         self._unreadable = ""
         self._listed: list[int] = []
+        self._prompts: Prompts | None = None
+        self._prompts_listed: list[int] = []
+        self._group: int | None = None
         self._kept: dict[str, Any] | None = None
         self.search = _field(tr("Search"), tr("Search prompts and completions"))
         self.search.setClearButtonEnabled(True)
@@ -87,6 +81,20 @@ class CompletionsPanel(Panel):
         self.keep.setText(tr("Keep beside"))
         self.keep.setCheckable(True)
         self.keep.setToolTip(plain_tip(tr("Keep the chosen completion on the right and compare others with it.")))
+        self.by_prompt = QToolButton()
+        self.by_prompt.setText(tr("By prompt"))
+        self.by_prompt.setCheckable(True)
+        self.by_prompt.setToolTip(
+            plain_tip(tr("A row a prompt, with the rewards of its completions. A click on one lists these."))
+        )
+        self.by_prompt.toggled.connect(self._on_by_prompt)
+        self.tree = QToolButton()
+        self.tree.setText(tr("Tree"))
+        self.tree.setCheckable(True)
+        self.tree.setToolTip(
+            plain_tip(tr("The rollouts of the prompt as a tree: turns that several have in common are there once."))
+        )
+        self.tree.toggled.connect(self.redraw)
         for field in (self.search, self.low, self.high):
             field.textChanged.connect(self._on_filter)
         self.by.activated.connect(self._on_filter)
@@ -95,6 +103,12 @@ class CompletionsPanel(Panel):
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.selected.connect(self._on_selected)
         self.table.activated_cell.connect(self._on_cell)
+        self.prompts = TableTwin(PROMPTS, tr("Prompts; Return lists the completions of one"))
+        self.prompts.horizontalHeader().setStretchLastSection(True)
+        self.prompts.selected.connect(self._on_prompt_selected)
+        self.prompts.activated_cell.connect(self._on_prompt)
+        self.prompts.clicked.connect(self._on_prompt_clicked)
+        self.prompts.hide()
         self.here, self.beside = CompletionText(tr("Completion chosen")), CompletionText(tr("Completion kept beside"))
         self.beside.hide()
         self.empty = EmptyLabel(NONE_YET, margin=16)
@@ -109,7 +123,8 @@ class CompletionsPanel(Panel):
             self._filters.addWidget(widget)
         self._others.addWidget(self.count)
         self._others.addStretch(1)
-        self._others.addWidget(self.keep)
+        for button in (self.by_prompt, self.tree, self.keep):
+            self._others.addWidget(button)
         top = self._top = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         top.setContentsMargins(12, 6, 12, 4)
         for layout in (self._filters, self._others, top):
@@ -120,7 +135,12 @@ class CompletionsPanel(Panel):
         texts.addWidget(self.here)
         texts.addWidget(self.beside)
         self.split = QSplitter(Qt.Orientation.Horizontal)
-        self.split.addWidget(self.table)
+        lists = QWidget()
+        both = QVBoxLayout(lists)
+        both.setContentsMargins(0, 0, 0, 0)
+        both.addWidget(self.table)
+        both.addWidget(self.prompts)
+        self.split.addWidget(lists)
         self.split.addWidget(texts)
         self.split.setSizes([600, 400])
         self.split.setChildrenCollapsible(False)
@@ -145,6 +165,8 @@ class CompletionsPanel(Panel):
         if key != self._key:
             try:
                 self._batch = batch_of(view)
+                self._prompts = None
+                self._group = None if key[:2] != self._key[:2] else self._group
                 self._unreadable = ""
             except RunFileError as error:  # said once by the workspace, which reads the same file
                 self._batch, self._unreadable = None, str(error)
@@ -154,7 +176,8 @@ class CompletionsPanel(Panel):
         self.empty.setText(self._unreadable or (NONE_RECORDED if view.run.is_recorded else NONE_YET))
         if self._batch is None:
             return
-        self.table.set_look(view.theme, view.scale)
+        for table in (self.table, self.prompts):
+            table.set_look(view.theme, view.scale)
         for field in (self.low, self.high):
             field.setFixedWidth(round(64 * view.scale))
         widest = self.count.fontMetrics().horizontalAdvance(_count(len(self._batch.cells), len(self._batch.cells)))
@@ -163,6 +186,10 @@ class CompletionsPanel(Panel):
         self._fit_columns()
         row = self._chosen(view)
         self.table.select_row(self._listed.index(row) if row in self._listed else None)
+        self.tree.setVisible(any(one is not None for one in self._batch.trajectories))
+        if self.by_prompt.isChecked():
+            self.prompts.select_row(self._prompt_of(row))
+            self.prompts.set_summary(self.summary(view))
         self.here.show_text(view.theme, view.scale, **self._read(view, row), wanted=self.search.text())
         if self._kept is not None:
             self.beside.show_text(view.theme, view.scale, **self._kept, wanted=self.search.text())
@@ -171,7 +198,10 @@ class CompletionsPanel(Panel):
     def _fit_top(self, scale: float) -> None:
         """Lay out the filters on one line with the rest where both have room, else above it."""
         filters = round(SEARCH * scale) + sum(w.sizeHint().width() for w in (self.by, self.low, self.high))
-        needed = filters + self.count.width() + self.keep.sizeHint().width() + 24 + 5 * 6
+        needed = (
+            filters + self.count.width() + sum(w.sizeHint().width() for w in (self.by_prompt, self.tree, self.keep))
+        )
+        needed += 24 + 7 * 6
         directions = QBoxLayout.Direction
         self._top.setDirection(directions.LeftToRight if needed <= self.width() else directions.TopToBottom)
 
@@ -183,6 +213,9 @@ class CompletionsPanel(Panel):
         first = dict.fromkeys((keys[0], str(self.by.currentData()), *(key for key in KEPT if key not in empty)))
         bar = self.table.verticalScrollBar().sizeHint().width()
         self.table.fit_columns([keys.index(key) for key in first], self.table.width() - 2 - bar)
+        keys, empty = [column.key for column in PROMPTS], set() if self._prompts is None else self._prompts.empty
+        shown_first = [keys.index(key) for key in ("prompt", *(key for key in PROMPTS_KEPT if key not in empty))]
+        self.prompts.fit_columns(shown_first, self.prompts.width() - 2 - bar)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -193,7 +226,16 @@ class CompletionsPanel(Panel):
         """Fill the table with what passes the filter."""
         if self._batch is None:
             return
+        by_prompt = self.by_prompt.isChecked()
+        self.table.setVisible(not by_prompt)
+        self.prompts.setVisible(by_prompt)
         self._listed = self._batch.listed(self.filter)
+        if by_prompt:
+            self._prompts = self._prompts or prompts_of(self._batch)
+            self._prompts_listed = self._prompts.listed(self._batch, self.filter)
+            self.prompts.set_rows([self._prompts.cells[place] for place in self._prompts_listed])
+            self.count.setText(_count(len(self._prompts_listed), len(self._prompts.cells)))
+            return
         self.table.set_rows([self._batch.cells[row] for row in self._listed])
         self.count.setText(_count(len(self._listed), len(self._batch.cells)))
 
@@ -202,7 +244,7 @@ class CompletionsPanel(Panel):
         """The filter of the fields. A limit that is no number limits nothing."""
         return Filter(
             text=self.search.text(), column=str(self.by.currentData()),
-            low=_number(self.low.text(), -math.inf), high=_number(self.high.text(), math.inf),
+            low=_number(self.low.text(), -math.inf), high=_number(self.high.text(), math.inf), group=self._group,
         )  # fmt: skip
 
     def _chosen(self, view: View) -> int | None:
@@ -225,11 +267,28 @@ class CompletionsPanel(Panel):
             return {"heading": "", "prompt": None, "completion": None}
         prompt, completion = self.texts(row)
         step = view.step.step
-        tokens = [] if step is None or row >= len(step.mask) else by_mask(step, row, view.run.origin)
+        told = self._batch.trajectories[row]
+        masked = told is not None and told.masked  # its turns say what the loss counts
+        tokens = [] if step is None or masked or row >= len(step.mask) else by_mask(step, row, view.run.origin)
         return {
             "heading": self._heading(view, row), "prompt": prompt, "completion": completion,
-            "trajectory": self._batch.trajectories[row], "tokens": tokens,
+            "trajectory": told, "tokens": tokens, "tree": self._tree(row) if self.tree.isChecked() else (),
         }  # fmt: skip
+
+    def _tree(self, row: int) -> list[Passage]:
+        """The rollouts of the prompt of completion ``row`` as a tree. Empty where none has turns."""
+        assert self._batch is not None
+        column = [column.key for column in COLUMNS].index("group")
+        same = [n for n, cells in enumerate(self._batch.cells) if cells[column] == self._batch.cells[row][column]]
+        told = {n: one for n in same if (one := self._batch.trajectories[n]) is not None}
+        paid = [column.key for column in COLUMNS].index("reward")
+        return tree_passages(told, {n: float(str(self._batch.cells[n][paid])) for n in told}) if told else []
+
+    def _prompt_of(self, row: int | None) -> int | None:
+        """Place of a completion's prompt in the list of prompts. None where it is not listed."""
+        assert self._prompts is not None
+        listed = enumerate(self._prompts_listed)
+        return next((place for place, n in listed if row is not None and row in self._prompts.rows[n]), None)
 
     def _heading(self, view: View, row: int) -> str:
         assert self._batch is not None
@@ -242,6 +301,10 @@ class CompletionsPanel(Panel):
     def summary(self, view: View) -> str:
         if self._batch is None:
             return self.empty.text()
+        if self.by_prompt.isChecked() and self._prompts is not None:
+            return tr("Step {step:,}: {listed} of {count} prompts listed.").format(
+                step=view.run.label(view.cursor.step), listed=len(self._prompts_listed), count=len(self._prompts.cells)
+            )
         return tr("Step {step:,}: {listed} of {count} completions listed.").format(
             step=view.run.label(view.cursor.step), listed=len(self._listed), count=len(self._batch.cells)
         )
@@ -252,6 +315,33 @@ class CompletionsPanel(Panel):
     def _on_filter(self) -> None:
         self._list()
         self.redraw()
+
+    @Slot(bool)
+    def _on_by_prompt(self, wanted: bool) -> None:
+        """List the prompts, or again all completions."""
+        self._group = None
+        self._on_filter()
+
+    @Slot(int)
+    def _on_prompt_selected(self, place: int) -> None:
+        if self._prompts is not None and 0 <= place < len(self._prompts_listed):
+            self.workspace.select(row=self._prompts.rows[self._prompts_listed[place]][0])
+
+    @Slot(QModelIndex)
+    def _on_prompt_clicked(self, index: QModelIndex) -> None:
+        self._on_prompt(self.prompts.table.row_at(index.row()))
+
+    @Slot(int, str)
+    def _on_prompt(self, place: int, key: str = "") -> None:
+        """List the completions of a prompt."""
+        if self._prompts is None or not 0 <= place < len(self._prompts_listed):
+            return
+        chosen = self._prompts_listed[place]
+        with QSignalBlocker(self.by_prompt):
+            self.by_prompt.setChecked(False)
+        self._group = self._prompts.groups[chosen]
+        self.workspace.select(row=self._prompts.rows[chosen][0])
+        self._on_filter()
 
     @Slot(int)
     def _on_selected(self, place: int) -> None:

@@ -47,7 +47,7 @@ class CompletionText(QWidget):
 
     def show_text(
         self, theme: Theme, scale: float, heading: str, prompt: str | None, completion: str | None, wanted: str = "",
-        *, trajectory: Trajectory | None = None, tokens: Sequence[Turn] = (),
+        *, trajectory: Trajectory | None = None, tokens: Sequence[Turn] = (), tree: Sequence[Passage] = (),
     ) -> None:  # fmt: skip
         """Show a completion under its prompt, or say that a text is not recorded.
 
@@ -58,6 +58,7 @@ class CompletionText(QWidget):
             prompt, completion: None where they are not recorded as text.
             wanted: what is searched for. All of its places are marked, and the first one is brought into sight, in the
                 completion rather than in the prompt.
+            tree: shown in place of the completion, where it is not empty.
             trajectory, tokens: as :func:`~app.panels.completions.conversation.passages` has them.
         """
         self.text.setFont(theme.font("body", scale))
@@ -65,7 +66,7 @@ class CompletionText(QWidget):
         self.heading.setToolTip(plain_tip(heading))
         self.legend.setVisible(bool(tokens) or (trajectory is not None and trajectory.masked))
         self.legend.show_look(theme, scale)
-        parts, count = passages(prompt, completion, trajectory, tokens)
+        parts, count = (list(tree), 0) if tree else passages(prompt, completion, trajectory, tokens)
         before = sum(len(part.written) for part in parts[:count])
         shown = (theme.name, parts)
         moved = (shown, wanted) != (self._shown, self._wanted)

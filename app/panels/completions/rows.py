@@ -56,12 +56,14 @@ class Filter:
         text: a part of prompt or completion, whatever its case; empty for all.
         column: one of :data:`FILTERED`.
         low, high: limits of its values, both included; completions without a value fall out where one is set.
+        group: the one prompt whose completions are listed, as in the column, from 1; None for all.
     """
 
     text: str = ""
     column: str = FILTERED[0]
     low: float = -math.inf
     high: float = math.inf
+    group: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,12 +92,15 @@ class Batch:
         return [row for row in range(len(self.cells)) if self._passes(row, wanted)]
 
     def _passes(self, row: int, wanted: Filter) -> bool:
+        keys = [column.key for column in COLUMNS]
+        if wanted.group is not None and self.cells[row][keys.index("group")] != wanted.group:
+            return False
         text = wanted.text.casefold()
         if text and not any(text in (x or "").casefold() for x in (self.prompts[row], self.completions[row])):
             return False
         if wanted.low == -math.inf and wanted.high == math.inf:
             return True
-        value = self.cells[row][[column.key for column in COLUMNS].index(wanted.column)]
+        value = self.cells[row][keys.index(wanted.column)]
         return isinstance(value, float | int) and wanted.low <= value <= wanted.high
 
 
@@ -124,7 +129,8 @@ def batch_of(view: View) -> Batch | None:
             None if length is None else int(length[row]),
             None if kl is None else float(kl[row]), None if push is None else float(push[row]),
             *_of_turns(turns[row]), None if age is None else float(age[row]),
-            None if weight is None else float(weight[row]), "" if truncated is None or not truncated[row] else tr("cut"),
+            None if weight is None else float(weight[row]),
+            "" if truncated is None or not truncated[row] else tr("cut"),
             preview(table.completions[row]),
         ]
         for row in range(count)
