@@ -1,4 +1,4 @@
-"""Rollouts of one prompt as a tree: the turns that several of them have in common stand once."""
+"""Rollouts of one prompt as a tree: each turn that several of them have in common is in it once."""
 
 from __future__ import annotations
 

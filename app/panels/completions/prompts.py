@@ -67,10 +67,10 @@ def prompts_of(batch: Batch) -> Prompts:
     """The prompts of a batch, in the order of their numbers."""
     place = {column.key: n for n, column in enumerate(COLUMNS)}
     rows_of: dict[int, list[int]] = {}
-    for row, cells in enumerate(batch.cells):
-        rows_of.setdefault(int(str(cells[place["group"]])), []).append(row)
+    for row, of_row in enumerate(batch.cells):
+        rows_of.setdefault(int(str(of_row[place["group"]])), []).append(row)
     groups = tuple(sorted(rows_of))
-    numbers = {key: _numbers([cells[n] for cells in batch.cells]) for key, n in place.items() if key in NUMBERS}
+    numbers = {key: _numbers([of_row[n] for of_row in batch.cells]) for key, n in place.items() if key in NUMBERS}
     rewards = numbers["reward"]
     known = rewards[np.isfinite(rewards)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
