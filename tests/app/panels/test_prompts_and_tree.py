@@ -52,7 +52,7 @@ def test_a_strip_has_a_bar_a_reward_and_a_dot_for_what_was_not_scored() -> None:
 
 def test_a_prompt_that_is_opened_lists_its_completions_alone(panel: CompletionsPanel) -> None:
     panel.by_prompt.setChecked(True)
-    count = len(panel._batch.cells)  # type: ignore[union-attr]
+    count = panel.table.table.rowCount()
     assert panel.prompts.isVisibleTo(panel) and not panel.table.isVisibleTo(panel)
     panel.prompts.activated_cell.emit(1, "strip")
     assert not panel.by_prompt.isChecked() and panel.filter.group == 2
