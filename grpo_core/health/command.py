@@ -6,7 +6,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from grpo_core.command_numbers import count
@@ -14,6 +15,8 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.health.diagnose import diagnose
 from grpo_core.health.report import as_html, as_json, as_text
+from grpo_core.runs.importers.source import Source
+from grpo_core.runs.own_run import OwnRun, is_own
 from grpo_core.text import tr
 
 NOTHING_SERIOUS, SERIOUS = 0, 1
@@ -21,9 +24,9 @@ NOTHING_SERIOUS, SERIOUS = 0, 1
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add ``diagnose`` to the commands."""
-    help = tr("say what is wrong with a run that another trainer recorded; exit code 1 where something is serious")
+    help = tr("say what is wrong with a run, ours or another trainer's; exit code 1 where something is serious")
     parser = add("diagnose", help, run)
-    parser.add_argument("run", type=Path, help=tr("the file or folder of a recorded run"))
+    parser.add_argument("run", type=Path, help=tr("the file or folder of a run"))
     parser.add_argument("--json", action="store_true", help=tr("the result as JSON"))
     parser.add_argument("--html", type=Path, metavar="FILE", help=tr("also write the result as one HTML page"))
     parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
@@ -35,7 +38,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     Raises:
         RunFileError: there is no update that can be read.
     """
-    with recorded(options.run, poll) as source:
+    with _source(options.run, poll) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 
         def progress(done: int, count: int) -> None:
@@ -52,6 +55,16 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
             _write_for_owner(options.html, as_html(source, result))
         print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))
         return SERIOUS if result.serious else NOTHING_SERIOUS
+
+
+@contextmanager
+def _source(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
+    """The run at ``path``: one of this program, or one that another trainer recorded."""
+    if is_own(path):
+        yield OwnRun(path)
+    else:
+        with recorded(path, poll) as source:
+            yield source
 
 
 def _write_for_owner(path: Path, text: str) -> None:

@@ -14,11 +14,9 @@ from app.workspace.view import View
 from grpo_core import recompute
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
-from grpo_core.runs.agent_turns import trajectories
-from grpo_core.runs.importers.source import Completions
+from grpo_core.runs.own_run import table_of
 from grpo_core.runs.trajectory import Trajectory
 from grpo_core.text import tr
-from grpo_core.texts import completion_text, question_text
 
 PREVIEW = 160
 """Characters of a completion that stand in the table."""
@@ -115,7 +113,7 @@ def batch_of(view: View) -> Batch | None:
     if table is None and step is None:
         return None
     if table is None and step is not None:
-        table = _table(view, step)
+        table = table_of(step, view.run.origin, view.step.advantage)
     assert table is not None
     count = len(table.rewards)
     length, truncated = table.length, table.truncated
@@ -158,21 +156,6 @@ def _importance(step: Step) -> np.ndarray | None:
 def preview(text: str | None) -> str:
     """The beginning of a text, on one line."""
     return "" if text is None else " ".join(text[: 2 * PREVIEW].split())[:PREVIEW]
-
-
-def _table(view: View, step: Step) -> Completions:
-    """The completions of an update that this program trained."""
-    origin, advantage = view.run.origin, view.step.advantage
-    questions = {group: question_text(step, group, origin) for group in np.unique(step.group).tolist()}
-    return Completions(
-        prompts=tuple(questions[group] for group in step.group.tolist()),
-        completions=tuple(completion_text(step, row, origin) for row in range(len(step.group))),
-        group=step.group,
-        rewards=step.rewards,
-        advantage=advantage if advantage is None or advantage.ndim == 1 else None,
-        length=step.there.sum(axis=-1),
-        trajectories=trajectories(step),
-    )
 
 
 def _of_tokens(view: StepView) -> tuple[np.ndarray | None, np.ndarray | None]:
