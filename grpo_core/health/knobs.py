@@ -12,7 +12,7 @@ from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict
 from grpo_core.health.finding import Evidence
 from grpo_core.health.limits import grade, limit
-from grpo_core.health.policy import clipped, no_later_pass
+from grpo_core.health.policy import NO_LOSS, clipped, no_later_pass
 from grpo_core.health.update import Update
 from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
@@ -21,8 +21,10 @@ from grpo_core.text import tr
 
 def no_cap(update: Update) -> str:
     """The reason why there is no cap on a weight."""
+    if not update.settings.recorded.names_loss:
+        return NO_LOSS
     clip = SURROGATES[update.settings.objective.surrogate].clip
-    if clip is not None and clip.cuts_weight and update.settings.recorded.names_loss:
+    if clip is not None and clip.cuts_weight:
         return ""
     return tr("This loss caps no weight.")
 
@@ -49,6 +51,8 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
 
 def no_ratio_of_completions(update: Update) -> str:
     """The reason why no clip acts on ratios of whole completions."""
+    if not update.settings.recorded.names_loss:
+        return NO_LOSS
     level = LEVELS[update.settings.objective.level]
     if not level.of_completion:
         return tr("The ratio belongs to single tokens.")

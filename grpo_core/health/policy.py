@@ -20,6 +20,8 @@ from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
+NO_LOSS = tr("The settings of the loss are not recorded.")
+
 
 def no_entropy(update: Update) -> str:
     """The reason why the entropy is not known."""
@@ -104,7 +106,7 @@ def no_later_pass(update: Update) -> str:
     if update.step is None:
         return update.why_no_step
     if not update.settings.recorded.names_loss:
-        return tr("The settings of the loss are not recorded.")
+        return NO_LOSS
     clip = SURROGATES[update.settings.objective.surrogate].clip
     if clip is None:
         return tr("This loss has no clip.")

@@ -15,6 +15,7 @@ from grpo_core.assumed import assumption
 from grpo_core.config import PRESETS
 from grpo_core.errors import NotRecordedError
 from grpo_core.evaluated_step import EvaluatedStep
+from grpo_core.health import diagnose
 from grpo_core.record import Step
 from grpo_core.runs.importers import open_source, verifiers_tokens
 from grpo_core.runs.importers.source import Source
@@ -127,6 +128,26 @@ def test_a_preset_may_be_chosen_under_which_the_update_is_computed(preset: str) 
     other = EvaluatedStep(step, objective)
     assert not other.recorded and np.isfinite(other.terms(0).loss)
     assert np.abs(other.gradient(0)[recompute.used(step, 0)]).max() > 0
+
+
+def test_old_samples_far_from_the_trainer_are_findings_with_tokens_as_evidence(tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in AGENT.read_text("utf-8").splitlines()]
+    for line in lines:
+        line["run"]["work"]["policy"] = {"start": line["run"]["work"]["step"] - 12, "end": 0}
+        for node in line["traces"][0]["nodes"]:
+            if node.get("logprobs"):
+                node["trainer_logprobs"] = [value + 0.9 for value in node["logprobs"]]
+    (path := tmp_path / "traces.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    found = {finding.check: finding for finding in diagnose(open_source(path)).findings}
+    stale, apart = found["stale_samples"], found["sampler_differs"]
+    assert "12.0 steps old" in stale.sentence and all(one.token for one in stale.evidence)
+    assert all("importance weight 2" in one.what and one.token for one in apart.evidence)
+    assert list(found).index("stale_samples") < list(found).index("sampler_differs"), "the cause is first"
+    step = open_source(path).step(1)
+    weights = recompute.importance_weights(step)
+    assert weights is not None and weights[recompute.used(step, 0)] == pytest.approx(2.0), "e^0.9 is beyond the cap"
+    gated = EvaluatedStep(step, step.settings.objective.replace(importance_cap=2.0)).gate(0)
+    assert gated is not None and np.array_equal(gated[step.mask], weights[step.mask])
 
 
 def test_the_age_of_a_rollout_is_counted_from_the_policy_that_began_it(tmp_path: Path) -> None:
