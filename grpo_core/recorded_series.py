@@ -14,8 +14,8 @@ from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.metrics import METRICS, Metric, metrics
 from grpo_core.objective import importance_weight
 from grpo_core.recompute import USUAL_CAP
-from grpo_core.runs.importers.source import Completions, Report, Source
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Completions, Report, Source
 
 TRAINER = "trainer/"
 """Before the name of a number that the trainer reported."""

@@ -96,7 +96,7 @@ HEAVY = {
     "platformdirs",
     "ziamath",
 }
-APART = {"grpo_core.runs.importers.parquet", "grpo_core.runs.recorders.trl"}
+APART = {"grpo_core.traces.importers.parquet", "grpo_core.traces.recorders.trl"}
 """Files that import such a library when they are used: the one that reads Parquet, and the recorder, which runs in
 another trainer's process and stands alone."""
 

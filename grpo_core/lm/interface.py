@@ -1,7 +1,7 @@
 """The interface of a language model's policy, whatever computes it: sample, score, train, reference, snapshot.
 
 Three kinds of policy do this: the character transformer that comes with the program, in torch (``character_policy.py``)
-or in NumPy (``numpy_engine/policy.py``), and a model from a folder of the user's (``grpo_core.hf.policy``). Prompts,
+or in NumPy (``numpy_engine/policy.py``), and a model from a folder of the user's (``grpo_core.hf.folder_policy``). Prompts,
 rewards, loss and record are the same for all.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from grpo_core.runs.trajectory import Trajectory, Turn
+from grpo_core.traces.trajectory import Trajectory, Turn
 
 
 @dataclass(frozen=True, kw_only=True)

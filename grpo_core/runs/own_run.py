@@ -13,17 +13,17 @@ from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import RunFileError
 from grpo_core.recompute import advantage
 from grpo_core.record import Origin, Step
-from grpo_core.runs.agent_turns import trajectories
-from grpo_core.runs.importers.source import Completions, Report, Texts, file_stamp
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
 from grpo_core.texts import completion_text, question_text
+from grpo_core.traces.agent_turns import trajectories
+from grpo_core.traces.importers.source import Completions, Report, Texts, file_stamp
 
 SUFFIX = ".grpo"
 
 
 class OwnRun:
-    """A run file of ours. :class:`~grpo_core.runs.importers.source.Source` says what its methods do.
+    """A run file of ours. :class:`~grpo_core.traces.importers.source.Source` says what its methods do.
 
     Its settings are those of a recorded run with the same loss, since a diagnosis knows no other. The updates are those
     that this very file holds: of a thinned one those that are left, of a branch those after its branch point.

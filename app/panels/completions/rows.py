@@ -15,8 +15,8 @@ from grpo_core import recompute
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
 from grpo_core.runs.own_run import table_of
-from grpo_core.runs.trajectory import Trajectory
 from grpo_core.text import tr
+from grpo_core.traces.trajectory import Trajectory
 
 PREVIEW = 160
 """Characters of a completion that stand in the table."""

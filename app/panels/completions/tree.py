@@ -8,8 +8,8 @@ from app.panels.completions.conversation import HEADING, NOTE, SPEAKER, Passage,
 from app.panels.completions.rows import preview
 from app.plotting.numbers import shown
 from grpo_core.runs.branches import Branch, tree_of
-from grpo_core.runs.trajectory import Trajectory, lines_of
 from grpo_core.text import tr
+from grpo_core.traces.trajectory import Trajectory, lines_of
 
 MOST_ROLLOUTS = 400
 """Rollouts of a prompt that make a tree: of more, the first ones."""

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from app.panel_registry import COMPLETIONS
 from app.panels.completions.panel import CompletionsPanel
 from app.panels.completions.prompts import BARS, MOST_BARS, PROMPTS, prompts_of, strip
 from app.panels.completions.rows import Filter, batch_of
-from app.panels.registry import COMPLETIONS
 from tests.app.panels.test_completions import workspace_of
 from tests.core.sources import AGENT
 

@@ -52,7 +52,9 @@ def test_torch_is_named_by_the_modules_of_the_model_and_no_others() -> None:
 
 def test_everything_that_the_window_can_import_leaves_torch_out(tmp_path: Path) -> None:
     app = [module_name(path) for path in files("app") if path.stem != "__main__"]
-    loaded = loaded_by([*app, *LIGHT, "grpo_core.learners", "grpo_core.cli", "grpo_core.host.process"], tmp_path)
+    loaded = loaded_by(
+        [*app, *LIGHT, "grpo_core.learners", "grpo_core.commands.cli", "grpo_core.host.process"], tmp_path
+    )
     assert not loaded & HEAVY
     assert "PySide6" in loaded
 

@@ -9,7 +9,7 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.bandit.learner import BanditLearner
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.config import Settings, language_settings
 from grpo_core.health import diagnose
 from grpo_core.learners import origin

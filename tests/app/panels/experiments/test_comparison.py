@@ -13,10 +13,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.experiments.comparison import ComparisonPanel
-from app.panels.experiments.race.measures import MEASURES
-from app.panels.experiments.race.plan import base_of
-from app.panels.registry import COMPARISON
+from app.experiments.comparison import ComparisonPanel
+from app.experiments.race.measures import MEASURES
+from app.experiments.race.plan import base_of
+from app.panel_registry import COMPARISON
 from app.plotting.plot import Plot
 from grpo_core.config import Settings
 from tests.app.conftest import Driver

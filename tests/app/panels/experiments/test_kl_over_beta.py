@@ -8,13 +8,13 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.panels.experiments.kl_over_beta import KlOverBetaPanel
-from app.panels.experiments.sweep import words
-from app.panels.experiments.sweep.plan import BETA, GRIDS, Swept
-from app.panels.experiments.sweep.results import middle_seed, row_line
-from app.panels.experiments.sweep.state import OPTIMUM
-from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
-from app.panels.registry import KL_OVER_BETA
+from app.experiments.kl_over_beta import KlOverBetaPanel
+from app.experiments.sweep import sweep_words as words
+from app.experiments.sweep.plan import BETA, GRIDS, Swept
+from app.experiments.sweep.results import middle_seed, row_line
+from app.experiments.sweep.state import OPTIMUM
+from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
+from app.panel_registry import KL_OVER_BETA
 from app.plotting.line_data import PointSet
 from app.plotting.numbers import shown
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures

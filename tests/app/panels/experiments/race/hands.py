@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.experiments.jobs import Jobs
-from app.panels.experiments.race.plan import RacePlan, base_of
-from app.panels.experiments.race.results import RaceResults
+from app.experiments.race.plan import RacePlan, base_of
+from app.experiments.race.results import RaceResults
+from app.jobs.jobs import Jobs
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 

@@ -10,9 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.panels.experiments.race.looks import LOOKS, look
-from app.panels.experiments.race.measures import MEASURES, scale_of
-from app.panels.experiments.race.picture import SEED, race_picture
+from app.experiments.race.looks import LOOKS, look
+from app.experiments.race.measures import MEASURES, scale_of
+from app.experiments.race.picture import SEED, race_picture
 from app.plotting.line_chart import LineChart
 from app.theme.tokens import THEMES, Theme
 from grpo_core.config import PRESETS

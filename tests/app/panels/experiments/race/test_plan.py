@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.experiments.jobs import Jobs
-from app.panels.experiments.race.plan import RacePlan, base_of, remark_on
+from app.experiments.race.plan import RacePlan, base_of, remark_on
+from app.jobs.jobs import Jobs
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import SettingsError

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.panels.experiments.race.looks import look
-from app.panels.experiments.race.results import COLUMNS
-from app.panels.experiments.race.standing import RaceStanding
+from app.experiments.race.looks import look
+from app.experiments.race.results import COLUMNS
+from app.experiments.race.standing import RaceStanding
 from app.theme.tokens import DARK
 from grpo_core.experiments.ensemble import band
 from tests.app.panels.experiments.race.hands import raced

@@ -7,14 +7,14 @@ import re
 import numpy as np
 import pytest
 
-from app.experiments.jobs import Jobs
-from app.panels.experiments.race import words
-from app.panels.experiments.race.headline import headline, rest
-from app.panels.experiments.race.plan import RacePlan, base_of
-from app.panels.experiments.race.results import RaceResults
+from app.experiments.race import race_words as words
+from app.experiments.race.headline import headline, rest
+from app.experiments.race.plan import RacePlan, base_of
+from app.experiments.race.results import RaceResults
+from app.jobs.jobs import Jobs
 from grpo_core.bandit.simulate import never
 from grpo_core.claims.numbers import written
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.race import SIX, spoken
 from tests.app.panels.experiments.race.hands import ALIKE, BASELINE, GRPO, raced

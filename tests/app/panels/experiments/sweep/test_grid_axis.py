@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.panels.experiments.sweep.grid_axis import GridAxis, grid_of
-from app.panels.experiments.sweep.plan import BETA, GRIDS
+from app.experiments.sweep.grid_axis import GridAxis, grid_of
+from app.experiments.sweep.plan import BETA, GRIDS
 
 
 def test_places_are_even_and_what_lies_between_is_read_off() -> None:

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from app.panels.experiments.sweep.headline import headline
-from app.panels.experiments.sweep.plan import BETA, Sweep, Swept
-from app.panels.experiments.sweep.results import SweepResults, spread_of, titled
-from grpo_core.cli import main
+from app.experiments.sweep.headline import headline
+from app.experiments.sweep.plan import BETA, Sweep, Swept
+from app.experiments.sweep.results import SweepResults, spread_of, titled
+from grpo_core.commands.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import ensembles
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.panels.experiments.sweep.plan import ESTIMATOR, Swept
+from app.experiments.sweep.plan import ESTIMATOR, Swept
 from grpo_core.errors import SettingsError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.panels.experiments.sweep import theory
+from app.experiments.sweep import theory
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.sweep import ESTIMATORS, has_optimum
