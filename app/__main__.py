@@ -32,7 +32,7 @@ def main() -> int:
         start_child(sys.argv[2:])
         return 0
     if len(sys.argv) > 1 and is_command(sys.argv[1]):
-        from grpo_core import cli
+        from grpo_core.commands import cli
 
         return cli.main(sys.argv[1:])
     if needs_no_qt(sys.argv[1:]):
@@ -60,7 +60,7 @@ def is_command(argument: str) -> bool:
     """
     if argument in DRAWING or not (argument.isascii() and argument.isalpha()):
         return False
-    from grpo_core import cli
+    from grpo_core.commands import cli
 
     return argument in cli.names() or not Path(argument).exists()
 

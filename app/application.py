@@ -41,12 +41,10 @@ from app.controllers.structural_changes import StructuralChanges
 from app.controllers.zooming import Zooming
 from app.crash.hooks import CrashHooks
 from app.crash.notifier import CrashNotifier
-from app.experiments.jobs import Jobs
 from app.export.exporter import Exporter
+from app.jobs.jobs import Jobs
 from app.lessons.recovery import LessonRecovery
 from app.messages.message import Severity
-from app.panels.base import Panel
-from app.panels.calm import let_sliders_speak
 from app.resources import icon
 from app.settings.layouts import Layouts
 from app.settings.paths import Paths
@@ -54,6 +52,8 @@ from app.settings.preferences import Preferences
 from app.settings.store import PreferenceStore
 from app.theme.look import Look
 from app.training.controller import Controller
+from app.widgets.calm import let_sliders_speak
+from app.widgets.panel import Panel
 from app.window.main_window import MainWindow
 from app.window.transport import Transport
 from app.workspace.player import Player

@@ -28,7 +28,7 @@ from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
-from grpo_core.command_line import FAILED, plain_output
+from grpo_core.commands.command_line import FAILED, plain_output
 from grpo_core.errors import GrpoError
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from itertools import islice
 
 import numpy as np
 
-from app.experiments.jobs import Jobs
-from app.experiments.shared_job import shared_ensembles
+from app.jobs.jobs import Jobs
+from app.jobs.shared_job import shared_ensembles
 from benchmarks.table import ROWS, measured
 from grpo_core import objective
 from grpo_core.bandit.simulate import never, updates

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from app.panels.registry import TRAINING_HISTORY
+from app.panel_registry import TRAINING_HISTORY
 from app.workspace.run_handle import RunHandle
 from benchmarks.long_run import MILLION
 from benchmarks.table import measured

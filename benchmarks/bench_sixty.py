@@ -21,9 +21,9 @@ import numpy as np
 import psutil
 from PySide6.QtCore import QEvent, QObject, QTimer
 
-from app.panels.base import in_window
-from app.panels.experiments.controller import ExperimentController
-from app.panels.registry import COMPARISON, KL_OVER_BETA
+from app.experiments.controller import ExperimentController
+from app.panel_registry import COMPARISON, KL_OVER_BETA
+from app.widgets.panel import in_window
 from app.window.main_window import MainWindow
 from benchmarks.bench_frames import alone
 from benchmarks.bench_latency import Probe

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from app.experiments.jobs import Jobs
-from app.experiments.shared_job import shared_ensembles
+from app.jobs.jobs import Jobs
+from app.jobs.shared_job import shared_ensembles
 from benchmarks.bench_bandit import naive_measures
 from benchmarks.table import measured
 from grpo_core.bandit.simulate import never

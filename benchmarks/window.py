@@ -17,10 +17,10 @@ from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.application import Application
-from app.panels.base import Panel
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
+from app.widgets.panel import Panel
 from app.workspace.frame import FrameTimer
 
 

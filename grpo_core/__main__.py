@@ -2,6 +2,6 @@
 
 import sys
 
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 
 sys.exit(main())

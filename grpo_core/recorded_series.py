@@ -12,8 +12,8 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.errors import GrpoError
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.metrics import METRICS, Metric, metrics
-from grpo_core.runs.importers.source import Completions, Report, Source
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Completions, Report, Source
 
 TRAINER = "trainer/"
 """Before the name of a number that the trainer reported."""

@@ -27,13 +27,13 @@ from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
 from app.application import Application
-from app.panels.base import Panel
-from app.panels.registry import EVOLUTION, EXPLAIN, PANELS, STEP_DETAIL, TOKEN_INSPECTOR
-from app.panels.spec import PanelSpec
+from app.panel_registry import EVOLUTION, EXPLAIN, PANELS, STEP_DETAIL, TOKEN_INSPECTOR
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.theme.look import Look
 from app.training.controller import State
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 

@@ -13,9 +13,9 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.application import Application
-from app.panels.experiments.sweep.plan import BETA, ESTIMATOR, Swept
-from app.panels.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
-from app.panels.registry import KL_OVER_BETA
+from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept
+from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
+from app.panel_registry import KL_OVER_BETA
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from tools.pictures import OUT, run, settle, sheet

@@ -9,7 +9,7 @@ from app.commands.conditions import Conditions
 from app.commands.menu_paths import EDIT
 from app.commands.targets import CommandTargets
 from app.messages.message import Severity
-from app.panels.registry import WHAT_IF
+from app.panel_registry import WHAT_IF
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.text import tr

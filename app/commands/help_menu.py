@@ -7,7 +7,7 @@ from app.commands.command import Command
 from app.commands.menu_paths import HELP
 from app.commands.targets import CommandTargets
 from app.messages.message import Severity
-from app.panels.registry import GLOSSARY, REFERENCES
+from app.panel_registry import GLOSSARY, REFERENCES
 from grpo_core.text import tr
 
 

@@ -6,8 +6,8 @@ from app.commands.command import Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import RUN
 from app.commands.targets import CommandTargets
-from app.panels.registry import COMPARISON, KL_OVER_BETA, TRAINING_HISTORY
-from app.panels.repeats import COUNT
+from app.experiments.repeats import COUNT
+from app.panel_registry import COMPARISON, KL_OVER_BETA, TRAINING_HISTORY
 from app.settings.preferences import SPEEDS
 from grpo_core.text import tr
 

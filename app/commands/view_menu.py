@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from app.commands.command import Command
 from app.commands.menu_paths import LAYOUT, PANEL, THEME, VIEW
 from app.commands.targets import CommandTargets
-from app.panels.registry import PANELS
+from app.panel_registry import PANELS
 from app.theme.look import TITLES
 from app.window.layouts import LAYOUTS
 from grpo_core.text import tr

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from app.experiments.queue import BackgroundQueue
-from app.experiments.runner import Poll, Runner
+from app.jobs.queue import BackgroundQueue
+from app.jobs.runner import Poll, Runner
 from app.messages.message import BarAction, Message, Severity
-from app.panels.registry import QUEUE
+from app.panel_registry import QUEUE
 from app.theme.file_dialogs import folder_to_use
 from app.window.main_window import MainWindow
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.experiments import queue as runs
+from grpo_core.queue import queue as runs
 from grpo_core.text import tr
 
 if TYPE_CHECKING:  # a panel is imported when it is made
-    from app.panels.queue import QueuePanel
+    from app.experiments.queue import QueuePanel
 
 MESSAGE = "queue"
 

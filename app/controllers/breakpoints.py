@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 
 from app.messages.message import BarAction, Message, Severity
-from app.panels.registry import BREAKPOINTS
+from app.panel_registry import BREAKPOINTS
 from app.settings.store import PreferenceStore
 from app.training.controller import Controller, State
 from app.window.main_window import MainWindow

@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from app.controllers.recorded_runs import RecordedRuns
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
-from app.panels.base import in_window
-from app.panels.registry import DIAGNOSIS
+from app.panel_registry import DIAGNOSIS
+from app.widgets.panel import in_window
 from app.window.main_window import MainWindow
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_manager import RunManager

@@ -13,10 +13,10 @@ from app.controllers.lessons import LessonController
 from app.controllers.panels import PanelsController
 from app.export.dialog import FILM, SEQUENCE, PictureChoice, PictureDialog
 from app.export.exporter import Exporter
-from app.panels.base import Panel
-from app.panels.registry import POLICY_BARS
-from app.panels.spec import PanelSpec
+from app.panel_registry import POLICY_BARS
 from app.theme.file_dialogs import file_to_save, folder_to_use
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Lesson

@@ -14,9 +14,9 @@ from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
 from app.controllers.runs import RunsController
 from app.messages.message import BarAction, Message, Severity
-from app.panels.base import Panel
-from app.panels.registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
-from app.panels.spec import PanelSpec
+from app.panel_registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.player import Mode, Player
 from app.workspace.run_handle import RunHandle

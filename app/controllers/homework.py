@@ -11,7 +11,7 @@ from app.controllers.lessons import CSV, LessonController
 from app.export.process import ExportProcess
 from app.lessons.homework import HomeworkDialog, homework_of, suggested
 from app.messages.message import Severity
-from app.panels.registry import HOMEWORK
+from app.panel_registry import HOMEWORK
 from app.settings.files import write_or_say
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow

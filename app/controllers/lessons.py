@@ -15,12 +15,12 @@ from app.lessons.player import LessonPlayer
 from app.lessons.progress import LessonProgress
 from app.lessons.speaker_notes import speaker_notes
 from app.messages.message import Severity
-from app.panels.base import in_window
+from app.panel_registry import LESSON, POLICY_BARS
 from app.panels.policy_chart import Guess
-from app.panels.registry import LESSON, POLICY_BARS
 from app.presenting.speaker import SpeakerWindow
 from app.theme.file_dialogs import file_to_save
 from app.training.controller import Controller
+from app.widgets.panel import in_window
 from app.window.lesson_layout import LessonLayout
 from app.window.main_window import MainWindow
 from app.workspace.player import Player

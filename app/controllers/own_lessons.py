@@ -12,7 +12,7 @@ from app.lessons.panel import LessonPanel
 from app.lessons.player import LessonPlayer
 from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from app.settings.files import exists, write_or_say
 from grpo_core.lessons import LessonError
 from grpo_core.text import tr

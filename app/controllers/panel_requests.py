@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from PySide6.QtCore import QObject, Slot
 
+from app import panel_registry as registry
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.first_steps import TOKENS, FirstSteps
 from app.controllers.homework import HomeworkController
 from app.controllers.runs import RunsController
-from app.panels import registry
-from app.panels.base import Panel
-from app.panels.spec import PanelSpec
 from app.training.controller import Controller
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.player import Player
 from grpo_core.config import Settings

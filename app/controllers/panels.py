@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.panels.base import Panel
 from app.plotting.twin_stack import TwinStack
+from app.widgets.panel import Panel
 from app.window.main_window import MainWindow
 
 W = TypeVar("W", bound=QWidget)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.panels.registry import PIPELINE
+from app.panel_registry import PIPELINE
 from app.presenting import screens
 from app.presenting.awake import Awake
 from app.presenting.blank import Blank

@@ -11,15 +11,15 @@ from typing import TypeAlias
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.experiments.runner import Poll, Runner
+from app.jobs.runner import Poll, Runner
 from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
-from grpo_core.experiments.recorded_jobs import batches
 from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.readers import Readers
 from grpo_core.foreign.source import RemoteSource
-from grpo_core.runs.importers.series_cache import SeriesCache
-from grpo_core.runs.importers.source import Source
+from grpo_core.jobs.recorded_jobs import batches
+from grpo_core.traces.importers.series_cache import SeriesCache
+from grpo_core.traces.importers.source import Source
 
 SOON_MS, LATER_MS = 2_000, 15_000
 """Between two looks at the folder: while it grows, and at most."""

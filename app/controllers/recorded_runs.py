@@ -23,9 +23,9 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.foreign.readers import Readers
 from grpo_core.foreign.source import RemoteSource
-from grpo_core.runs.importers.series_cache import SeriesCache
-from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
+from grpo_core.traces.importers.series_cache import SeriesCache
+from grpo_core.traces.importers.source import Source
 
 TRIED = 20
 """Updates at the end of a run of which one must be readable."""

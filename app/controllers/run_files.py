@@ -19,9 +19,9 @@ from app.workspace.run_manager import RunManager
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.foreign.readers import Readers
 from grpo_core.hf.folder import known
-from grpo_core.runs.importers import converted
 from grpo_core.runs.run_file import copy_run
 from grpo_core.text import tr
+from grpo_core.traces.importers import converted
 
 WORKING = "run file"
 Then: TypeAlias = Callable[[RunHandle], object]

@@ -27,10 +27,10 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
-from grpo_core.runs.importers import place_of
 from grpo_core.runs.session import SUFFIX
 from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
+from grpo_core.traces.importers import place_of
 
 RUNS = tr("GRPO Lab runs (*.grpo)")
 RECORDED = tr("Runs of other trainers (trace.json *.parquet *.db *.jsonl)")

@@ -26,8 +26,8 @@ from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import nearest
 from grpo_core.runs import library
-from grpo_core.runs.importers import place_of
 from grpo_core.text import tr
+from grpo_core.traces.importers import place_of
 
 WELCOME = "welcome"
 SUFFIXES = (".grpo", ".grposession")

@@ -1,285 +1,213 @@
-"""Runs in the background: a queue of them in a process of its own, with its progress."""
+"""Runs in the background: real runs of the language model over a grid of settings, trained beside the window."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
-from enum import Enum
 from pathlib import Path
-from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
-from app.experiments.job_process import JobProcess
-from app.experiments.runner import Poll, Runner
-from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.experiments import queue as runs
+from app.experiments.queue_form import QueueForm
+from app.experiments.queue_rows import UPDATES, ProgressCell, columns, duration, rows
+from app.jobs.queue import BackgroundQueue, QueueState
+from app.plotting.table_twin import TableTwin
+from app.theme.labels import Label
+from app.theme.reasons import allow
+from app.widgets.panel import Panel
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings, language_settings
+from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.queue.queue import Queue
 from grpo_core.text import tr
 
-BEAT_MS = 50
-"""Between two looks at what the process has said."""
-PATIENCE = 40
-"""Looks after which a process that was asked to stop is ended."""
-CLOSING = 0.5
-"""Seconds that a process has for ending well when the program closes."""
-NICE = 10
-"""How far it stands back behind the window and a live run."""
+EMPTY = tr(
+    "Trains the language model at each value of a setting, with each seed, beside the window. Choose a setting and "
+    "press Start; each run can be opened here as it grows."
+)
 
 
-class QueueState(Enum):
-    """State of the queue."""
-
-    EMPTY = "empty"
-    WORKING = "working"
-    STOPPING = "stopping"
-    PAUSED = "paused"
-    CANCELLED = "cancelled"
-    DONE = "done"
-
-
-class BackgroundQueue(QObject):
-    """One queue of runs, and the process that trains them.
-
-    Attributes:
-        state: what becomes of it.
-        folder: where it lies, None for no queue.
-        queue: what is wanted, None for no queue.
-        statuses: how far each of its runs is.
-        place: the run that is being trained, None for none.
-        left: seconds until all is done, at the pace so far; None where that is not known.
+class QueuePanel(Panel):
+    """A form for a new queue, and a table of the one there is.
 
     Signals:
-        progress: something about it is different.
-        finished: all is done.
-        failed: why it cannot go on.
+        start_wanted: train this queue (:class:`Queue`).
+        browse_wanted: choose a folder that holds a queue.
+        open_wanted: open this run (its file).
     """
 
-    progress = Signal()
-    finished = Signal()
-    failed = Signal(str)
+    start_wanted = Signal(object)
+    browse_wanted = Signal()
+    open_wanted = Signal(object)
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.state = QueueState.EMPTY
-        self.folder: Path | None = None
-        self.queue: runs.Queue | None = None
-        self.statuses: list[runs.RunStatus] = []
-        self.place: int | None = None
-        self.left: float | None = None
-        self._process: JobProcess | None = None
-        self._ready = False  # it works on the queue, and hears within a token when it is asked to stop
-        self._cancelling = False
-        self._waited = 0
-        self._reader = Runner(self)
-        self._reader.arrived.connect(self._on_read)
-        self._reader.ended.connect(self._on_all_read)
-        self._beat = QTimer(self)
-        self._beat.setInterval(BEAT_MS)
-        self._beat.timeout.connect(self._on_beat)
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.background: BackgroundQueue | None = None
+        self._fresh = False
+        self.form = QueueForm()
+        self.form.started.connect(self._on_start)
+        self.table = TableTwin(title=tr("Runs in the background"))
+        self.table.activated_cell.connect(self._on_activated)
+        self._bar = ProgressCell(self.table)
+        self.empty = Label(EMPTY)
+        self.empty.setObjectName("muted")
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.status = Label()
+        self.status.setWordWrap(True)
+        self.proceed = QPushButton(tr("Pause"))
+        self.proceed.clicked.connect(self._on_proceed)
+        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel.setToolTip(tr("Give up the rest; what was done stays."))
+        self.cancel.clicked.connect(self._on_cancel)
+        self.form.browse.clicked.connect(self.browse_wanted)
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self.status, 1)
+        for button in (self.proceed, self.cancel):
+            line.addWidget(button)
+        lower = QWidget()
+        self._stack = QStackedLayout(lower)
+        self._stack.addWidget(self.empty)
+        self._stack.addWidget(self.table)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(8)
+        column.addWidget(self.form)
+        column.addLayout(line)
+        column.addWidget(lower, 1)
 
-    @property
-    def reading(self) -> bool:
-        """Whether the files of its runs are still being read for how far they are."""
-        return self._reader.busy
-
-    @property
-    def pid(self) -> int | None:
-        """The number of the process, None without one."""
-        return None if self._process is None else self._process.pid
-
-    @property
-    def loading(self) -> bool:
-        """Whether the process is still being made ready, which takes some seconds."""
-        return self._process is not None and not self._ready
-
-    def left_of(self, place: int) -> float | None:
-        """Seconds of work that the run at ``place`` still is. None where that is not known."""
-        assert self.queue is not None
-        todo = [0 if one.finished(self.queue) else self.queue.updates - one.done for one in self.statuses]
-        return None if self.left is None or not sum(todo) else self.left * todo[place] / sum(todo)
-
-    # -- what people press -----------------------------------------------------------------------------------------
-
-    def start(self, folder: Path, queue: runs.Queue) -> None:
-        """Train ``queue`` in ``folder``.
-
-        Raises:
-            GrpoError: another one is being trained, or the folder cannot be written.
-        """
-        self._must_be_still()
-        self._take(folder, runs.begin(folder, queue))
-        self.resume()
-
-    def show(self, folder: Path) -> None:
-        """Read the queue in ``folder`` and list its runs, without training them.
-
-        Raises:
-            GrpoError: there is none, or another one is being trained.
-        """
-        self._must_be_still()
-        self._take(folder, runs.read(folder))
-        self._read()
-
-    def resume(self) -> None:
-        """Go on with what is not finished.
-
-        Raises:
-            GrpoError: the folder cannot be written.
-        """
-        if self._process is not None or self.folder is None or self.queue is None:
-            return
-        self._reader.close()  # a look at a file could be taken for somebody who writes it
-        self.queue = runs.begin(self.folder, self.queue)
-        self._process, self._ready, self._cancelling = _started(self.folder), False, False
-        self._beat.start()
-        self._enter(QueueState.WORKING)
-
-    def pause(self) -> None:
-        """Give up the update in progress. The process ends, and everything finished is on disk."""
-        if self._process is None:
-            return
-        if self.loading:  # it hears nothing yet, and has begun nothing
-            self._rest()
-        elif self.state is QueueState.WORKING:
-            self._waited = 0
-            self._process.cancel()
-            self._enter(QueueState.STOPPING)
-
-    def cancel(self) -> None:
-        """Give up the rest of the queue. What was done stays, and ``resume`` takes it up again."""
-        self._cancelling = self.folder is not None
-        if self._process is not None:
-            self.pause()
-        else:
-            self._rest()
-
-    def close(self) -> None:
-        """The program ends: so does the process, at once. The queue can be gone on with."""
-        self._reader.close()
-        self._beat.stop()
-        process, self._process = self._process, None
-        if process is not None:
-            if self._ready:
-                process.give_up(CLOSING)
-            process.kill()
-            process.close()
-
-    # -- what the process says ---------------------------------------------------------------------------------------
+    def attach(self, background: BackgroundQueue) -> None:
+        """Show ``background`` from now on."""
+        self.background = background
+        background.progress.connect(self._on_progress)
+        self._on_progress()
 
     @Slot()
-    def _on_beat(self) -> None:
-        """Take in what the process has said since the last look."""
-        heard = False
+    def _on_progress(self) -> None:
+        self._fresh = False
+        self.redraw()
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self.form.set_look(view.theme, view.scale)
+        self.table.set_look(view.theme, view.scale)
+        if self._fresh:
+            return
+        self._fresh = True
+        background = self.background
+        state = background.state if background is not None else QueueState.EMPTY
+        under_way = state in (QueueState.WORKING, QueueState.STOPPING, QueueState.PAUSED)
+        self.form.setVisible(not under_way)
+        self.cancel.setVisible(under_way)
+        stopping = tr("The update in progress is being finished.") if state is QueueState.STOPPING else ""
+        allow(self.cancel, stopping)
+        self.proceed.setVisible(under_way or state is QueueState.CANCELLED)
+        self.proceed.setText(tr("Pause") if state in (QueueState.WORKING, QueueState.STOPPING) else tr("Resume"))
+        allow(self.proceed, stopping)
+        self.status.setText(_status_text(background))
+        self.status.setVisible(bool(self.status.text()))
+        self._stack.setCurrentIndex(0 if background is None or background.queue is None else 1)
+        if background is not None and background.queue is not None:
+            self._fill(background, background.queue)
+
+    def _fill(self, background: BackgroundQueue, queue: Queue) -> None:
+        wanted = columns(queue)
+        self.table.set_columns(wanted)
+        place = next(n for n, column in enumerate(wanted) if column.key == UPDATES)
+        if self.table.itemDelegateForColumn(place) is not self._bar:
+            for n in range(len(wanted)):
+                self.table.setItemDelegateForColumn(n, self._bar if n == place else None)  # type: ignore[arg-type]
+        asleep = background.state is not QueueState.WORKING
+        self.table.set_rows(rows(queue, background.statuses, background.place, background.left_of, asleep))
+
+    def summary(self, view: View) -> str:
+        return _status_text(self.background) or EMPTY
+
+    def focus_form(self) -> None:
+        """Ready to be read, or to begin a queue."""
+        (self.form.values[0] if self.form.isVisible() else self.proceed).setFocus()
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_start(self) -> None:
+        """Ask for the queue of the form, or say what is wrong with it."""
         try:
-            if self._process is not None:
-                for message in self._process.heard():
-                    self._hear(message)
-                    heard = True
-                if not self._process.busy:
-                    self._rest(done=True)
-        except Cancelled:
-            self._rest()
+            queue = self.form.planned(self._settings)
+        except SettingsError as error:
+            self.form.refuse(str(error))
+            return
+        self.form.refuse("")
+        self.start_wanted.emit(queue)
+
+    @property
+    def _settings(self) -> Settings:
+        """The settings that all runs share: those shown, where they are a language model's."""
+        shown = self.workspace.editing.wanted
+        return shown if shown.is_language else language_settings()
+
+    @Slot()
+    def _on_proceed(self) -> None:
+        if self.background is None:
+            return
+        if self.background.state is QueueState.WORKING:
+            self.background.pause()
+            return
+        try:
+            self.background.resume()
         except GrpoError as error:
-            self._fail(str(error))
-        if self.state is QueueState.STOPPING:
-            self._waited += 1
-            if self._waited > PATIENCE:
-                self._rest()
-        if heard:
-            self.progress.emit()
+            self.workspace.problem.emit(str(error), "error")
 
-    def _hear(self, message: dict[str, Any]) -> None:
-        match message["is"]:
-            case "status":
-                self.statuses[message["place"]] = runs.RunStatus(
-                    done=message["done"], last=message["last"], trouble=message["trouble"]
-                )
-            case "progress":
-                self.place, self.left = message["place"], message["left"]
-                before = self.statuses[self.place]
-                self.statuses[self.place] = before.after(
-                    message["done"], message["scalars"], message["trouble"], message["note"]
-                )
-            case "ready":
-                self._ready = True
+    @Slot()
+    def _on_cancel(self) -> None:
+        if self.background is not None:
+            self.background.cancel()
 
-    def _fail(self, sentence: str) -> None:
-        self._rest()
-        self.failed.emit(sentence)
-
-    def _rest(self, *, done: bool = False) -> None:
-        """Nobody works on the queue any more."""
-        self._beat.stop()
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.close()
-        self.place = self.left = None
-        if done:
-            self._enter(QueueState.DONE)
-            self.finished.emit()
+    @Slot(int, str)
+    def _on_activated(self, row: int, column: str) -> None:
+        background = self.background
+        if background is None or background.queue is None or background.folder is None:
             return
-        if self._cancelling and self.folder is not None:
-            with suppress(GrpoError):
-                runs.end(self.folder)
-        self._enter(QueueState.CANCELLED if self._cancelling else QueueState.PAUSED)
-        self._read()
-
-    # -- what the files hold -------------------------------------------------------------------------------------------
-
-    def _read(self) -> None:
-        """Look how far each run is, beside the window."""
-        folder, queue = self.folder, self.queue
-        if folder is None or queue is None:
-            return
-
-        def read(poll: Poll) -> Iterator[object]:
-            for place, run in enumerate(queue.runs):
-                poll()
-                yield place, runs.run_status(folder, run)
-
-        self._reader.start(read)
-
-    @Slot(object)
-    def _on_read(self, read: tuple[int, runs.RunStatus]) -> None:
-        place, self.statuses[place] = read[0], read[1]
-        self.progress.emit()
-
-    @Slot(str)
-    def _on_all_read(self, sentence: str) -> None:
-        if sentence:
-            self.failed.emit(sentence)
-        elif self.queue is not None and all(one.finished(self.queue) for one in self.statuses):
-            self._enter(QueueState.DONE)
-
-    def _take(self, folder: Path, queue: runs.Queue) -> None:
-        """Show another queue."""
-        self._reader.close()
-        self.folder, self.queue, self.statuses = folder, queue, [runs.RunStatus() for _ in queue.runs]
-        self.place = self.left = None
-        self._enter(QueueState.CANCELLED if queue.ended else QueueState.PAUSED)
-
-    def _must_be_still(self) -> None:
-        if self._process is not None:
-            raise GrpoError(
-                tr("Runs are being trained in the background already; wait for them, or cancel them first.")
+        path: Path = background.folder / background.queue.runs[row].file
+        if path.exists():
+            self.open_wanted.emit(path)
+        else:
+            self.workspace.problem.emit(
+                tr("{title} has not begun yet.").format(title=background.queue.runs[row].title), "info"
             )
 
-    def _enter(self, state: QueueState) -> None:
-        self.state = state
-        self.progress.emit()
 
-
-def _started(folder: Path) -> JobProcess:
-    """A process that trains the queue in ``folder``.
-
-    Raises:
-        GrpoError: it cannot be started.
-    """
-    lost = tr(
-        "The process for runs in the background has ended unexpectedly ({how}). Every finished update is in the "
-        "runs' files; press Resume to go on."
-    )
-    process = JobProcess(lost, NICE)
-    process.ask("queue", [str(folder)])
-    return process
+def _status_text(background: BackgroundQueue | None) -> str:
+    """State of the queue, in a sentence or two. Empty without one."""
+    if background is None or background.queue is None:
+        return ""
+    queue, statuses = background.queue, background.statuses
+    done, wanted = sum(min(one.done, queue.updates) for one in statuses), queue.updates * len(queue.runs)
+    facts = {"done": done, "wanted": wanted}
+    match background.state:
+        case QueueState.WORKING if background.loading:
+            text = tr("Loading the language model in a process of its own.")
+        case QueueState.WORKING:
+            text = (
+                tr("{done:,} of {wanted:,} updates.").format(**facts)
+                if background.left is None
+                else tr("{done:,} of {wanted:,} updates, about {left} left.").format(
+                    left=duration(background.left), **facts
+                )
+            )
+        case QueueState.STOPPING:
+            text = tr("Stopping.")
+        case QueueState.PAUSED:
+            text = tr("Paused at {done:,} of {wanted:,} updates.").format(**facts)
+        case QueueState.CANCELLED:
+            text = tr("Cancelled at {done:,} of {wanted:,} updates; what was done stays.").format(**facts)
+        case QueueState.DONE:
+            text = tr("Done: {count} runs of {updates:,} updates.").format(count=len(queue.runs), updates=queue.updates)
+    troubles = [one.trouble for one in statuses if one.trouble]
+    if troubles:
+        early = tr("Stopped early: {count} ({reason}).")
+        text = f"{text} {early.format(count=len(troubles), reason=troubles[0].split('. ')[0])}"
+    notes = [f"{run.title}: {one.note}" for run, one in zip(queue.runs, statuses, strict=True) if one.note]
+    return " ".join([text, *notes])

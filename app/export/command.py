@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.display import draw_offscreen
-from grpo_core.command_line import FAILED, INTERRUPTED, Parser
+from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser
+from grpo_core.commands.export_command import run_export, span
 from grpo_core.errors import GrpoError
-from grpo_core.runs.export_command import run_export, span
 
 if TYPE_CHECKING:
-    from app.panels.base import Panel
-    from app.panels.spec import PanelSpec
+    from app.widgets.panel import Panel
+    from app.widgets.panel_spec import PanelSpec
 
 FORMATS = ("png", "svg", "pdf", "csv")
 THEMES = ("light", "dark", "projector", "contrast")
@@ -72,7 +72,7 @@ def panels_named(name: str) -> list[PanelSpec[Panel]]:
     Raises:
         GrpoError: there is none; the sentence offers the closest.
     """
-    from app.panels.registry import PANELS
+    from app.panel_registry import PANELS
 
     if name == "all":
         return [spec for spec in PANELS if spec.shows_recorded]

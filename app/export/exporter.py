@@ -12,16 +12,16 @@ from app.export.process import ExportProcess
 from app.export.stage import caption_of, staged, themed, without_controls
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
-from app.panels.base import Panel
 from app.plotting.export import FORMATS, Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
 from app.training.controller import Controller
+from app.widgets.panel import Panel
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
+from grpo_core.export.script import step_script
 from grpo_core.hf.trl_script import script
-from grpo_core.runs.export_script import step_script
-from grpo_core.runs.recorders import RECORDER, RECORDER_SOURCE
 from grpo_core.text import tr
+from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
 
 SHARP = 2
 """Pixels of a PNG for each pixel of a panel that is exported as it is shown."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from app.display import draw_offscreen
 from app.export.command import THEMES, exit_code, panels_named, scale_from, size_from
-from grpo_core.command_line import Parser
+from grpo_core.commands.command_line import Parser
+from grpo_core.commands.export_command import span
 from grpo_core.errors import GrpoError
-from grpo_core.runs.export_command import span
 
 LEAST_RATE, MOST_RATE = 1.0, 60.0
 
@@ -42,7 +42,7 @@ def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
     size, scale = size_from(options.size), scale_from(options.scale)
     speed, rate = _speed(options.speed), _rate(options.rate)
     draw_offscreen()
-    from app.export.film import FilmChoice, export_film
+    from app.export.film_file import FilmChoice, export_film
 
     choice = FilmChoice(
         spec=specs[0], steps=steps, speed=speed, rate=rate, size=size, theme=options.theme, scale=scale,

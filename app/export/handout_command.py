@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.display import draw_offscreen
 from app.export.command import exit_code
-from grpo_core.command_line import Parser
+from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.lessons import Lesson
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.display import draw_offscreen
 from app.export.command import exit_code
-from grpo_core.command_line import Parser
+from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.homework import Checker, Collected, Homework, Row, collect
 from grpo_core.text import tr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.display import draw_offscreen
 from app.export.command import exit_code
-from grpo_core.command_line import Parser
+from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.runs.session_zip import SUFFIX
 from grpo_core.text import tr
@@ -32,7 +32,7 @@ def _new(options: argparse.Namespace) -> int:
     """Write a lesson that can be given as it is, to be changed."""
     from app.export.files import refuse_existing, write
     from app.lessons.own import is_lesson_file, own_lessons, template
-    from app.panels.registry import lesson_panels
+    from app.panel_registry import lesson_panels
     from app.settings.paths import find_paths
 
     folder = find_paths().lessons
@@ -77,7 +77,7 @@ def _gift(options: argparse.Namespace) -> int:
     from app.export.lesson_file import lesson_called
     from app.export.lesson_walk import walked
     from app.lessons.catalogue import lessons
-    from app.panels.registry import lesson_panels
+    from app.panel_registry import lesson_panels
 
     chosen = [lesson_called(name) for name in options.lesson] or lessons(lesson_panels())[0]
     parts = []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.lessons.catalogue import lesson_named, lessons
 from app.lessons.own import is_lesson_file, own_lessons, read_own
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from app.settings.paths import find_paths
 from grpo_core.lessons import Lesson
 

@@ -13,11 +13,11 @@ from app.lessons.page import LessonPage
 from app.lessons.panel import LessonPanel
 from app.lessons.player import LessonPlayer
 from app.lessons.progress import LessonProgress
-from app.panels.base import Panel
-from app.panels.registry import LESSON, PANELS
+from app.panel_registry import LESSON, PANELS
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.training.controller import Controller
+from app.widgets.panel import Panel
 from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.lessons.interactives.table import INTERACTIVES
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from grpo_core.metrics import METRICS
 
 BEGIN, END = "<!-- words: written by “grpo-lab lesson words” -->", "<!-- end of words -->"

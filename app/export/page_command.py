@@ -8,10 +8,10 @@ from pathlib import Path
 
 from app.display import draw_offscreen
 from app.export.command import exit_code
-from grpo_core.command_line import Parser
 from grpo_core.command_numbers import count
+from grpo_core.commands.command_line import Parser
+from grpo_core.commands.export_command import span
 from grpo_core.errors import GrpoError
-from grpo_core.runs.export_command import span
 
 ENDINGS = (".html", ".htm")
 

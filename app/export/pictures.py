@@ -15,19 +15,19 @@ from PySide6.QtWidgets import QApplication
 
 from app.export.files import refuse_existing, write
 from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
-from app.panels.base import Panel
-from app.panels.spec import PanelSpec
 from app.plotting.export import Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
 from app.theme import look
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Stage
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
+from grpo_core.commands.export_command import whole
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
 from grpo_core.explain.quantity import KINDS
 from grpo_core.metrics import METRICS
-from grpo_core.runs.export_command import whole
 from grpo_core.text import tr
 
 PATIENCE_S = 600

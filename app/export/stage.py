@@ -19,15 +19,15 @@ from PySide6.QtWidgets import (
 )
 
 from app.build import this_build
-from app.panels.base import Panel
-from app.panels.spec import PanelSpec
 from app.plotting.lane_chart import LaneChart
 from app.theme.labels import Label
 from app.theme.look import families
 from app.theme.tokens import THEMES, Theme
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Stage
 from app.workspace.workspace import Workspace
-from grpo_core.runs.export_words import caption
+from grpo_core.export.script_words import caption
 from grpo_core.text import tr
 
 

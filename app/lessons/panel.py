@@ -13,8 +13,8 @@ from app.lessons.listing import HEADING, LessonList, lines
 from app.lessons.own import own_lessons
 from app.lessons.page import LessonPage
 from app.lessons.player import LessonPlayer
-from app.panels.base import Panel
 from app.theme.labels import Label
+from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Lesson

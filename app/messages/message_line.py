@@ -18,8 +18,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.messages.message import Message, Severity
-from app.panels.wrap import Wrap
 from app.theme.labels import Label
+from app.widgets.wrap import Wrap
 from grpo_core.text import tr
 
 

@@ -18,12 +18,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.base import Panel
-from app.panels.calm import CalmBox
-from app.panels.controls.scale import parsed
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.scroll_area import plain_scroll_area
+from app.widgets.calm import CalmBox
+from app.widgets.panel import Panel
+from app.widgets.scale import parsed
 from app.workspace.breakpoints import FirstTime
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View

@@ -20,9 +20,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.formula.formula_label import FormulaLabel
-from app.panels.base import Panel
 from app.plotting.numbers import full, shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
+from app.widgets.panel import Panel
 from app.workspace.explained import same_kind
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.help.glossary_panel import GlossaryPanel
 from app.help.references_panel import ReferencesPanel
-from app.panels.base import Panel
+from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 

@@ -10,8 +10,6 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
-from app.panels.combo import choice_box, fill
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarPicture, BarSeries, side_by_side
@@ -20,6 +18,8 @@ from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
 from app.theme.reasons import allow
+from app.widgets.combo import choice_box, fill
+from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr

@@ -9,9 +9,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.panels.base import Panel
 from app.panels.metric_card import MetricCard
 from app.plotting.numbers import shown
+from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View

@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWi
 from app.formula.difference import changed_terms, is_another_formula, shorter_terms
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
-from app.panels.base import Panel
-from app.panels.stage_button import STAGE_NAMES, StageButton
 from app.plotting.numbers import brief, summed
 from app.theme.labels import Label
 from app.theme.reasons import allow
+from app.widgets.panel import Panel
+from app.widgets.stage_button import STAGE_NAMES, StageButton
 from app.workspace.cursor import Stage
 from app.workspace.place_shown import place_shown
 from app.workspace.run_handle import RunHandle

@@ -6,13 +6,13 @@ import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
-from app.panels.calm import CalmBox
 from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, Guess, policy_chart, show_policy
 from app.panels.policy_data import NO_EARLIER, EarlierEnds, PolicyPicture, earlier_ends, picture
 from app.panels.policy_words import stage_sentence
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import EmptyLabel
+from app.widgets.calm import CalmBox
+from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

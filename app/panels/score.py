@@ -8,12 +8,12 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
-from app.panels.calm import CalmBox
-from app.panels.combo import fill
 from app.panels.placed_strip import PlacedStrip
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
+from app.widgets.calm import CalmBox
+from app.widgets.combo import fill
+from app.widgets.panel import Panel
 from app.workspace import answers
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from app.panels.tokens.white_space import visible_text
 from app.plotting.numbers import residues, shown, total
 from app.plotting.table_model import Column
+from app.token_grid.white_space import visible_text
 from app.workspace.cursor import Stage
 from grpo_core import step_table
 from grpo_core.record import Origin, Step

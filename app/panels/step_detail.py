@@ -6,8 +6,6 @@ from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
-from app.panels.calm import CalmBox
 from app.panels.step_columns import KEPT, UNTIL, columns_shown, sums, table_column, values_shown, widest_sums
 from app.panels.sum_row import SumRow
 from app.plotting import numbers
@@ -15,6 +13,8 @@ from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.theme.tokens import LIGHT, Theme
+from app.widgets.calm import CalmBox
+from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View

@@ -19,10 +19,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QToolTip, QWidget
 
-from app.panels.base import Panel
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip, rich_tip
 from app.theme.reasons import allow
+from app.widgets.panel import Panel
 from app.workspace.events import EVENTS, next_event
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View

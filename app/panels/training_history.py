@@ -7,10 +7,9 @@ from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
+from app.experiments.repeats import RepeatController, RepeatResults, following
 from app.panels import history_menu
-from app.panels.base import Panel
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
-from app.panels.repeats import RepeatController, RepeatResults, following
 from app.panels.series_choice import SeriesChoice
 from app.panels.trials_row import TrialsRow, trial_text
 from app.panels.trials_table import COLUMNS, trial_rows
@@ -18,6 +17,7 @@ from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
+from app.widgets.panel import Panel
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View

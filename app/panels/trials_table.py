@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.panels.repeats import RepeatResults
+from app.experiments.repeats import RepeatResults
 from app.plotting.table_model import Column
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import HALF, Trial

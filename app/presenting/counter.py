@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox
 
 from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
-from app.presenting.words import shown_now
+from app.presenting.presenting_words import shown_now
 from app.theme.labels import Label
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from app.workspace.view import View

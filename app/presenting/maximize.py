@@ -8,7 +8,7 @@ from PySide6.QtCore import QByteArray, QEvent, QSize, Qt
 from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 from shiboken6 import Shiboken
 
-from app.panels.registry import PANELS
+from app.panel_registry import PANELS
 from app.theme.look import SCALES, Look
 from app.window.docks import Dock
 from app.window.saved_docks import put_back

@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QScreen, QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.presenting.notes_edit import NotesEdit
+from app.presenting.presenting_words import sentence_next, sentence_now
 from app.presenting.screens import described
-from app.presenting.words import sentence_next, sentence_now
 from app.theme.labels import Label
 from app.theme.stylesheet import palette, stylesheet
 from app.theme.tokens import Theme

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.self_test.report import CheckFailed
 from grpo_core import kl, recompute
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Settings
 from grpo_core.explain import Numbers, Quantity, explain_from

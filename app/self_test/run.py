@@ -16,7 +16,7 @@ from app.self_test.golden import compared, golden_file
 from app.self_test.numbers import gradient_is_the_slope
 from app.self_test.report import CheckFailed, CheckReport, tell
 from grpo_core.errors import GrpoError, RunFileError
-from grpo_core.runs.importers.parquet import Columns
+from grpo_core.traces.importers.parquet import Columns
 
 HARMLESS = ("This plugin does not support", "Detected locale")
 """What the offscreen platform says of everything that takes a window manager, and Qt of a terminal without UTF-8."""

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.build import FULL, SLIM, this_build
 from app.display import draw_offscreen
-from app.panels.registry import PANELS
+from app.panel_registry import PANELS
 from app.self_test import drawn
 from app.self_test.driving import Driven, own_folder
 from app.self_test.golden import UPDATES

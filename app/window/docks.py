@@ -6,9 +6,9 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen, QShowEvent
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabBar, QToolButton, QWidget
 
-from app.panels.base import Panel, in_window
-from app.panels.spec import Area, PanelSpec
 from app.theme.labels import Label, plain_tip
+from app.widgets.panel import Panel, in_window
+from app.widgets.panel_spec import Area, PanelSpec
 from grpo_core.text import tr
 
 

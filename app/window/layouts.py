@@ -9,9 +9,9 @@ from itertools import pairwise
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QMainWindow, QStyle
 
-from app.panels.base import Panel, in_window
-from app.panels.registry import PANELS
-from app.panels.spec import Area, LayoutVariant, PanelSpec
+from app.panel_registry import PANELS
+from app.widgets.panel import Panel, in_window
+from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec
 from app.window.docks import Dock
 from app.window.separators import delete_lost_separators
 from grpo_core.text import tr

@@ -8,7 +8,7 @@ from itertools import pairwise
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
-from app.panels.registry import EXPLAIN, GLOSSARY, LESSON, TIMELINE
+from app.panel_registry import EXPLAIN, GLOSSARY, LESSON, TIMELINE
 from app.window.docks import Dock
 from app.window.saved_docks import SavedDocks
 from app.window.separators import delete_lost_separators

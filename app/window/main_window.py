@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QT
 
 from app.messages.message_bar import MessageBar
 from app.messages.overlay import MessageOverlay
-from app.panels.base import Panel, in_window
-from app.panels.registry import EXPLAIN, PANELS, TIMELINE
-from app.panels.spec import Area, PanelSpec
+from app.panel_registry import EXPLAIN, PANELS, TIMELINE
+from app.widgets.panel import Panel, in_window
+from app.widgets.panel_spec import Area, PanelSpec
 from app.window.docks import Dock, style_tabs
 from app.window.explain_homes import ExplainHomes
 from app.window.layouts import arrange, arrangement, layout_for

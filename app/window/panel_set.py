@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
-from app.panels.base import Panel
-from app.panels.spec import PanelSpec
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
 from app.workspace.workspace import Workspace
 
 P = TypeVar("P", bound=Panel)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QMainWindow, QTabBar
 
-from app.panels.base import in_window
+from app.widgets.panel import in_window
 from app.window.docks import Dock
 
 SHARE = 0.72

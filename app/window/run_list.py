@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.calm import CalmBox
 from app.theme.labels import plain_tip
+from app.widgets.calm import CalmBox
 from app.workspace.run_handle import RunHandle
-from grpo_core.runs.export_words import differing
+from grpo_core.export.script_words import differing
 from grpo_core.text import tr
 
 DESCRIPTION = Qt.ItemDataRole.UserRole

@@ -11,11 +11,11 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.examples import is_example
-from app.panels.calm import CalmBox
 from app.panels.controls.restraints import Restrainable, restraint_menu
 from app.plotting.numbers import in_bytes
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
+from app.widgets.calm import CalmBox
 from app.window.run_list import RunList
 from app.window.status import Status
 from app.workspace.player import Mode, Player

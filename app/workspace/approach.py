@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.experiments.runner import Poll, Runner
+from app.jobs.runner import Poll, Runner
 from app.workspace.cursor import Cursor
 from app.workspace.run_handle import RunHandle
 

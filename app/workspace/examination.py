@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.experiments.runner import Poll, Runner
+from app.jobs.runner import Poll, Runner
 from grpo_core.foreign.readers import Readers
 
 if TYPE_CHECKING:  # a program that opens no recorded run never needs them
-    from grpo_core.experiments.recorded_jobs import Verdict
     from grpo_core.health import Diagnosis
+    from grpo_core.jobs.recorded_jobs import Verdict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from grpo_core.explain import Numbers
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason, reason_for
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Completions, Source
+from grpo_core.traces.importers.source import Completions, Source
 
 LARGE_TOKENS = 200_000
 """Tokens of an update from which evaluating it would take the window several frames."""

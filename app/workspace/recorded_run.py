@@ -20,8 +20,8 @@ from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.line import LateError
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
-from grpo_core.runs.importers.source import Completions, Source
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Completions, Source
 
 KEPT_TABLES = 8
 """Tables of completions that stay in memory."""

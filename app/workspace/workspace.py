@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.experiments.jobs import Jobs
+from app.jobs.jobs import Jobs
 from app.theme.tokens import Theme
 from app.workspace.approach import Approach
 from app.workspace.breakpoints import Breakpoints

@@ -27,7 +27,7 @@ from grpo_core.audit import audit  # noqa: E402 - the program lies two folders u
 from grpo_core.errors import GrpoError  # noqa: E402
 from grpo_core.health import diagnose  # noqa: E402
 from grpo_core.health.grade import Grade  # noqa: E402
-from grpo_core.runs.importers.trace import Trace  # noqa: E402
+from grpo_core.traces.importers.trace import Trace  # noqa: E402
 
 faults = importlib.import_module("faults")  # beside this script
 

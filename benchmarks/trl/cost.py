@@ -20,7 +20,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from grpo_core.runs.recorders import trl
+from grpo_core.traces.recorders import trl
 
 ROWS, TOKENS, MICRO_BATCHES = 512, 1000, 16
 HELD_MS = 5.0

@@ -15,17 +15,17 @@ import torch
 
 from grpo_core.audit import audit
 from grpo_core.config import Settings
-from grpo_core.hf import policy as folder_policy
+from grpo_core.hf import folder_policy
 from grpo_core.hf.learner import FolderLearner
 from grpo_core.hf.sampling import standing_right
 from grpo_core.hf.trl_script import script
 from grpo_core.record import Step
-from grpo_core.runs.importers.trace import Trace
+from grpo_core.traces.importers.trace import Trace
 from tests.core.hf.tiny import KINDS, saved, small
 
 TOLERANCE = 1e-6
 """Relative, between two losses in float32."""
-RECORDER = Path(__file__).parents[2] / "grpo_core/runs/recorders/trl.py"
+RECORDER = Path(__file__).parents[2] / "grpo_core/traces/recorders/trl.py"
 BASE = {"learner.mu": 2, "optimizer.kind": "sgd", "optimizer.learning_rate": 0.05, "model.rows_at_once": 3}
 WITH_KL = {"objective.beta": 0.04, "objective.kl": "k3"}
 LOSSES: dict[str, dict[str, Any]] = {

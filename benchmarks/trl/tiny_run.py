@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-RECORDER = Path(__file__).parents[2] / "grpo_core/runs/recorders/trl.py"
+RECORDER = Path(__file__).parents[2] / "grpo_core/traces/recorders/trl.py"
 CHARACTERS = "0123456789+-*= abcdefghijklmnopqrstuvwxyz"
 
 

@@ -23,7 +23,7 @@ from grpo_core.changes.numbers import Update
 from grpo_core.changes.precision import Precision
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Report
+from grpo_core.traces.importers.source import Report
 
 KEPT = 20_000_000
 """Numbers of updates that are kept, so that causes are searched and verified without reading them again."""

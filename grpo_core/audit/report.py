@@ -12,8 +12,8 @@ from grpo_core.audit.compare import Comparison
 from grpo_core.audit.put_right import PutRight
 from grpo_core.claims.claim import told as sentences
 from grpo_core.errors import NotRecordedError
-from grpo_core.runs.importers.source import Source, has_losses
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Source, has_losses
 from grpo_core.typeset import plain
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from grpo_core import kl, recompute
 from grpo_core.arrays import is_zero
 from grpo_core.bandit.layout import places, scatter
-from grpo_core.bandit.policy import tempered
+from grpo_core.bandit.tabular_policy import tempered
 from grpo_core.config import Objective
 from grpo_core.objective import Terms
 from grpo_core.record import Step

@@ -10,14 +10,14 @@ from functools import lru_cache
 import numpy as np
 
 from grpo_core import kl
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.gradient import needs_distributions
 from grpo_core.bandit.layout import gather, prompt_of, runs_last
 from grpo_core.bandit.optimizer import Moments
-from grpo_core.bandit.policy import Completions
 from grpo_core.bandit.sampling import Batch
 from grpo_core.bandit.simulate import State, Update, start, update
 from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tabular_policy import Completions
 from grpo_core.bandit.tasks import Task, task
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError

@@ -11,7 +11,7 @@ from grpo_core import kl
 from grpo_core import objective as loss
 from grpo_core.bandit.gradient import needs_distributions, through_distributions, through_tokens
 from grpo_core.bandit.layout import filled, gather, places
-from grpo_core.bandit.policy import Completions
+from grpo_core.bandit.tabular_policy import Completions
 from grpo_core.bandit.tasks import Task
 from grpo_core.config import Settings
 

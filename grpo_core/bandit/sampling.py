@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core.advantages import equal_rewards
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import prompt_of, runs_last
-from grpo_core.bandit.policy import Completions
 from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tabular_policy import Completions
 from grpo_core.bandit.tasks import Task
 from grpo_core.config import Learner
 

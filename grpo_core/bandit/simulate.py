@@ -14,7 +14,7 @@ import numpy as np
 
 from grpo_core import kl, recompute
 from grpo_core.advantages import advantages, from_here_on, step_scores
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather, places, runs_last, scatter
 from grpo_core.bandit.optimizer import Moments, no_moments, rescaled, stepped
 from grpo_core.bandit.passes import Actions, Tokens, repeats_itself

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import keep_freed_memory
 from grpo_core.bandit.simulate import never, start, update
 from grpo_core.bandit.tasks import Task, task

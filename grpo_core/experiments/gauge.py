@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grpo_core import kl
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import runs_last_view
 from grpo_core.bandit.tasks import Task
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core import kl
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather, places
 from grpo_core.bandit.sampling import Batch
 from grpo_core.bandit.simulate import never, updates

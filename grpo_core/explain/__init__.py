@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from grpo_core.config import Objective
-from grpo_core.explain import advantages, cards, gradient, kl, loss, policy, process, ratio, records, surrogate
+from grpo_core.explain import advantages, cards, gradient, kl, loss, process, ratio, records, surrogate
+from grpo_core.explain import policy_numbers as policy
 from grpo_core.explain.node import Formula, Node, node
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import KINDS, Quantity, is_card, quantity_title

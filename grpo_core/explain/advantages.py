@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from grpo_core import kl
 from grpo_core.advantages import EQUAL
 from grpo_core.baselines import BASELINES, DEEPSEEKMATH, GAE, Baseline
-from grpo_core.config.words import worded
+from grpo_core.config.value_names import worded
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers

@@ -16,15 +16,15 @@ import numpy as np
 
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
-from grpo_core.experiments import recorded_jobs
-from grpo_core.experiments.packing import Tree, packed, unpacked
 from grpo_core.foreign import walls
 from grpo_core.foreign.following import refreshed
-from grpo_core.runs.importers import importer_for, open_source, parquet
-from grpo_core.runs.importers.source import Source, has_losses, stamps
-from grpo_core.runs.importers.unknown import OF_TRAINERS
+from grpo_core.jobs import recorded_jobs
+from grpo_core.jobs.packing import Tree, packed, unpacked
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
+from grpo_core.traces.importers import importer_for, open_source, parquet
+from grpo_core.traces.importers.source import Source, has_losses, stamps
+from grpo_core.traces.importers.unknown import OF_TRAINERS
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -215,7 +215,7 @@ def allow(seconds: int = PROCESSOR_SECONDS) -> None:
 
 
 def pack_bounded(value: object) -> tuple[Tree, Sequence[bytes]]:
-    """:func:`grpo_core.experiments.packing.packed`.
+    """:func:`grpo_core.jobs.packing.packed`.
 
     Raises:
         RunFileError: the answer is too large to be sent.

@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from grpo_core.runs.importers import place_of
-from grpo_core.runs.importers.source import Source
-from grpo_core.runs.importers.trace import Trace
+from grpo_core.traces.importers import place_of
+from grpo_core.traces.importers.source import Source
+from grpo_core.traces.importers.trace import Trace
 
 DEPTH = 4
 """Folders within folders that are looked at."""

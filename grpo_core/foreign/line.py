@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from grpo_core.child.asking import STARTING, Asked
 from grpo_core.child.limits import Limits
 from grpo_core.errors import RunFileError
-from grpo_core.runs.importers import place_of
 from grpo_core.text import tr
+from grpo_core.traces.importers import place_of
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
@@ -39,8 +39,8 @@ class ReaderProcess(Asked):
     """
 
     def __init__(self) -> None:
-        from grpo_core.experiments.packing import packed, unpacked  # many folders that a window may never need
         from grpo_core.foreign.answers import serve
+        from grpo_core.jobs.packing import packed, unpacked  # many folders that a window may never need
 
         limits = Limits(memory=MEMORY, files=FILES)
         super().__init__(serve, "{how}", pack=packed, unpack=unpacked, limits=limits, error=RunFileError)

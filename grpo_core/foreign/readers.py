@@ -17,10 +17,10 @@ from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.foreign.line import SPEED, Line, ReaderProcess, size_of
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.runs.database import explained
-from grpo_core.runs.importers import importer_for, open_source
-from grpo_core.runs.importers.source import Source
-from grpo_core.runs.importers.unknown import OF_TRAINERS
 from grpo_core.text import tr
+from grpo_core.traces.importers import importer_for, open_source
+from grpo_core.traces.importers.source import Source
+from grpo_core.traces.importers.unknown import OF_TRAINERS
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
@@ -77,7 +77,7 @@ class Readers:
     def open(
         self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
     ) -> Source:
-        """The recorded run at ``path`` (:func:`grpo_core.runs.importers.open_source`). ``poll`` gives it up.
+        """The recorded run at ``path`` (:func:`grpo_core.traces.importers.open_source`). ``poll`` gives it up.
 
         Its process writes into a folder of its own in ``index``, or into ``scratch``.
 

@@ -14,8 +14,8 @@ from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, shortened
 from grpo_core.foreign.line import Line
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Completions, Report, Texts
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Completions, Report, Texts
 
 MOST_NOTES, LONGEST_NOTE = 50, 1_000
 """Sentences on a source, and characters of each, that are shown."""
@@ -29,7 +29,7 @@ def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
 
 
 class RemoteSource:
-    """A recorded run. :class:`~grpo_core.runs.importers.source.Source` says what its methods do.
+    """A recorded run. :class:`~grpo_core.traces.importers.source.Source` says what its methods do.
 
     Attributes:
         has_losses: whether the trainer's losses are there to be compared.

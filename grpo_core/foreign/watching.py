@@ -16,8 +16,8 @@ from grpo_core.foreign.source import RemoteSource
 from grpo_core.health.diagnose import Diagnosing
 from grpo_core.health.finding import Diagnosis, Finding
 from grpo_core.health.grade import Grade
-from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Source
 
 AUDIT = "audit"
 """Name of what an audit finds, beside the names of the checks."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, policy, rewards
+from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, rewards
+from grpo_core.health import policy_checks as policy
 from grpo_core.health.check import Check
 from grpo_core.text import tr
 

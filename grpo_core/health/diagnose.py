@@ -14,8 +14,8 @@ from grpo_core.health.checks import CHECKS
 from grpo_core.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
 from grpo_core.health.healthy import measured
 from grpo_core.health.update import read
-from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Source
 
 
 @np.errstate(all="ignore")  # what is not finite is a finding

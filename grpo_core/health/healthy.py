@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from grpo_core.claims.measured import Measured
-from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, policy, rewards
+from grpo_core.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, rewards
+from grpo_core.health import policy_checks as policy
 from grpo_core.health.check import Measure, finite
 from grpo_core.health.finding import Healthy
 from grpo_core.health.update import Update

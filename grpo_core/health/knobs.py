@@ -12,7 +12,7 @@ from grpo_core.config import Settings
 from grpo_core.health.check import Measure, Verdict
 from grpo_core.health.finding import Evidence
 from grpo_core.health.limits import grade, limit
-from grpo_core.health.policy import clipped, no_later_pass
+from grpo_core.health.policy_checks import clipped, no_later_pass
 from grpo_core.health.update import Update
 from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES

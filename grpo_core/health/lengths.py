@@ -18,8 +18,8 @@ from grpo_core.health.groups import counted
 from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
 from grpo_core.reductions import REDUCTIONS
-from grpo_core.runs.importers.source import Completions
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Completions
 
 
 def no_length(update: Update) -> str:

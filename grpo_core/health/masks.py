@@ -12,8 +12,8 @@ from grpo_core.health.check import Measure, Verdict, worst
 from grpo_core.health.finding import Evidence
 from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import LONGEST_QUOTE, Update
-from grpo_core.runs.trajectory import Turn
 from grpo_core.text import tr
+from grpo_core.traces.trajectory import Turn
 
 
 def no_masks(update: Update) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from grpo_core.health.finding import Diagnosis, Evidence, Finding
 from grpo_core.health.healthy import by_figure
-from grpo_core.runs.importers.source import Source
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Source
 
 
 def as_text(source: Source, result: Diagnosis) -> str:

@@ -15,8 +15,8 @@ from grpo_core.health.finding import Evidence
 from grpo_core.health.groups import counted
 from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
-from grpo_core.runs.importers.source import Completions
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Completions
 
 
 def no_table(update: Update) -> str:

@@ -13,8 +13,8 @@ from grpo_core.errors import GrpoError, NotRecordedError
 from grpo_core.kl import EXACT
 from grpo_core.objective import Terms
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Completions, Report, Source
 from grpo_core.text import tr
+from grpo_core.traces.importers.source import Completions, Report, Source
 
 LONGEST_QUOTE = 160
 """Characters of a completion that a finding quotes."""

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.hf.policy import FolderPolicy
+from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.probe import probe
 from grpo_core.lm.learner import PolicyLearner
-from grpo_core.lm.policy import Kept
+from grpo_core.lm.trained_weights import Kept
 from grpo_core.progress import Progress, unreported
 from grpo_core.record import Step
 from grpo_core.snapshot_file import holds_weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grpo_core.config import Settings
 from grpo_core.hf.folder import texts_of
 from grpo_core.lm.rewards import PromptSource
-from grpo_core.lm.words import REWARD_NAMES
+from grpo_core.lm.word_tasks import REWARD_NAMES
 from grpo_core.record import Origin
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from grpo_core.config import Settings
-from grpo_core.hf.policy import FolderPolicy
+from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.scoring import distributions
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.update_time import UpdateTime

@@ -285,7 +285,7 @@ if __name__ == "__main__":
         peft_config={adapter},
     )
     try:
-        from trl_recorder import record  # a copy of grpo_core/runs/recorders/trl.py beside this script
+        from trl_recorder import record  # a copy of grpo_core/traces/recorders/trl.py beside this script
     except ImportError:
         print("trl_recorder.py is not beside this script: nothing is recorded.")
     else:

@@ -13,7 +13,7 @@ from grpo_core.config import Optimizer, Settings
 from grpo_core.errors import GrpoError
 from grpo_core.hf.memory import keeps_copy
 from grpo_core.hf.snapshots import Snapshots, require_folder
-from grpo_core.lm.policy import Kept, State, TrainedWeights
+from grpo_core.lm.trained_weights import Kept, State, TrainedWeights
 from grpo_core.snapshot_file import named_file
 from grpo_core.text import tr
 

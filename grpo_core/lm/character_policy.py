@@ -14,9 +14,9 @@ from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, 
 from grpo_core.lm.layout import Layout, layout
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.passes import Loss, learned
-from grpo_core.lm.policy import Kept, Policy
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.scoring import score
+from grpo_core.lm.trained_weights import Kept, Policy
 
 
 class CharacterSampling(Characters):

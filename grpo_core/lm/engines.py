@@ -32,7 +32,7 @@ def numpy_policy(settings: Settings) -> CharacterPolicy:
     Raises:
         SettingsError: the settings ask for something that NumPy cannot do.
     """
-    from grpo_core.lm.numpy_engine.policy import NumpyPolicy
+    from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy
 
     return NumpyPolicy(settings)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from grpo_core.lm.policy import Policy
+from grpo_core.lm.trained_weights import Policy
 from grpo_core.memory import Block
 from grpo_core.text import tr
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
-from grpo_core.lm import calculator, problems, words
+from grpo_core.lm import calculator, problems
+from grpo_core.lm import word_tasks as words
 from grpo_core.lm.kept_prompts import Prompts, prompts_at
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt

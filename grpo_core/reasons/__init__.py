@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from grpo_core.config import Objective
 from grpo_core.explain.numbers import Numbers
-from grpo_core.reasons import groups, lengths, loss, policy
+from grpo_core.reasons import groups, lengths, loss
+from grpo_core.reasons import policy_reasons as policy
 from grpo_core.reasons.reason import LONGEST_CHIP, Check, Reason
 from grpo_core.record import Step
 

@@ -17,7 +17,7 @@ from grpo_core.bandit.learner import again
 from grpo_core.baselines import BASELINES
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
-from grpo_core.config.words import worded
+from grpo_core.config.value_names import worded
 from grpo_core.errors import NonFiniteError
 from grpo_core.lm.calculator import counted
 from grpo_core.questions import Replayed, not_finite

@@ -18,8 +18,8 @@ from grpo_core.claims.pushes import Pair
 from grpo_core.claims.reweighted import Reweighted
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
-from grpo_core.runs.importers.trace_rewards import weighted
 from grpo_core.text import tr
+from grpo_core.traces.importers.trace_rewards import weighted
 
 FOLLOWS = 1e-3
 """Difference of two advantages up to which one is the other, computed with other digits."""

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.application import Application
 from app.controllers import structural_changes
 from app.messages import message
-from app.panels.registry import TIMELINE
+from app.panel_registry import TIMELINE
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State

@@ -17,15 +17,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.base import Panel, in_window
 from app.panels.evolution.dial import HeldOutDial
 from app.panels.tokens.detail import TokenDetail
-from app.panels.tokens.legend import TintLegend
 from app.plotting.headline import Headline
 from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import plain_tip
+from app.token_grid.legend import TintLegend
+from app.widgets.panel import Panel, in_window
 from tests.app.painted import painted_words
 
 TOUCH = 2.5

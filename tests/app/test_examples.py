@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.examples import EXAMPLES, RECORDED, TITLES, example, is_example
+from app.panel_registry import CONTROLS
 from app.panels.controls.panel import FOR_A_BRANCH
-from app.panels.registry import CONTROLS
 from app.training.controller import State
 from app.workspace.player import Mode
 from app.workspace.run_handle import RunHandle

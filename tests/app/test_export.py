@@ -17,10 +17,10 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.export.command import main
-from app.panels.registry import PANELS
+from app.panel_registry import PANELS
 from app.theme.tokens import DARK, LIGHT, Theme
 from grpo_core import recompute, step_table
-from grpo_core.cli import main as core
+from grpo_core.commands.cli import main as core
 from grpo_core.runs.run_file import RunReader
 from tests.core.lm_steps import lm_run
 from tests.core.runs.conftest import permissions_count  # noqa: F401

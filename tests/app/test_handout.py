@@ -13,7 +13,7 @@ from app.export.lesson_file import lesson_called
 from app.export.lesson_walk import walked
 from app.lessons.own import template
 from app.plotting.numbers import shown
-from grpo_core.cli import main as core
+from grpo_core.commands.cli import main as core
 from grpo_core.lessons import Lesson, spoken
 from tests.app.conftest import Driver
 from tests.app.pdf_text import pages_of, sizes_of
@@ -91,7 +91,7 @@ def test_a_question_stays_on_one_page_with_its_scale(lesson: Lesson, qapp: QAppl
 @pytest.mark.usefixtures("qapp")
 def test_every_shipped_lesson_can_be_handed_out() -> None:
     from app.lessons.catalogue import lessons
-    from app.panels.registry import lesson_panels
+    from app.panel_registry import lesson_panels
 
     for one in lessons(lesson_panels())[0]:
         text = "".join(pages_of(handout(one, "a4")))

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QFileDialog
 
+from app.experiments.sweep.plan import GRIDS
 from app.export.lesson_file import lesson_called
 from app.export.page.document import LARGEST, document
 from app.export.page.explained import Explained
@@ -28,10 +29,9 @@ from app.export.page.update import update_section
 from app.export.page_command import main
 from app.lessons.own import template
 from app.lessons.prediction import Placed, result_text, verdict
-from app.panels.experiments.sweep.plan import GRIDS
 from app.plotting.numbers import full, shown
 from app.resources import resource
-from grpo_core.cli import main as core
+from grpo_core.commands.cli import main as core
 from grpo_core.config import Settings, language_settings
 from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.learners import learner, origin

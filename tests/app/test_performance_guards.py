@@ -12,9 +12,9 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.experiments.kl_over_beta import MOST, KlOverBetaPanel, drawn_of
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
-from app.panels.experiments.kl_over_beta import MOST, KlOverBetaPanel, drawn_of
 from app.plotting.axis import Scale
 from app.plotting.export import Paper, drawn
 from app.plotting.plot import Plot

@@ -12,7 +12,7 @@ from app.export import film_command, handout_command, homework, lesson_command, 
 from app.export.lesson_file import lesson_called
 from app.lessons.homework import homework_of
 from app.lessons.prediction import Placed
-from grpo_core.cli import main as core
+from grpo_core.commands.cli import main as core
 
 PAGE = Path(__file__).parents[2] / "docs" / "teaching.md"
 COMMANDS = {

@@ -22,7 +22,7 @@ from grpo_core.breakpoints import (
     nothing_before,
     sentence,
 )
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.learners import learner

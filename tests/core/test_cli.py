@@ -15,7 +15,7 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.assignments import settings_from
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.config import PRESETS
 from grpo_core.errors import SettingsError
 from grpo_core.learners import learner
@@ -303,7 +303,7 @@ def test_a_number_that_is_far_too_large_is_one_sentence(
 
 def test_the_command_line_needs_no_qt_and_no_torch(tmp_path: Path) -> None:
     script = (
-        "import sys; from grpo_core.cli import main; path = sys.argv[1]\n"
+        "import sys; from grpo_core.commands.cli import main; path = sys.argv[1]\n"
         "assert main(['train', '--steps', '2', '--out', path]) == 0\n"
         "assert main(['inspect', path, '--explain', 'loss']) == 0\n"
         "bad = [name for name in sys.modules if name.split('.')[0] in ('PySide6', 'pyqtgraph', 'torch', 'app')]\n"

@@ -18,11 +18,11 @@ from grpo_core.bandit.tasks import task
 from grpo_core.config import BanditTask, LanguageTask, Model, Objective, Optimizer, Settings, described
 from grpo_core.config.settings import OWNERS
 from grpo_core.experiments.sweep import has_optimum
+from grpo_core.export.script import step_script
 from grpo_core.learners import origin
 from grpo_core.lm import problems
 from grpo_core.objective import evaluate, gradient
 from grpo_core.record import Step
-from grpo_core.runs.export_script import step_script
 from tests.core import cases
 from tests.core.explain_cases import trained_with
 
@@ -80,7 +80,7 @@ def plain_step() -> object:
 
 def weights_step() -> object:
     torch = pytest.importorskip("torch")
-    from grpo_core.lm.policy import TrainedWeights
+    from grpo_core.lm.trained_weights import TrainedWeights
 
     weight = torch.nn.Parameter(torch.ones(3))
     return TrainedWeights([weight], torch.zeros(2), holding(Optimizer(), kind=UNKNOWN))
@@ -88,7 +88,7 @@ def weights_step() -> object:
 
 def weights_step_later() -> object:
     torch = pytest.importorskip("torch")
-    from grpo_core.lm.policy import TrainedWeights
+    from grpo_core.lm.trained_weights import TrainedWeights
 
     weight = torch.nn.Parameter(torch.ones(3))
     trained = TrainedWeights([weight], torch.zeros(2), Optimizer())

@@ -10,8 +10,8 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.config import Objective, Settings, about
-from grpo_core.experiments.family_members import FAMILY
 from grpo_core.explain import KINDS, Quantity, explain
+from grpo_core.lessons.experiments.family_members import FAMILY
 from grpo_core.objective import gradient
 from tests.core.explain_cases import trained_with
 from tests.core.steps import random_step

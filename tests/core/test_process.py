@@ -17,10 +17,10 @@ from grpo_core.bandit.simulate import updates
 from grpo_core.config import BanditTask, Objective, Settings, language_settings
 from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity, explain
+from grpo_core.export.script import step_script
 from grpo_core.learners import learner, origin
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
-from grpo_core.runs.export_script import step_script
 from grpo_core.runs.layout import decoded, encoded
 from grpo_core.what_if import unchanged, what_if
 from tests.core import cases

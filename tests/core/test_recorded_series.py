@@ -10,8 +10,8 @@ import pytest
 from grpo_core import recorded_series
 from grpo_core.metrics import metrics
 from grpo_core.recorded_series import OURS, TRAINER, metric, numbers
-from grpo_core.runs.importers import open_source
-from tests.core.traces import DATA, HEALTHY
+from grpo_core.traces.importers import open_source
+from tests.core.trace_files import DATA, HEALTHY
 
 SOURCES = Path(__file__).parents[1] / "data" / "sources"
 

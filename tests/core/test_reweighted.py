@@ -15,10 +15,10 @@ from grpo_core.claims.reweighted import REWEIGHTED
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
-from grpo_core.runs.importers import open_source
+from grpo_core.traces.importers import open_source
 from grpo_core.what_if.rewards import of_reweighted, proof, reweighted, scores_in, weights_of, why_not
 from tests.core.claims.drawn import assert_enough, others
-from tests.core.traces import DATA
+from tests.core.trace_files import DATA
 
 
 def recorded() -> Step:

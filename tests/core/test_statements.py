@@ -15,11 +15,11 @@ from grpo_core import recompute
 from grpo_core.advantages import advantages, gae
 from grpo_core.config import PRESETS, Objective, Settings
 from grpo_core.config.presets import presets_of
-from grpo_core.experiments import by_hand
-from grpo_core.experiments.divergence import Divergence
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.explain import Numbers, Quantity, explain
 from grpo_core.learners import learner
+from grpo_core.lessons.experiments import by_hand
+from grpo_core.lessons.experiments.divergence import Divergence
 from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate, gradient
 from grpo_core.reasons import reasons

@@ -21,13 +21,13 @@ from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective, Settings, about, described
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain import KINDS, Numbers, Quantity, explain, explain_from
+from grpo_core.export.script import step_script
 from grpo_core.learners import origin
 from grpo_core.levels import LEVELS
 from grpo_core.objective import evaluate, gradient
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
-from grpo_core.runs.export_script import step_script
 from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.what_if import compared, notes, unchanged, what_if
 from tests.core import cases

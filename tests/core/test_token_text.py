@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from grpo_core.runs.importers.trace import Trace
 from grpo_core.token_text import vocabulary
-from tests.core.traces import DATA
+from grpo_core.traces.importers.trace import Trace
+from tests.core.trace_files import DATA
 
 
 def saved(folder: Path, tokenizer: Any) -> Path:

@@ -10,9 +10,9 @@ import pytest
 from grpo_core import recompute
 from grpo_core.config import PRESETS
 from grpo_core.record import Step
-from grpo_core.runs.importers.trace import Trace
+from grpo_core.traces.importers.trace import Trace
 from grpo_core.what_if import notes, what_if
-from tests.core.traces import DATA, HEALTHY
+from tests.core.trace_files import DATA, HEALTHY
 
 ASKED = ("DAPO", "Dr. GRPO", "CISPO", "GSPO", "RLOO", "REINFORCE")
 

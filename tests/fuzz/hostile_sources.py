@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.core.sources import DATA, source_path
-from tests.core.traces import copied
+from tests.core.trace_files import copied
 
 Make = Callable[[Path], Path]
 """Makes the source in an empty folder."""
@@ -247,8 +247,8 @@ def one_instead(folder: Path, name: str, what: str) -> Path:
 
 
 def converted(folder: Path, key: str, value: Any) -> Path:
-    from grpo_core.runs.conversion import convert
-    from grpo_core.runs.importers import open_source
+    from grpo_core.traces.conversion import convert
+    from grpo_core.traces.importers import open_source
 
     path = folder / "run.grpo"
     convert(open_source(DATA / "verl"), path)

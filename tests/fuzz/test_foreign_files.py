@@ -21,7 +21,7 @@ from app.application import Application
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.workspace.recorded_run import RecordedRun
-from grpo_core import cli
+from grpo_core.commands import cli
 from grpo_core.foreign.readers import Readers
 from tests.app.conftest import Driver, take_down
 from tests.fuzz.readers import sentence

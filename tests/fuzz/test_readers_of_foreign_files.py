@@ -19,11 +19,11 @@ from grpo_core.errors import GrpoError
 from grpo_core.foreign.answers import READ
 from grpo_core.hf.folder import look, vocabulary
 from grpo_core.hf.generation import ignored_sentence
-from grpo_core.runs.conversion import convert
-from grpo_core.runs.importers import IMPORTERS, open_source
+from grpo_core.traces.conversion import convert
+from grpo_core.traces.importers import IMPORTERS, open_source
 from tests.core.sources import AGENT, source_path
 from tests.core.sources import SOURCES as SOUND
-from tests.core.traces import DATA, copied
+from tests.core.trace_files import DATA, copied
 from tests.fuzz.damage import damaged, odd_json
 from tests.fuzz.hostile_models import FOLDERS, adapter, sound
 from tests.fuzz.hostile_sources import SOURCES, made

@@ -77,14 +77,14 @@ PROMPTS = """from grpo_core.lm.kept_prompts import read_ahead
         read_ahead(own, lambda: False)
         self.run_manager.new_run(own)
         self.player.run()"""
-QUEUE = """from grpo_core.experiments.queue import planned
+QUEUE = """from grpo_core.queue.queue import planned
         tiny = language_settings().replace({"model.checkpoint": "untrained", "model.layers": 1, "model.width": 16,
             "model.heads": 2, "task.prompts": 2, "task.held_out": 4, "learner.group_size": 4})
         queue = planned(tiny, {"objective.beta": [0.0]}, range(1), 5000)
         self.background_runs.background.start(home / "queue", queue)
         self.player.run_n(3)"""
 # three updates beside it: the window's own process is past its first moments too (see below)
-RACE = """from app.experiments.runner import Runner
+RACE = """from app.jobs.runner import Runner
         def raced(poll):
             yield from self.workspace.jobs.results("ensembles", [Settings()], (0, 1), 10_000_000, poll=poll)
         self.racing = Runner(self)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from app.experiments.sweep.plan import GRIDS
 from app.export.page.sweep import SweepTable
-from app.panels.experiments.sweep.plan import GRIDS
 from app.plotting.table_model import Column
 from grpo_core.config import Settings, described_at
 from grpo_core.errors import SettingsError

@@ -14,8 +14,8 @@ from app.export.page.timeline import SHOWN, timeline
 from app.export.page.update import update_section
 from app.export.train_words import train_command
 from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.export.script_words import caption, one_line
 from grpo_core.record import Step
-from grpo_core.runs.export_words import caption, one_line
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr

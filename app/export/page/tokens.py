@@ -6,9 +6,9 @@ import numpy as np
 
 from app.export.page.markup import Markup, element
 from app.export.page.shown import ShownUpdate
-from app.panels.tokens.tints import DEFAULT, TINTS, Tint, strength
-from app.panels.tokens.white_space import visible_text
 from app.plotting.numbers import residue, shown, signed
+from app.token_grid.tints import DEFAULT, TINTS, Tint, strength
+from app.token_grid.white_space import visible_text
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
 from grpo_core.texts import question_text

@@ -12,10 +12,10 @@ from app.export.page.tokens import tokens
 from app.formula.objective_terms import objective_terms
 from app.panels.policy_data import picture
 from app.panels.policy_words import stage_sentence
-from app.panels.stage_button import STAGE_HELP, STAGE_NAMES
 from app.panels.step_columns import KINDS, UNTIL, columns_shown, table_column, values_shown
-from app.panels.tokens.film import stage_sentence as stage_of_tokens
 from app.plotting.numbers import metric_text, shown
+from app.token_grid.token_film import stage_sentence as stage_of_tokens
+from app.widgets.stage_button import STAGE_HELP, STAGE_NAMES
 from app.workspace.cursor import Cursor, Stage
 from grpo_core import step_table
 from grpo_core.config import Settings

@@ -23,8 +23,8 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.many_batches import BATCH_ANSWERS, OfAction, many_batches
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments.many_batches import BATCH_ANSWERS, OfAction, many_batches
 from grpo_core.text import tr
 
 SHOWS = ("rewards", "histogram")

@@ -23,9 +23,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.cover import Cover
-from app.lessons.interactives.experiments import Experiments
+from app.lessons.interactives.experiment_results import Experiments
 from app.plotting.bar_chart import BarChart
 from app.plotting.lane_chart import LaneChart
 from app.plotting.twin_stack import TwinStack

@@ -10,9 +10,8 @@ import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.interactives.base import Interactive, note_label
-from app.panels.calm import CalmSlider
 from app.plotting.axis import Scale
 from app.plotting.legend import Entry
 from app.plotting.line_chart import LineChart
@@ -21,6 +20,7 @@ from app.plotting.numbers import shown
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
+from app.widgets.calm import CalmSlider
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings

@@ -11,13 +11,13 @@ from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QWidget
 
 from app.lessons.interactives.base import Interactive
-from app.panels.calm import CalmSlider
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.theme.labels import Label
+from app.widgets.calm import CalmSlider
 from app.workspace.cursor import Stage
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.panels.tokens.cells import Note
-from app.panels.tokens.grid import TokenRows
-from app.panels.tokens.rows import rows_of
-from app.panels.tokens.terms import marked
-from app.panels.tokens.tints import Tint
+from app.token_grid.cells import Note
+from app.token_grid.grid import TokenRows
+from app.token_grid.rows import rows_of
+from app.token_grid.terms import marked
+from app.token_grid.tints import Tint
 from app.workspace.step_view import StepView, advantage_of
 from grpo_core.explain import Quantity
 from grpo_core.reductions import REDUCTIONS

@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.lessons.interactives.tiles import Tiles
-from app.panels.calm import CalmSlider, in_percent
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import share
 from app.theme.labels import Label
+from app.widgets.calm import CalmSlider, in_percent
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners, recompute

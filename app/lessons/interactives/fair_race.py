@@ -10,12 +10,12 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
+from app.experiments.race.controller import RaceController
+from app.experiments.race.looks import short
+from app.experiments.race.picture import race_picture
+from app.experiments.race.plan import RacePlan, base_of
+from app.experiments.race.results import RaceResults
 from app.lessons.interactives.base import Interactive
-from app.panels.experiments.race.controller import RaceController
-from app.panels.experiments.race.looks import short
-from app.panels.experiments.race.picture import race_picture
-from app.panels.experiments.race.plan import RacePlan, base_of
-from app.panels.experiments.race.results import RaceResults
 from app.plotting.line_chart import LineChart
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack

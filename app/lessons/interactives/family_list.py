@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QTreeWidge
 
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.experiments.family import depth, member
-from grpo_core.experiments.family_members import FAMILY, Member
+from grpo_core.lessons.experiments.family import depth, member
+from grpo_core.lessons.experiments.family_members import FAMILY, Member
 from grpo_core.text import tr
 
 INDENT = 14

@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.interactives.base import Interactive
 from app.lessons.interactives.family_list import FamilyList
 from app.lessons.interactives.line_pictures import over_updates
@@ -25,9 +25,9 @@ from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, described_at
-from grpo_core.experiments.family import MEASURE, SEEDS, Compared, forebear, member, switches
-from grpo_core.experiments.family_members import FAMILY
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments.family import MEASURE, SEEDS, Compared, forebear, member, switches
+from grpo_core.lessons.experiments.family_members import FAMILY
 from grpo_core.text import tr
 
 FIRST = "GRPO"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.interactives.bar_pictures import compared
 from app.lessons.interactives.base import Interactive, note_label, pages
 from app.lessons.interactives.dials import Dials
@@ -21,9 +21,9 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
 from grpo_core.text import tr
 
 SHOWS = ("dials", "remedies")

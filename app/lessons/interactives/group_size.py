@@ -14,7 +14,7 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.interactives.bar_pictures import Spans, compared
 from app.lessons.interactives.base import Interactive, note_label, pages
 from app.plotting.axis import Scale
@@ -27,10 +27,10 @@ from app.theme.labels import plain_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments import group_sizes
 from grpo_core.experiments.ensemble import Ensemble, band
-from grpo_core.experiments.group_sizes import KINDS, SAMPLES, SEEDS, SIZES, UPDATES
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments import group_sizes
+from grpo_core.lessons.experiments.group_sizes import KINDS, SAMPLES, SEEDS, SIZES, UPDATES
 from grpo_core.text import tr
 
 SHOWS = ("silent", "reward", "left")

@@ -23,9 +23,9 @@ from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
-from grpo_core.experiments import by_hand
-from grpo_core.experiments.divergence import ANSWERS, Divergence
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments import by_hand
+from grpo_core.lessons.experiments.divergence import ANSWERS, Divergence
 from grpo_core.text import tr
 
 SHOWS = ("policies", "values", "running", "gradients")

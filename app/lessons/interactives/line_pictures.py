@@ -12,7 +12,7 @@ from app.plotting.axis import Scale
 from app.plotting.line_data import Line, LinePicture, PointSet, Tag
 from app.plotting.table_model import Column, Rows
 from grpo_core.experiments.ensemble import band
-from grpo_core.experiments.temperatures import TEMPERATURES
+from grpo_core.lessons.experiments.temperatures import TEMPERATURES
 from grpo_core.text import tr
 
 SKIPPED = 10

@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.interactives.bar_pictures import compared
 from app.lessons.interactives.base import Interactive, note_label, pages
 from app.lessons.interactives.bill_picture import BillPicture, in_words, size_of
@@ -27,8 +27,8 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config.fields import about
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
 from grpo_core.memory import WORDS, Training, total
 from grpo_core.text import tr
 

@@ -27,8 +27,8 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Objective
-from grpo_core.experiments.by_hand import RATIO_ANSWERS, Ratios, from_weights, with_probability
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments.by_hand import RATIO_ANSWERS, Ratios, from_weights, with_probability
 from grpo_core.text import tr
 
 SHOWS = ("policy", "ratios", "alone")

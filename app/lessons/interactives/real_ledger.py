@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.experiments.job_process import language_job
-from app.experiments.runner import Poll
+from app.jobs.job_process import language_job
+from app.jobs.runner import Poll
 from grpo_core.memory import Block
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.interactives.bar_pictures import FRAME, compared, distribution
 from app.lessons.interactives.base import Interactive, note_label, pages
 from app.plotting.axis import Scale
@@ -20,10 +20,10 @@ from app.plotting.twin_stack import TwinStack
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments import stale_samples
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.stale_samples import AGES, SEEDS
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments import stale_samples
+from grpo_core.lessons.experiments.stale_samples import AGES, SEEDS
 from grpo_core.text import tr
 
 LEARNER = BarSeries(name=tr("the policy that learns"), meaning="policy")

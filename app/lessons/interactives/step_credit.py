@@ -10,24 +10,24 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.interactives.base import Interactive, note_label, pages
 from app.lessons.interactives.credit_rows import judged
 from app.lessons.interactives.line_pictures import over_updates
-from app.panels.tokens.grid import TokenGrid
-from app.panels.tokens.legend import TintLegend
-from app.panels.tokens.tints import TINTS
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
+from app.token_grid.grid import TokenGrid
+from app.token_grid.legend import TintLegend
+from app.token_grid.tints import TINTS
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments.chain import CREDITS, SEEDS, ChainProgress
 from grpo_core.explain import Quantity
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
 from grpo_core.text import tr
 
 SHOWS = ("tokens", "race", "faulty")

@@ -10,9 +10,8 @@ import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.interactives.base import Interactive, note_label
-from app.panels.calm import CalmSlider, in_percent
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
@@ -20,6 +19,7 @@ from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
 from app.theme.reasons import allow
+from app.widgets.calm import CalmSlider, in_percent
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
 
-from app.experiments.runner import Poll
+from app.jobs.runner import Poll
 from app.lessons.interactives.base import Interactive, note_label
 from app.lessons.interactives.line_pictures import over_temperature
 from app.lessons.interactives.temperature_samples import (
@@ -36,8 +36,8 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.temperatures import LANGUAGE_TEMPERATURES, TEMPERATURES, language_at
 from grpo_core.lessons import Offer
+from grpo_core.lessons.experiments.temperatures import LANGUAGE_TEMPERATURES, TEMPERATURES, language_at
 from grpo_core.text import tr
 
 SHOWS = ("groups", "language", "scoring")

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from app.experiments.job_process import language_job
-from app.experiments.runner import Poll
+from app.jobs.job_process import language_job
+from app.jobs.runner import Poll
 from app.plotting.line_data import Line
 from app.plotting.numbers import share, shown
 from grpo_core.config import Settings
-from grpo_core.experiments.temperatures import (
+from grpo_core.lessons.experiments.temperatures import (
     LANGUAGE_TEMPERATURES,
     TEMPERATURES,
     FirstPass,

@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.plotting.numbers import shown
 from app.theme.tokens import Theme
 from grpo_core.record import Origin, Step
-from grpo_core.runs.trajectory import Trajectory, Turn, turns_in
 from grpo_core.text import tr
 from grpo_core.texts import tokens_text
+from grpo_core.traces.trajectory import Trajectory, Turn, turns_in
 
 PLAIN, HEADING, SPEAKER, NOTE, SEEN, PARTLY, UNSEEN = (
     "plain", "heading", "speaker", "note", "seen", "partly", "unseen",

@@ -18,14 +18,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.base import Panel
-from app.panels.calm import CalmBox
 from app.panels.completions.conversation import by_mask
 from app.panels.completions.reading import CompletionText
 from app.panels.completions.rows import COLUMNS, FILTERED, Batch, Filter, batch_of
 from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
+from app.widgets.calm import CalmBox
+from app.widgets.panel import Panel
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -38,7 +38,7 @@ SEARCH = 120
 """Pixels at 100 % that the field for a search needs."""
 NONE_RECORDED = tr(
     "No completions are recorded at this step. TRL keeps them with log_completions=True; GRPO Lab's recorder "
-    "(grpo_core/runs/recorders/trl.py, two lines in the training script) keeps every token of them."
+    "(grpo_core/traces/recorders/trl.py, two lines in the training script) keeps every token of them."
 )
 
 

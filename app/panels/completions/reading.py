@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QVBoxLayou
 from app.panels.completions.conversation import MaskLegend, Passage, format_of, passages
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
-from grpo_core.runs.trajectory import Trajectory, Turn, as_text, turns_in
 from grpo_core.text import tr
+from grpo_core.traces.trajectory import Trajectory, Turn, as_text, turns_in
 
 MOST = 1_000
 """Places of what is searched for that are marked in one text."""

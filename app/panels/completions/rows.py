@@ -13,11 +13,11 @@ from app.workspace.step_view import StepView
 from app.workspace.view import View
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
-from grpo_core.runs.agent_turns import trajectories
-from grpo_core.runs.importers.source import Completions
-from grpo_core.runs.trajectory import Trajectory
 from grpo_core.text import tr
 from grpo_core.texts import completion_text, question_text
+from grpo_core.traces.agent_turns import trajectories
+from grpo_core.traces.importers.source import Completions
+from grpo_core.traces.trajectory import Trajectory
 
 PREVIEW = 160
 """Characters of a completion that stand in the table."""

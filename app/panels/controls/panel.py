@@ -10,8 +10,6 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.panels.base import Panel
-from app.panels.calm import CalmBox
 from app.panels.controls.further import FurtherSettings
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
@@ -20,10 +18,12 @@ from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, setting_row
-from app.panels.controls.scale import shown
 from app.panels.controls.small_labels import muted, section_heading
 from app.theme.labels import wrapped_tip
 from app.theme.scroll_area import plain_scroll_area
+from app.widgets.calm import CalmBox
+from app.widgets.panel import Panel
+from app.widgets.scale import shown
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, BanditTask, LanguageTask, Objective, Settings, about, described

@@ -6,8 +6,8 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from app.panels.calm import CalmBox
 from app.theme.labels import plain_tip
+from app.widgets.calm import CalmBox
 from grpo_core.config import PRESETS
 from grpo_core.config.presets import GROUPS
 from grpo_core.text import tr

@@ -13,7 +13,7 @@ from app.theme.labels import Label
 from app.workspace.view import View
 from grpo_core.acting import acting_fields
 from grpo_core.config import Learner, Objective, Settings, about, described
-from grpo_core.config.words import worded
+from grpo_core.config.value_names import worded
 from grpo_core.text import tr
 
 LEARNER = ("mu", "temperature")

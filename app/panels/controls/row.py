@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.help.hover import explain_on_hover
 from app.theme.labels import Label
 from grpo_core.config import About
-from grpo_core.config.words import headed
+from grpo_core.config.value_names import headed
 from grpo_core.text import tr
 
 

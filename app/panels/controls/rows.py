@@ -15,12 +15,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.calm import CalmBox, CalmSlider
 from app.panels.controls.row import Row
-from app.panels.controls.scale import SliderScale, parsed, shown
 from app.theme.file_dialogs import file_to_open
+from app.widgets.calm import CalmBox, CalmSlider
+from app.widgets.scale import SliderScale, parsed, shown
 from grpo_core.config import About, about
-from grpo_core.config.words import headed
+from grpo_core.config.value_names import headed
 from grpo_core.text import tr
 
 GESTURES = itertools.count(1)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
 from app.panels.diagnosis.card import FindingCard
 from app.panels.diagnosis.report import Entry, entries, status
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.scroll_area import plain_scroll_area
+from app.widgets.panel import Panel
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

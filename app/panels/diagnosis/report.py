@@ -8,9 +8,9 @@ from app.plotting.table_model import Column
 from app.workspace.examination import Result
 from app.workspace.run_handle import RunHandle
 from grpo_core.audit.put_right import Moved, PutRight
-from grpo_core.experiments.recorded_jobs import Verdict
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding, Healthy
 from grpo_core.health.grade import Grade
+from grpo_core.jobs.recorded_jobs import Verdict
 from grpo_core.text import tr
 from grpo_core.typeset import plain
 

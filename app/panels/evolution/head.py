@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.panels.evolution.dial import HeldOutDial
+from app.panels.evolution.evolution_words import story, what_to_watch, why
 from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.task_chips import TaskChips
-from app.panels.evolution.words import story, what_to_watch, why
 from app.theme.painted_text import PaintedText
 from app.workspace.view import View
 

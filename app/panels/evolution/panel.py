@@ -17,14 +17,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.base import Panel
+from app.panels.evolution.evolution_words import tally, tally_in_fewer_words, what_to_watch
 from app.panels.evolution.head import EvolutionHead
 from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.rows import EvolutionRows
-from app.panels.evolution.words import tally, tally_in_fewer_words, what_to_watch
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
+from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
 from app.workspace.held_out import HeldOut

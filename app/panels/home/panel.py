@@ -8,12 +8,12 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
 from app.panels.home.card import RunCard
 from app.panels.home.previews import Preview
-from app.panels.wrap import Wrap
 from app.theme.labels import Label
 from app.theme.scroll_area import plain_scroll_area
+from app.widgets.panel import Panel
+from app.widgets.wrap import Wrap
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr

@@ -7,11 +7,11 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
 from app.panels.reward_weights.sliders import WeightSliders
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
+from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import recompute

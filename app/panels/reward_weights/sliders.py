@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
 
-from app.panels.calm import CalmSlider
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip
+from app.widgets.calm import CalmSlider
 from grpo_core.text import tr
 
 LONGEST = 28

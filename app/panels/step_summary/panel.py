@@ -7,11 +7,11 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
-from app.panels.calm import CalmBox
 from app.panels.step_summary.rows import GROUPS, TOKENS, Summary, TokenSummary, summary_of, tokens_of
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
+from app.widgets.calm import CalmBox
+from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError, RunFileError

@@ -15,9 +15,9 @@ from app.workspace.view import View
 from grpo_core import recompute
 from grpo_core.leading import CONTRIBUTIONS, Group, Leading, groups_of, leading, of_groups, of_leading
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Completions
 from grpo_core.text import tr
 from grpo_core.texts import question_text
+from grpo_core.traces.importers.source import Completions
 
 PREVIEW = 80
 """Characters of a prompt that stand in the table."""

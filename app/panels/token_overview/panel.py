@@ -6,14 +6,14 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
-from app.panels.calm import CalmBox
 from app.panels.token_overview.raster import END, START, TURN, aligned, offsets
 from app.panels.token_overview.strips import TokenStrips
-from app.panels.tokens.legend import TintLegend
-from app.panels.tokens.tints import OVERVIEW, Tint
-from app.panels.wrap import Wrap
 from app.theme.labels import EmptyLabel, Label
+from app.token_grid.legend import TintLegend
+from app.token_grid.tints import OVERVIEW, Tint
+from app.widgets.calm import CalmBox
+from app.widgets.panel import Panel
+from app.widgets.wrap import Wrap
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.record import Step

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.panels.tokens.white_space import visible_text
 from app.plotting.numbers import shown
+from app.token_grid.white_space import visible_text
 from app.workspace.step_view import StepView
 from grpo_core.explain import Quantity
 from grpo_core.record import Step

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
 
-from app.panels.combo import choice_box, fill
-from app.panels.tokens.tints import TINTS
 from app.theme.labels import Label, plain_tip
+from app.token_grid.tints import TINTS
+from app.widgets.combo import choice_box, fill
 from grpo_core.text import tr
 
 

@@ -18,11 +18,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.panels.tokens.alternatives import Alternative, alternatives, remark
-from app.panels.tokens.terms import Line, lines
-from app.panels.tokens.white_space import visible_text
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
+from app.token_grid.terms import Line, lines
+from app.token_grid.white_space import visible_text
 from app.workspace.view import View
 from grpo_core.explain import Quantity
 from grpo_core.text import tr

@@ -7,20 +7,20 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
-from app.panels.base import Panel
 from app.panels.tokens.being_written import BeingWritten
 from app.panels.tokens.choices import TokenChoices
 from app.panels.tokens.detail import TokenDetail
-from app.panels.tokens.film import moment, stage_sentence
-from app.panels.tokens.grid import TokenGrid, TokenRows
-from app.panels.tokens.legend import TintLegend
 from app.panels.tokens.prompt_line import PromptLine
 from app.panels.tokens.remark import remark
-from app.panels.tokens.rows import rows_of
-from app.panels.tokens.tints import DEFAULT, TINTS
 from app.theme.labels import EmptyLabel, Label
 from app.theme.painted_text import PaintedText
 from app.theme.scroll_area import plain_scroll_area
+from app.token_grid.grid import TokenGrid, TokenRows
+from app.token_grid.legend import TintLegend
+from app.token_grid.rows import rows_of
+from app.token_grid.tints import DEFAULT, TINTS
+from app.token_grid.token_film import moment, stage_sentence
+from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.place_shown import place_shown
 from app.workspace.view import View

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.panels.tokens.terms import kl_share
+from app.token_grid.terms import kl_share
 from app.workspace.step_view import StepView
 from grpo_core.text import tr
 

@@ -6,14 +6,14 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from app.panels.tokens.grid import TokenRows
-from app.panels.tokens.legend import TintLegend
-from app.panels.tokens.tints import TINTS
 from app.panels.what_if.policies import PolicyPair
 from app.panels.what_if.question import WhatIfPicture
 from app.panels.what_if.samples import PAIRS, SampleTable
 from app.panels.what_if.tokens import PairGrid, pairs_of, scale_of
 from app.theme.labels import Label
+from app.token_grid.grid import TokenRows
+from app.token_grid.legend import TintLegend
+from app.token_grid.tints import TINTS
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity

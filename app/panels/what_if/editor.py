@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
-from app.panels.controls.scale import shown
+from app.widgets.scale import shown
 from grpo_core.config import Settings
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError

@@ -8,11 +8,11 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QPushButton, QToolButton, QWidget
 
-from app.panels.combo import choice_box, fill
-from app.panels.tokens.tints import TINTS
 from app.panels.what_if.question import AS_IT_RAN
-from app.panels.wrap import Wrap
 from app.theme.labels import Label, plain_tip, wrapped_tip
+from app.token_grid.tints import TINTS
+from app.widgets.combo import choice_box, fill
+from app.widgets.wrap import Wrap
 from grpo_core.config import PRESETS, Settings
 from grpo_core.text import tr
 

@@ -6,7 +6,7 @@ from app.panels.what_if.question import WhatIfPicture
 from app.plotting.numbers import Missing
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from grpo_core.config.words import worded
+from grpo_core.config.value_names import worded
 from grpo_core.text import tr
 from grpo_core.what_if import Difference
 

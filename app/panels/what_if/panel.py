@@ -9,8 +9,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
-from app.experiments.runner import Poll, Runner
-from app.panels.base import Panel
+from app.jobs.runner import Poll, Runner
 from app.panels.what_if import numbers
 from app.panels.what_if.batch_view import BatchView, centred
 from app.panels.what_if.editor import SettingsEditor
@@ -18,10 +17,11 @@ from app.panels.what_if.header import WhatIfHeader
 from app.panels.what_if.model_replay import ModelReplay
 from app.panels.what_if.question import Evaluated, WhatIfPicture, WhatIfQuestion
 from app.panels.what_if.tokens import offered
-from app.panels.what_if.words import description, differing, headline
+from app.panels.what_if.what_if_words import description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label
 from app.theme.reasons import allow
+from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.prepared import LARGE_TOKENS
 from app.workspace.view import View

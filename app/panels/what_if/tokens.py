@@ -8,13 +8,13 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 
-from app.panels.tokens.cells import Note
-from app.panels.tokens.grid import TOP, TokenGrid, TokenRows
-from app.panels.tokens.rows import rows_of
-from app.panels.tokens.terms import marked
-from app.panels.tokens.tints import TINTS, Tint
 from app.panels.what_if.question import WhatIfPicture
 from app.plotting.numbers import share as percent
+from app.token_grid.cells import Note
+from app.token_grid.grid import TOP, TokenGrid, TokenRows
+from app.token_grid.rows import rows_of
+from app.token_grid.terms import marked
+from app.token_grid.tints import TINTS, Tint
 from app.workspace.step_view import StepView, advantage_of
 from grpo_core.objective import Terms
 from grpo_core.text import tr

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from grpo_core.lm.numpy_engine.policy import NumpyPolicy
+from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy
 from grpo_core.memory import Block
 from grpo_core.text import tr
 

@@ -15,7 +15,7 @@ from app.commands.fuzzy import score
 from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
 from app.lessons.catalogue import lesson_titles, lessons
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from tests.app.conftest import Driver
 
 

@@ -17,14 +17,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.experiments.queue import BackgroundQueue, QueueState
-from app.panels.queue_form import SUGGESTED, offered
-from app.panels.queue_rows import Share, duration
+from app.experiments.queue_form import SUGGESTED, offered
+from app.experiments.queue_rows import Share, duration
+from app.jobs.queue import BackgroundQueue, QueueState
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
-from grpo_core.experiments import queue as runs
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
+from grpo_core.queue import queue as runs
 from grpo_core.runs.run_file import RunReader
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import activate, panel, type_into

@@ -9,15 +9,15 @@ import pytest
 
 from app.controllers import examinations
 from app.controllers.examinations import FOUND
-from app.panels.base import in_window
+from app.panel_registry import COMPLETIONS, DIAGNOSIS, TOKEN_INSPECTOR
 from app.panels.diagnosis.report import problems
-from app.panels.registry import COMPLETIONS, DIAGNOSIS, TOKEN_INSPECTOR
+from app.widgets.panel import in_window
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.health import diagnose
 from grpo_core.health.grade import Grade
-from grpo_core.runs.importers import open_source
+from grpo_core.traces.importers import open_source
 from tests.app.conftest import Driver
-from tests.core.traces import DATA
+from tests.core.trace_files import DATA
 
 DISEASED = DATA.parent / "diseased"
 

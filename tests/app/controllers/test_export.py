@@ -25,8 +25,8 @@ from app.controllers.export import unused_path
 from app.export.dialog import OWN, PictureChoice, PictureDialog
 from app.export.exporter import BUSY
 from app.export.stage import staged, without_controls
-from app.panels.base import Panel
 from app.theme.tokens import DARK, LIGHT
+from app.widgets.panel import Panel
 from grpo_core import recompute
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel as brought

@@ -20,7 +20,7 @@ from app.controllers.first_steps import (
     TOKENS,
     Experience,
 )
-from app.panels.registry import CONTROLS
+from app.panel_registry import CONTROLS
 from app.workspace.cursor import Stage
 from app.workspace.player import Mode
 from grpo_core.bandit.tasks import landscape_rewards

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from app.controllers import recorded_follower
-from app.panels.registry import COMPLETIONS, WHAT_IF
+from app.panel_registry import COMPLETIONS, WHAT_IF
 from app.panels.what_if.panel import COMPUTING, WhatIfPanel
 from app.panels.what_if.question import WhatIfQuestion
 from app.workspace import prepared
 from app.workspace.cursor import Stage
 from app.workspace.recorded_run import RecordedRun
 from grpo_core.recorded_series import numbers
-from grpo_core.runs.importers import open_source
+from grpo_core.traces.importers import open_source
 from tests.app.conftest import Driver
 from tests.app.controllers.test_recorded_runs import opened, shown
-from tests.core.runs.importers.test_line_index import episode, written
-from tests.core.traces import DATA
+from tests.core.trace_files import DATA
+from tests.core.traces.importers.test_line_index import episode, written
 
 pytestmark = pytest.mark.one_window
 
@@ -129,7 +129,7 @@ def test_the_last_step_of_a_large_file_stays_in_sight_while_the_others_appear(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("line_index", "verifiers"):
-        monkeypatch.setattr(f"grpo_core.runs.importers.{module}.TAIL", 12 * len(episode(1)))
+        monkeypatch.setattr(f"grpo_core.traces.importers.{module}.TAIL", 12 * len(episode(1)))
     path = written(tmp_path / "traces.jsonl", 9)
     driver.program.runs.open_path(path)
     workspace = driver.program.workspace

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.panels import registry
+from app import panel_registry as registry
 from grpo_core.config import Settings
 from tests.app.conftest import Driver
 

@@ -12,17 +12,17 @@ from PySide6.QtWidgets import QInputDialog
 
 from app.commands.table import all_commands
 from app.controllers import recorded_follower
-from app.experiments.runner import Runner
+from app.jobs.runner import Runner
+from app.panel_registry import COMPLETIONS, PANELS, TRAINING_HISTORY
 from app.panels.completions.panel import CompletionsPanel
-from app.panels.registry import COMPLETIONS, PANELS, TRAINING_HISTORY
 from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
-from grpo_core.runs.conversion import convert
-from grpo_core.runs.importers import open_source
+from grpo_core.traces.conversion import convert
+from grpo_core.traces.importers import open_source
 from tests.app.conftest import Driver
-from tests.core.runs.importers.test_text_sources import several_runs
-from tests.core.traces import DATA, copied
+from tests.core.trace_files import DATA, copied
+from tests.core.traces.importers.test_text_sources import several_runs
 
 pytestmark = pytest.mark.one_window
 

@@ -10,9 +10,9 @@ import pytest
 from PySide6.QtWidgets import QFileDialog
 
 from app.examples import example
-from app.panels.base import in_window
-from app.panels.registry import EVOLUTION, EXPLAIN
+from app.panel_registry import EVOLUTION, EXPLAIN
 from app.sessions import file_task
+from app.widgets.panel import in_window
 from app.window.layouts import BANDIT, COMPARE, LANGUAGE
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings

@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 from PySide6.QtCore import QSize
 
-from app.panels.base import in_window
 from app.theme.look import SCALES
+from app.widgets.panel import in_window
 from app.window.docks import DockTitle
 from app.window.layouts import size_class
 from tests.app.conftest import Driver

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.lessons.catalogue import lessons
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from grpo_core.config import Settings
 from grpo_core.lessons import Lesson, as_told
 from tests.app.lessons.hands import Pupil

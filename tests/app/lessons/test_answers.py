@@ -10,7 +10,7 @@ from app.export.handout import answer_text
 from app.export.lesson_walk import walked
 from app.lessons.catalogue import lessons
 from app.lessons.readable import reads_as
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from grpo_core.lessons import Lesson, Prediction
 from tests.app.lessons.held import lesson_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from app.lessons.catalogue import lessons
 from app.lessons.interactives.table import INTERACTIVES
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from app.resources import resource
 from grpo_core.lessons import Lesson
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grpo_core.advantages import equal_rewards
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.simulate import updates
 from grpo_core.config import Settings, language_settings
 from grpo_core.learners import learner

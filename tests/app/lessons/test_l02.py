@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 from app.lessons.interactives.bill_picture import BillPicture, size_of
 from app.lessons.interactives.memory_bill import KNOBS, SWITCHES, MemoryBill
 from grpo_core.config import language_settings
-from grpo_core.experiments.bill import FOUR, Bill, changed
 from grpo_core.lessons import LessonStep
+from grpo_core.lessons.experiments.bill import FOUR, Bill, changed
 from grpo_core.memory import GIB, STATE_BYTES, Block, Training, ledger, total
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of

@@ -8,11 +8,11 @@ from PySide6.QtCore import Qt
 
 from app.lessons.catalogue import lessons
 from app.lessons.interactives.group_size import PARTS, SHOWS, SMALL, GroupSize
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.group_sizes import SIZES, last_rewards, left_by_own_mean, silent, tried
 from grpo_core.lessons import LessonStep
+from grpo_core.lessons.experiments.group_sizes import SIZES, last_rewards, left_by_own_mean, silent, tried
 from tests.app.lessons.hands import Pupil
 
 pytestmark = pytest.mark.one_window

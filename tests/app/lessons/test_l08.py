@@ -12,12 +12,14 @@ from PySide6.QtCore import Qt
 
 from app.lessons.interactives.temperature import SHOWS, Temperature
 from app.lessons.interactives.temperature_samples import DISTINCT, LIVE, REWARD
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.simulate import start
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.temperatures import (
+from grpo_core.learners import learner
+from grpo_core.lessons import LessonStep
+from grpo_core.lessons.experiments.temperatures import (
     LANGUAGE_TEMPERATURES,
     SEEDS,
     TEMPERATURES,
@@ -27,8 +29,6 @@ from grpo_core.experiments.temperatures import (
     groups_of,
     language_at,
 )
-from grpo_core.learners import learner
-from grpo_core.lessons import LessonStep
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import UP, known, settings_of
 

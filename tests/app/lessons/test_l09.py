@@ -12,8 +12,8 @@ from app.lessons.interactives.advantage_histogram import AdvantageHistogram
 from grpo_core.advantages import advantages
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.many_batches import BATCH_ANSWERS, ROUNDING, many_batches
 from grpo_core.lessons import LessonStep
+from grpo_core.lessons.experiments.many_batches import BATCH_ANSWERS, ROUNDING, many_batches
 from tests.app.lessons.hands import Pupil
 
 pytestmark = pytest.mark.one_window

@@ -7,11 +7,11 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.lessons.interactives.ratio_explorer import SHOWS, RatioExplorer
-from grpo_core.bandit.policy import log_probs
 from grpo_core.bandit.simulate import updates
+from grpo_core.bandit.tabular_policy import log_probs
 from grpo_core.config import Settings
-from grpo_core.experiments.by_hand import Ratios, with_probability
 from grpo_core.lessons import LessonStep
+from grpo_core.lessons.experiments.by_hand import Ratios, with_probability
 from tests.app.lessons.hands import Pupil
 
 pytestmark = pytest.mark.one_window

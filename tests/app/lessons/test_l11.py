@@ -7,8 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.lessons.value import Value
+from app.panel_registry import POLICY_BARS
 from app.panels.policy_film import POLICY
-from app.panels.registry import POLICY_BARS
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.simulate import updates
 from grpo_core.config import Settings
 from grpo_core.experiments.sweep import tilt_measures

@@ -14,8 +14,8 @@ from grpo_core import learners, recompute
 from grpo_core.bandit.simulate import updates
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, SettingsError
-from grpo_core.experiments.lengths import expected_length, tried
 from grpo_core.explain import Quantity
+from grpo_core.lessons.experiments.lengths import expected_length, tried
 from grpo_core.lm.recorded_engine import NUMPY, engine_of
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import SAME, UP, known, lesson_of, settings_of

@@ -15,8 +15,8 @@ from grpo_core.bandit.simulate import updates
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, SettingsError
-from grpo_core.experiments.chain import ChainProgress, paid_for, tried
 from grpo_core.explain import Quantity
+from grpo_core.lessons.experiments.chain import ChainProgress, paid_for, tried
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import UP, known, lesson_of, settings_of
 

@@ -12,9 +12,9 @@ from app.lessons.interactives.dials import AUDIT, NAMES
 from app.lessons.interactives.flight_deck import FlightDeck
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.checkup import REMEDIES, UPDATES, audits, cause, checkup, right_at_end
 from grpo_core.learners import learner
 from grpo_core.lessons import LessonStep, as_told
+from grpo_core.lessons.experiments.checkup import REMEDIES, UPDATES, audits, cause, checkup, right_at_end
 from grpo_core.metrics import metrics
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of, settings_of

@@ -11,7 +11,7 @@ from app.lessons.interactives.family_tree import ROWS, FamilyTree
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import ensembles
-from grpo_core.experiments.family import (
+from grpo_core.lessons.experiments.family import (
     MEASURE,
     Compared,
     compared,
@@ -21,7 +21,7 @@ from grpo_core.experiments.family import (
     settings_of,
     switches,
 )
-from grpo_core.experiments.family_members import FAMILY, Member
+from grpo_core.lessons.experiments.family_members import FAMILY, Member
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import DOWN, UP, known
 from tests.app.lessons.held import settings_of as at_step

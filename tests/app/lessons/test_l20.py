@@ -14,7 +14,7 @@ from app.help.published import PARTS, published
 from app.help.published_view import WHOSE
 from app.lessons.catalogue import vocabulary
 from app.lessons.interactives.reported import CHOSEN, Reported
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from app.resources import resource
 from app.training.controller import State
 from app.workspace.answers import GLYPHS, watched

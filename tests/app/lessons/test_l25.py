@@ -7,7 +7,7 @@ import pytest
 
 from app.lessons.interactives.stale_samples import StaleSamples
 from grpo_core.bandit.learner import BanditLearner
-from grpo_core.experiments.stale_samples import AGES, CAP, tried, wrong
+from grpo_core.lessons.experiments.stale_samples import AGES, CAP, tried, wrong
 from grpo_core.objective import importance_weight
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import known, lesson_of, settings_of

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.lessons.catalogue import lessons
 from app.lessons.cover import Cover
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from grpo_core.lessons import Lesson
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of

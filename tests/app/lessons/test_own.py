@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices
 
 from app.lessons.catalogue import lessons
 from app.lessons.own import MOST, own_lessons, read_own, template
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from grpo_core.lessons import Lesson, LessonError
 from tests.app.conftest import Driver
 

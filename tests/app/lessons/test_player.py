@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.lessons.catalogue import lessons
 from app.lessons.prediction import lesson_of
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from app.window.docks import Dock
 from app.window.separators import NAME
 from app.workspace.cursor import Stage

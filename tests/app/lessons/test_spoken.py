@@ -6,10 +6,10 @@ import pytest
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QWidget
 
-from app.panels.base import in_window
 from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
+from app.widgets.panel import in_window
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of
 

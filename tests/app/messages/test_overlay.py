@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 
 from app.messages.message import BarAction, Message, Severity
 from app.messages.overlay import Place, free_corner
-from app.panels.registry import TIMELINE
+from app.panel_registry import TIMELINE
 from tests.app.conftest import Driver
 from tests.app.stories.hands import activate, panel, press
 

@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 import pytest
 
-from app.panels.base import Panel
-from app.panels.spec import PanelSpec
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from grpo_core.record import Step

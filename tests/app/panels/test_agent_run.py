@@ -8,11 +8,11 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 
 from app.export.page_command import main
+from app.panel_registry import COMPLETIONS, EVOLUTION
 from app.panels.completions.conversation import SEEN, UNSEEN, passages
 from app.panels.completions.rows import batch_of
 from app.panels.controls.kinds import applies
 from app.panels.evolution.task_chips import AGENT, CHIPS
-from app.panels.registry import COMPLETIONS, EVOLUTION
 from app.panels.what_if.question import WhatIfPicture
 from app.panels.what_if.tokens import pairs_of
 from app.workspace.cursor import Stage

@@ -11,8 +11,8 @@ import pytest
 
 from app.panels.policy_data import picture
 from app.panels.policy_words import stage_sentence
-from app.panels.tokens import film
 from app.plotting.numbers import shown
+from app.token_grid import token_film as film
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.step_view import StepView
 from grpo_core import learners, recompute

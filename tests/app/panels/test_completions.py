@@ -9,17 +9,17 @@ import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QBoxLayout
 
+from app.panel_registry import COMPLETIONS
 from app.panels.completions.panel import CompletionsPanel
 from app.panels.completions.reading import CompletionText, readable
 from app.panels.completions.rows import COLUMNS, Filter, batch_of
-from app.panels.registry import COMPLETIONS
 from app.plotting.numbers import MINUS
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.runs.importers import open_source
-from tests.core.traces import DATA
+from grpo_core.traces.importers import open_source
+from tests.core.trace_files import DATA
 
 SOURCES = DATA.parent / "sources"
 KEYS = [column.key for column in COLUMNS]

@@ -10,17 +10,17 @@ import pytest
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QApplication
 
+from app.panel_registry import COMPLETIONS
 from app.panels.completions.conversation import LEGEND, PARTLY, SEEN, UNSEEN, by_mask, format_of, passages
 from app.panels.completions.panel import CompletionsPanel
 from app.panels.completions.rows import COLUMNS, Filter, batch_of
-from app.panels.registry import COMPLETIONS
 from app.theme.tokens import DARK, LIGHT, Theme
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.record import Origin
-from grpo_core.runs.importers import open_source
-from grpo_core.runs.trajectory import Trajectory, Turn
+from grpo_core.traces.importers import open_source
+from grpo_core.traces.trajectory import Trajectory, Turn
 from tests.core.sources import AGENT
 from tests.core.steps import random_step
 

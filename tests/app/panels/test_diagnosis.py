@@ -9,20 +9,20 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
+from app.panel_registry import DIAGNOSIS
 from app.panels.diagnosis.panel import DiagnosisPanel
 from app.panels.diagnosis.report import EVIDENCE, Entry, entries
-from app.panels.registry import DIAGNOSIS
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.experiments.packing import packed, unpacked
-from grpo_core.experiments.recorded_jobs import examination
 from grpo_core.health import Evidence, diagnose
+from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.jobs.recorded_jobs import examination
 from grpo_core.learners import origin
-from grpo_core.runs.importers import open_source
-from tests.core.traces import DATA
+from grpo_core.traces.importers import open_source
+from tests.core.trace_files import DATA
 
 DISEASED = DATA.parent / "diseased"
 SOURCES = DATA.parent / "sources"

@@ -11,10 +11,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.panel_registry import EVOLUTION
 from app.panels.evolution.geometry import Geometry, axis_end
 from app.panels.evolution.panel import EvolutionPanel
 from app.panels.evolution.task_chips import CHIPS
-from app.panels.registry import EVOLUTION
 from app.workspace.evolution import Evolution, Mark
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
 from grpo_core.config import language_settings

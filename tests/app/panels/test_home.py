@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.examples import TITLES, example
+from app.panel_registry import HOME
 from app.panels.home.panel import HomePanel
 from app.panels.home.previews import POINTS, shortened
-from app.panels.registry import HOME
 from tests.app.conftest import Driver
 
 

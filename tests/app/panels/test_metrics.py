@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.panel_registry import METRICS
 from app.panels.metric_card import MetricCard
-from app.panels.registry import METRICS
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.panel_registry import COMPLETIONS, EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
 from app.panels.completions.panel import CompletionsPanel
 from app.panels.evolution.panel import EvolutionPanel
 from app.panels.evolution.task_chips import IN_WORDS
-from app.panels.registry import COMPLETIONS, EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
 from app.panels.score import ScorePanel
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.what_if.panel import WhatIfPanel

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.formula.objective_terms import objective_terms
+from app.panel_registry import CONTROLS, PIPELINE
 from app.panels.pipeline import PipelinePanel
-from app.panels.registry import CONTROLS, PIPELINE
 from grpo_core.config import PRESETS, Settings
 from tests.app.conftest import Driver
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.panel_registry import POLICY_BARS
 from app.panels.policy_bars import PolicyBarsPanel
 from app.panels.policy_chart import policy_picture
 from app.panels.policy_data import PolicyPicture, picture
@@ -24,7 +25,6 @@ from app.panels.policy_film import (
     weights,
 )
 from app.panels.policy_words import in_fewer_words, stage_sentence
-from app.panels.registry import POLICY_BARS
 from app.plotting.headline import Headline
 from app.plotting.lane_data import Ceiling, Dot
 from app.theme.tokens import LIGHT

@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from app.panels.base import Panel
-from app.panels.registry import REWARD_WEIGHTS, STEP_DETAIL, STEP_SUMMARY, TOKEN_INSPECTOR, TOKEN_OVERVIEW
-from app.panels.spec import PanelSpec
+from app.panel_registry import REWARD_WEIGHTS, STEP_DETAIL, STEP_SUMMARY, TOKEN_INSPECTOR, TOKEN_OVERVIEW
 from app.panels.step_detail import MOST_ROWS
-from app.panels.tokens.white_space import visible_text
 from app.theme.tokens import LIGHT
+from app.token_grid.white_space import visible_text
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.record import Step
-from grpo_core.runs.importers.trace import Trace
-from tests.core.traces import DATA
+from grpo_core.traces.importers.trace import Trace
+from tests.core.trace_files import DATA
 
 P = TypeVar("P", bound=Panel)
 COPIES = 400

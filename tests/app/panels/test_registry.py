@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app.panels.base import Panel, in_window
-from app.panels.registry import PANELS, lesson_panels
-from app.panels.spec import Area, PanelSpec
+from app.panel_registry import PANELS, lesson_panels
+from app.widgets.panel import Panel, in_window
+from app.widgets.panel_spec import Area, PanelSpec
 from tests.app.conftest import Driver
 
 ROOT = Path(__file__).parents[3]
@@ -60,7 +60,7 @@ def test_panels_beside_lessons_have_a_dock() -> None:
 def test_the_registry_imports_no_panel_that_is_made_when_it_is_first_shown(driver: Driver) -> None:
     late = {type(spec.make(driver.program.workspace)).__module__ for spec in PANELS if not spec.eager}
     assert len(late) > 5
-    code = "import sys, app.panels.registry\nprint(*sorted(m for m in sys.modules if m.startswith('app.')))"
+    code = "import sys, app.panel_registry\nprint(*sorted(m for m in sys.modules if m.startswith('app.')))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=200, check=True
     )

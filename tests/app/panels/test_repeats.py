@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.panels.registry import TRAINING_HISTORY
-from app.panels.repeats import RepeatResults
+from app.experiments.repeats import RepeatResults
+from app.panel_registry import TRAINING_HISTORY
 from grpo_core.config import Settings
 from grpo_core.experiments.race import LOCAL_PEAK
 from grpo_core.experiments.repeats import repeated

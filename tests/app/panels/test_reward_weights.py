@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from app.panels.registry import REWARD_WEIGHTS
+from app.panel_registry import REWARD_WEIGHTS
 from app.panels.reward_weights.panel import COLUMNS, RewardWeightsPanel
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
@@ -19,9 +19,9 @@ from grpo_core import recompute
 from grpo_core.config import Settings
 from grpo_core.learners import origin
 from grpo_core.record import Step
-from grpo_core.runs.importers import open_source
+from grpo_core.traces.importers import open_source
 from grpo_core.what_if.rewards import reweighted
-from tests.core.traces import DATA
+from tests.core.trace_files import DATA
 
 KEYS = [column.key for column in COLUMNS]
 

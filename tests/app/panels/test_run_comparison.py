@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.panels.registry import RUN_COMPARISON
-from app.panels.run_comparison.panel import RunComparisonPanel
-from app.panels.run_comparison.series import choices, parting, picture, settings_that_differ
+from app.experiments.run_comparison.panel import RunComparisonPanel
+from app.experiments.run_comparison.series import choices, parting, picture, settings_that_differ
+from app.panel_registry import RUN_COMPARISON
 from app.theme.tokens import LIGHT
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.recorded_series import numbers
-from grpo_core.runs.importers import open_source
-from tests.core.traces import DATA, HEALTHY
+from grpo_core.traces.importers import open_source
+from tests.core.trace_files import DATA, HEALTHY
 
 
 def computed(path: Path) -> RecordedRun:

@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.panel_registry import SCORE_YOUR_OWN
 from app.panels.placed_strip import PlacedStrip
-from app.panels.registry import SCORE_YOUR_OWN
 from app.panels.score import ScorePanel
 from app.theme.tokens import LIGHT
 from grpo_core.lm.vocabulary import STOP, VOCABULARY, encode

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication
 
-from app.panels.registry import STEP_DETAIL
+from app.panel_registry import STEP_DETAIL
 from app.panels.step_columns import KEPT, values_shown
 from app.panels.step_detail import StepDetailPanel
 from app.workspace.cursor import Stage

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from app.panels.registry import COMPLETIONS, STEP_SUMMARY, TOKEN_INSPECTOR, WHAT_IF
+from app.panel_registry import COMPLETIONS, STEP_SUMMARY, TOKEN_INSPECTOR, WHAT_IF
 from app.panels.step_summary.panel import StepSummaryPanel
 from app.panels.step_summary.rows import GROUPS, TOKENS
 from app.theme.tokens import LIGHT
@@ -17,9 +17,9 @@ from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.leading import CONTRIBUTIONS
-from grpo_core.runs.importers import open_source
+from grpo_core.traces.importers import open_source
 from tests.app.conftest import Driver
-from tests.core.traces import DATA
+from tests.core.trace_files import DATA
 
 DISEASED, SOURCES = DATA.parent / "diseased", DATA.parent / "sources"
 KEYS, GROUP_KEYS = [column.key for column in TOKENS], [column.key for column in GROUPS]

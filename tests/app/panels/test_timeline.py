@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QToolButton
 
-from app.panels.registry import TIMELINE
+from app.panel_registry import TIMELINE
 from app.panels.timeline import TimelinePanel
 from app.workspace.events import next_event
 from tests.app.conftest import Driver

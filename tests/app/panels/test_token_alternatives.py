@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.panels.registry import TOKEN_INSPECTOR
+from app.panel_registry import TOKEN_INSPECTOR
 from app.panels.tokens.alternatives import alternatives, remark
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.workspace.cursor import Stage

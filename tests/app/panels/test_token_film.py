@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from app.panels.tokens.film import Moment, advantage_bars, moment, stage_sentence
+from app.token_grid.token_film import Moment, advantage_bars, moment, stage_sentence
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.place_shown import fork_of
 from tests.app.panels.conftest import view_of

@@ -11,13 +11,13 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-from app.panels.registry import PIPELINE, TOKEN_INSPECTOR
+from app.panel_registry import PIPELINE, TOKEN_INSPECTOR
 from app.panels.tokens.alternatives import alternatives
-from app.panels.tokens.flow import flow
 from app.panels.tokens.panel import TokenInspectorPanel
-from app.panels.tokens.rows import rows_of
-from app.panels.tokens.terms import kl_share, lines
-from app.panels.tokens.tints import TINTS
+from app.token_grid.flow import flow
+from app.token_grid.rows import rows_of
+from app.token_grid.terms import kl_share, lines
+from app.token_grid.tints import TINTS
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front, view_of

@@ -13,16 +13,16 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.panels.registry import TOKEN_OVERVIEW
+from app.panel_registry import TOKEN_OVERVIEW
 from app.panels.token_overview.panel import TokenOverviewPanel
 from app.panels.token_overview.raster import ALIGNMENTS, aligned, binned, edges, offsets, picture
-from app.panels.tokens.tints import OVERVIEW
 from app.theme.tokens import LIGHT
+from app.token_grid.tints import OVERVIEW
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.runs.importers import open_source
-from tests.core.traces import DATA
+from grpo_core.traces.importers import open_source
+from tests.core.trace_files import DATA
 
 DISEASED = DATA.parent / "diseased"
 

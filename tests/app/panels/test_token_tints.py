@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.panels.tokens.rows import rows_of
-from app.panels.tokens.tints import TINTS, strength
+from app.token_grid.rows import rows_of
+from app.token_grid.tints import TINTS, strength
 from grpo_core.config import PRESETS
 from tests.app.panels.conftest import view_of
 from tests.core.lm_steps import lm_settings, lm_step

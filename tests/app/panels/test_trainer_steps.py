@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.panel_registry import PANELS
 from app.panels.explain import ExplainPanel
-from app.panels.registry import PANELS
 from app.panels.training_history import TrainingHistoryPanel
 from app.plotting.axis import Scale
 from app.theme.tokens import LIGHT
@@ -16,8 +16,8 @@ from app.workspace.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
-from grpo_core.runs.importers.trace import Trace
-from tests.core.traces import DATA
+from grpo_core.traces.importers.trace import Trace
+from tests.core.trace_files import DATA
 
 NAMING = ("timeline", "metrics", "pipeline", "completions", "token_inspector", "what_if", "step_detail")
 

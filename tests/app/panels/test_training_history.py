@@ -10,9 +10,9 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.experiments.repeats import COUNT, FEWEST
+from app.panel_registry import POLICY_BARS, TRAINING_HISTORY
 from app.panels.history_chart import NATS, OTHER, UNIT
-from app.panels.registry import POLICY_BARS, TRAINING_HISTORY
-from app.panels.repeats import COUNT, FEWEST
 from app.panels.training_history import PLOT_HEIGHT
 from app.panels.trials_table import COLUMNS
 from app.plotting.ghost_lines import GhostLines

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.panels.evolution.words import acts_without_answers, what_to_watch, why
+from app.panels.evolution.evolution_words import acts_without_answers, what_to_watch, why
 from grpo_core.config import language_settings
 from grpo_core.learners import learner
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.panels.base import in_window
+from app.widgets.panel import in_window
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
 

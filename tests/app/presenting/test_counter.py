@@ -7,11 +7,11 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from app.panels.base import in_window
 from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
 from app.presenting import screens
 from app.presenting.counter import seen_controls
+from app.widgets.panel import in_window
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
 from tests.app.geometry import box_of

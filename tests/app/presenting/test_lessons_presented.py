@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QToolBar, QWidget
 
 from app.lessons.catalogue import lessons
 from app.lessons.speaker_notes import notes_of
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from app.presenting.screens import LESSON_SPACE, SPACE, fitting_scale
 from grpo_core.lessons import Lesson, spoken
 from tests.app.conftest import Driver

@@ -7,7 +7,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTabBar
 
-from app.panels.registry import KL_OVER_BETA, STEP_DETAIL
+from app.panel_registry import KL_OVER_BETA, STEP_DETAIL
 from app.presenting.maximize import scale_alone
 from tests.app.conftest import Driver
 from tests.app.presenting.hands import places

@@ -20,7 +20,7 @@ from app.workspace.recorded_run import RecordedRun
 from tests.app.conftest import Driver, make, take_down
 from tests.app.presenting.hands import places, settle, stage_of, start
 from tests.app.stories.hands import panel, press
-from tests.core.traces import DATA
+from tests.core.trace_files import DATA
 
 pytestmark = pytest.mark.one_window
 

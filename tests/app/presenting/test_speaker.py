@@ -11,14 +11,14 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.lessons.catalogue import lessons
-from app.panels.registry import lesson_panels
+from app.panel_registry import lesson_panels
 from app.presenting.speaker import SpeakerWindow
 from app.workspace.cursor import Stage
 from app.workspace.recorded_run import RecordedRun
 from tests.app.conftest import Driver, make, take_down
 from tests.app.lessons.held import lesson_of
 from tests.app.presenting.hands import start
-from tests.core.traces import DATA
+from tests.core.trace_files import DATA
 
 Key = Qt.Key
 

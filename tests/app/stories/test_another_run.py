@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.panels.base import Panel, in_window
-from app.panels.registry import HOME, PANELS
-from app.panels.spec import Area
+from app.panel_registry import HOME, PANELS
+from app.widgets.panel import Panel, in_window
+from app.widgets.panel_spec import Area
 from grpo_core.config import Settings
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.panels.registry import TOKEN_INSPECTOR
+from app.panel_registry import TOKEN_INSPECTOR
 from app.panels.tokens.being_written import BeingWritten
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.training import worker

@@ -23,14 +23,14 @@ from PySide6.QtWidgets import (
 from app.commands.actions import CommandAction
 from app.examples import example
 from app.formula.term_button import TermButton
-from app.panels.base import Panel, in_window
-from app.panels.registry import (
+from app.panel_registry import (
     KL_OVER_BETA,
     POLICY_BARS,
     STEP_DETAIL,
     TOKEN_INSPECTOR,
     TRAINING_HISTORY,
 )
+from app.widgets.panel import Panel, in_window
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QScrollArea, QSlider
 
-from app.panels.calm import CalmBox, CalmSlider
+from app.widgets.calm import CalmBox, CalmSlider
 from app.workspace.cursor import Stage
 from grpo_core.config import PRESETS, BanditTask, Settings
 from grpo_core.surrogates import SURROGATES

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.controllers.model_folders import is_model
-from app.panels.registry import PANELS
+from app.panel_registry import PANELS
 from app.training.controller import State
 from grpo_core.config import Settings
 from grpo_core.texts import prompt_text

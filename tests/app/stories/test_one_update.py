@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QObject, Slot
 
-from app.panels.base import in_window
 from app.plotting.numbers import shown, summed
+from app.widgets.panel import in_window
 from grpo_core.config import language_settings
 from grpo_core.metrics import METRICS
 from tests.app.conftest import Driver

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.panels.experiments.comparison import ComparisonPanel
+from app.experiments.comparison import ComparisonPanel
 from app.plotting.numbers import is_missing
 from grpo_core.config import Settings
 from grpo_core.experiments.race import SIX

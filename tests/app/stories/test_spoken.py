@@ -9,9 +9,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QComboBox, QLineEdit, QScrollBar, QWidget
 
 from app.examples import example
-from app.panels.controls.scale import shown
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
+from app.widgets.scale import shown
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel, row_of
 

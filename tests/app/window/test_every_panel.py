@@ -9,9 +9,9 @@ import pytest
 from PySide6.QtWidgets import QApplication, QTabBar, QToolButton
 
 from app.examples import example
-from app.panels.base import Panel, in_window
-from app.panels.registry import PANELS
-from app.panels.spec import Area, PanelSpec
+from app.panel_registry import PANELS
+from app.widgets.panel import Panel, in_window
+from app.widgets.panel_spec import Area, PanelSpec
 from tests.app.conftest import Driver
 from tests.app.geometry import losses
 from tests.app.painted import painted_words

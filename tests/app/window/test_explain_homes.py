@@ -10,8 +10,8 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.panel_registry import EXPLAIN, TOKEN_INSPECTOR
 from app.panels.explain import ExplainPanel
-from app.panels.registry import EXPLAIN, TOKEN_INSPECTOR
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.window.explain_homes import ExplainHomes
 from app.window.explain_sheet import placed

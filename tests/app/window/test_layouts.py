@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 from PySide6.QtCore import QSize
 
-from app.panels.base import Panel
-from app.panels.registry import PANELS
-from app.panels.spec import Area, DockPlace, LayoutVariant, PanelSpec
+from app.panel_registry import PANELS
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import Area, DockPlace, LayoutVariant, PanelSpec
 from app.window.layouts import LAYOUTS, Arrangement, arrangement, size_class
 from app.workspace.workspace import Workspace
 

@@ -13,8 +13,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from app.examples import example
-from app.panels.base import in_window
 from app.presenting.screens import SPACE, fitting_scale
+from app.widgets.panel import in_window
 from app.window.layouts import size_class
 from tests.app.conftest import Driver
 from tests.app.geometry import losses

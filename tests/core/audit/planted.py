@@ -12,9 +12,9 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.config import Settings
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Report
-from grpo_core.runs.importers.trace import Trace
-from tests.core.traces import DATA
+from grpo_core.traces.importers.source import Report
+from grpo_core.traces.importers.trace import Trace
+from tests.core.trace_files import DATA
 
 Plant = Callable[[Step, Step | None, int], Step]
 """From a sound update, the one before it and the index of a pass (0 for what is recorded): the faulty update."""

@@ -14,11 +14,11 @@ import pytest
 
 from grpo_core.audit import audit
 from grpo_core.audit.report import as_text
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.record import Step
-from grpo_core.runs.importers.trace import Trace
-from tests.core.runs.importers.test_trace_variants import Change, as_types, rewritten
-from tests.core.traces import DATA, FAULTY, HEALTHY, copied
+from grpo_core.traces.importers.trace import Trace
+from tests.core.trace_files import DATA, FAULTY, HEALTHY, copied
+from tests.core.traces.importers.test_trace_variants import Change, as_types, rewritten
 
 
 @pytest.mark.parametrize("name", HEALTHY)

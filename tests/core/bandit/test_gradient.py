@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grpo_core import kl, recompute
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.gradient import logit_gradient, updated_logits
 from grpo_core.config import Settings
 from grpo_core.learners import learner

@@ -10,7 +10,7 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.bandit.gradient import updated_logits
-from grpo_core.bandit.policy import log_probs
+from grpo_core.bandit.tabular_policy import log_probs
 from grpo_core.config import PRESETS, Objective, Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import learner, origin

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grpo_core.bandit import policy
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather, places, runs_last, scatter
 from grpo_core.bandit.simulate import never
 from grpo_core.bandit.tasks import task

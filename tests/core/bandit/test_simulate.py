@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grpo_core.bandit import passes, policy
+from grpo_core.bandit import passes
+from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather
 from grpo_core.bandit.sampling import draw
 from grpo_core.bandit.simulate import Update, start, update, updates

@@ -12,7 +12,7 @@ from grpo_core.audit.audit import Updates
 from grpo_core.changes.numbers import Update
 from grpo_core.claims.cause_words import CAUSES
 from grpo_core.claims.causes import Done, Explained, Misplaced
-from grpo_core.runs.importers.source import Report
+from grpo_core.traces.importers.source import Report
 from tests.core.audit.planted import Planted
 from tests.core.audit.test_causes import IN_LOSS, RECORDED, SUSPICIONS, noisy, other
 from tests.core.claims.drawn import kinds_in

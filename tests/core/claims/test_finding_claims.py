@@ -18,8 +18,8 @@ from grpo_core.claims.measures import CutOff
 from grpo_core.config import Settings
 from grpo_core.health import Finding, diagnose
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Completions, Report
-from grpo_core.runs.trajectory import Trajectory, Turn
+from grpo_core.traces.importers.source import Completions, Report
+from grpo_core.traces.trajectory import Trajectory, Turn
 from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
 from tests.core.health.test_diagnose import Tables, completions
 from tests.core.health.test_findings_hold import Steps, drifted, of_steps, recorded, tables_of

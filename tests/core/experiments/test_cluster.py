@@ -17,12 +17,12 @@ import pytest
 
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.experiments import cluster as clusters
-from grpo_core.experiments import queue
-from grpo_core.experiments.cluster import Cluster, apart, cluster, opened, sealed, versions
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.experiments.queue_cluster import training
 from grpo_core.experiments.race import race
+from grpo_core.jobs import cluster as clusters
+from grpo_core.jobs.cluster import Cluster, apart, cluster, opened, sealed, versions
+from grpo_core.jobs.queue_cluster import training
+from grpo_core.queue import queue
 
 pytest.importorskip("distributed", reason="the extra “cluster” is not installed")
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.race import race
 from grpo_core.runs.run_file import RunReader

@@ -11,8 +11,8 @@ import pytest
 
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
-from grpo_core.experiments.jobs import JOBS
-from grpo_core.experiments.packing import KINDS, packed, unpacked
+from grpo_core.jobs.packing import KINDS, packed, unpacked
+from grpo_core.jobs.table import JOBS
 from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded

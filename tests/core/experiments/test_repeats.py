@@ -10,9 +10,9 @@ import pytest
 
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
-from grpo_core.experiments.jobs import JOBS
-from grpo_core.experiments.packing import packed, unpacked
 from grpo_core.experiments.repeats import PARTS, SERIES, Repeats, repeated
+from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.jobs.table import JOBS
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 

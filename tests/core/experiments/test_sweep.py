@@ -11,7 +11,6 @@ import pytest
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles, portions
-from grpo_core.experiments.expected import expected_step
 from grpo_core.experiments.gauge import MEASURES
 from grpo_core.experiments.sweep import (
     ESTIMATORS,
@@ -23,6 +22,7 @@ from grpo_core.experiments.sweep import (
     tilt_measures,
 )
 from grpo_core.learners import learner
+from grpo_core.lessons.experiments.expected import expected_step
 from grpo_core.metrics import metrics
 
 BASE = Settings().replace({"learner.mu": 1})

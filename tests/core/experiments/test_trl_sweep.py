@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.errors import RunFileError, SettingsError
-from grpo_core.experiments.queue_plan import Queue, planned
-from grpo_core.experiments.trl_sweep import ARRAY, SCRIPT, TABLE, TRACES, collected, trace_of, write
 from grpo_core.hf.trl_script import config
+from grpo_core.queue.queue_plan import Queue, planned
+from grpo_core.queue.trl_sweep import ARRAY, SCRIPT, TABLE, TRACES, collected, trace_of, write
 from grpo_core.recorded_series import numbers
-from grpo_core.runs.importers import open_source
-from grpo_core.runs.importers.source import Source
-from grpo_core.runs.recorders import RECORDER
+from grpo_core.traces.importers import open_source
+from grpo_core.traces.importers.source import Source
+from grpo_core.traces.recorders import RECORDER
 from tests.core.hf.tiny import saved, small
-from tests.core.traces import DATA
+from tests.core.trace_files import DATA
 
 AXES: dict[str, list[float]] = {"objective.beta": [0.0, 0.1], "learner.group_size": [2, 4]}
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.watching import AUDIT, Watch
 from grpo_core.health.grade import Grade
-from grpo_core.runs.importers import open_source
-from grpo_core.runs.importers.source import Source
-from tests.core.traces import DATA
+from grpo_core.traces.importers import open_source
+from grpo_core.traces.importers.source import Source
+from tests.core.trace_files import DATA
 
 DISEASED = DATA.parent / "diseased"
 
@@ -126,7 +126,7 @@ def test_a_folder_that_is_not_there_yet_is_waited_for(
     def written_meanwhile(seconds: float, poll: object) -> None:
         shutil.copytree(DATA / "fault_clip", folder)
 
-    monkeypatch.setattr("grpo_core.foreign.watch_command.pause", written_meanwhile)
+    monkeypatch.setattr("grpo_core.commands.watch_command.pause", written_meanwhile)
     assert main(["watch", str(folder), "--stop-on", "serious"]) == 1
     monkeypatch.undo()
     assert "Waiting: " in capfd.readouterr().err
@@ -170,7 +170,7 @@ def test_a_run_that_cannot_be_read_any_more_is_tried_again_until_it_is_idle(
 
     monkeypatch.setattr(Watch, "reopen", reopened)
     monkeypatch.setattr(Watch, "look", breaks)
-    monkeypatch.setattr("grpo_core.foreign.watch_command.pause", counted)
+    monkeypatch.setattr("grpo_core.commands.watch_command.pause", counted)
     assert main(["watch", str(DATA / "grpo"), "--every", "7", "--idle", "1000"]) == 0
     out, err = capfd.readouterr()
     assert waited == [7.0, 7.0] and err.count("has ended") == 3, "each failure is said, and waited after"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from grpo_core.claims.faults import Fault
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.config import Objective
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding, diagnose
 from grpo_core.health.check import Measure, lasting
@@ -22,12 +22,12 @@ from grpo_core.health.grade import Grade
 from grpo_core.health.report import as_html, as_json, as_text
 from grpo_core.health.update import Update
 from grpo_core.objective import evaluate, gradient
-from grpo_core.runs.importers import open_source
-from grpo_core.runs.importers.source import Completions
-from grpo_core.runs.importers.trace import Trace
 from grpo_core.surrogates import SURROGATES
+from grpo_core.traces.importers import open_source
+from grpo_core.traces.importers.source import Completions
+from grpo_core.traces.importers.trace import Trace
 from tests.core.sources import DISEASED, SOURCES, source_path
-from tests.core.traces import DATA, HEALTHY
+from tests.core.trace_files import DATA, HEALTHY
 
 FINDINGS = {
     "answer_never_found": "dead_groups_wrong",

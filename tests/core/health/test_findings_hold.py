@@ -15,11 +15,11 @@ from grpo_core.advantages import advantages
 from grpo_core.config import Objective, Settings
 from grpo_core.health import CHECKS, Diagnosis, diagnose
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Completions
-from grpo_core.runs.importers.trace import Trace
+from grpo_core.traces.importers.source import Completions
+from grpo_core.traces.importers.trace import Trace
 from tests.core.health.test_diagnose import Tables, completions
 from tests.core.steps import random_step
-from tests.core.traces import DATA
+from tests.core.trace_files import DATA
 
 CASES = [40, pytest.param(400, marks=pytest.mark.long)]
 

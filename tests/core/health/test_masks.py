@@ -14,8 +14,8 @@ import pytest
 from grpo_core.health import Diagnosis, diagnose
 from grpo_core.health.grade import Grade
 from grpo_core.record import Step
-from grpo_core.runs.importers import open_source
-from grpo_core.runs.trajectory import trajectories_in
+from grpo_core.traces.importers import open_source
+from grpo_core.traces.trajectory import trajectories_in
 from tests.core.health.test_findings_hold import not_looked_at, of_steps, recorded, said
 from tests.core.sources import AGENT, DATA
 

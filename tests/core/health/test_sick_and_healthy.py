@@ -16,7 +16,7 @@ from grpo_core.health.grade import Grade
 from grpo_core.health.limits import LIMITS
 from grpo_core.health.report import as_html, as_json, as_text
 from grpo_core.record import Step
-from grpo_core.runs.importers.source import Completions
+from grpo_core.traces.importers.source import Completions
 from tests.core.health.test_diagnose import Tables, completions
 from tests.core.health.test_findings_hold import of_steps, recorded
 

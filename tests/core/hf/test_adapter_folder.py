@@ -16,10 +16,10 @@ from safetensors.torch import load_file, save_file
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.hf.folder import look, vocabulary
+from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.learner import FolderLearner
 from grpo_core.hf.loading import libraries, load
 from grpo_core.hf.memory import need
-from grpo_core.hf.policy import FolderPolicy
 from grpo_core.hf.trl_script import script
 from tests.core.hf.test_policy import plain_logp, same
 from tests.core.hf.tiny import KINDS, small

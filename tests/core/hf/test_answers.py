@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from grpo_core.errors import GrpoError
-from grpo_core.hf import policy, reference
+from grpo_core.hf import folder_policy as policy
+from grpo_core.hf import reference
 from grpo_core.hf.answers import answered
 from grpo_core.hf.folder import ModelFiles
 from grpo_core.hf.learner import FolderLearner

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.loading import libraries
-from grpo_core.hf.policy import FolderPolicy
 from grpo_core.hf.prepared_cache import is_plain, prepared_cache
 from grpo_core.hf.sampling import CachedRows, sample, sampled_on_device
 from grpo_core.hf.scoring import proved

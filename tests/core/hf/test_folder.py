@@ -119,7 +119,7 @@ def test_a_folder_says_what_it_is(kind: str, folders: dict[str, Path], tmp_path:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_numbers_that_an_adapter_trains_are_known_beforehand(kind: str, folders: dict[str, Path]) -> None:
-    from grpo_core.hf.policy import FolderPolicy
+    from grpo_core.hf.folder_policy import FolderPolicy
 
     settings = small(folders[kind])
     assert FolderPolicy(settings).trained_parameters == need(look(folders[kind]), settings).trained

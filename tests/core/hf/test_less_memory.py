@@ -13,8 +13,8 @@ import torch
 
 from grpo_core.errors import SettingsError
 from grpo_core.hf.checkpointing import checkpointed
+from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.learner import FolderLearner
-from grpo_core.hf.policy import FolderPolicy
 from grpo_core.record import Step
 from tests.core.hf.tiny import KINDS, saved, small
 

@@ -13,9 +13,9 @@ import torch
 
 from grpo_core.errors import SettingsError
 from grpo_core.hf.folder import look
+from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.learner import FolderLearner
 from grpo_core.hf.memory import Need, need, require_space
-from grpo_core.hf.policy import FolderPolicy
 from tests.core.hf.test_families import like_llama
 from tests.core.hf.tiny import KINDS, saved_from, small
 

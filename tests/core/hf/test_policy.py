@@ -13,8 +13,8 @@ import torch
 
 from grpo_core import recompute
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
+from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.learner import FolderLearner
-from grpo_core.hf.policy import FolderPolicy
 from grpo_core.hf.scoring import Ways
 from grpo_core.learners import leading_to, learner, origin
 from grpo_core.lm.problems import Prompt
@@ -70,7 +70,7 @@ def test_where_padding_or_sharing_is_not_harmless_the_plain_way_gives_the_same_n
     kind: str, ways: Ways, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = next(run(folders[kind]))
-    monkeypatch.setattr("grpo_core.hf.policy.proved", lambda *args, **options: ways)
+    monkeypatch.setattr("grpo_core.hf.folder_policy.proved", lambda *args, **options: ways)
     found = next(run(folders[kind], model__rows_at_once=3))
     assert np.array_equal(found.tokens, expected.tokens)
     assert np.abs(found.logp - expected.logp).max() < 1e-4

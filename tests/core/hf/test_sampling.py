@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from grpo_core import progress
+from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.learner import FolderLearner
-from grpo_core.hf.policy import FolderPolicy
 from grpo_core.lm.interface import ReadRows, Table
 from grpo_core.lm.problems import Prompt
 from grpo_core.progress import Progress

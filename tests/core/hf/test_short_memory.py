@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from grpo_core.errors import GrpoError
-from grpo_core.hf import policy as module
+from grpo_core.hf import folder_policy as module
 from grpo_core.hf.learner import FolderLearner
 from tests.core.hf.tiny import small
 

@@ -11,7 +11,7 @@ import pytest
 
 from grpo_core.config import PRESETS, Settings, folder_settings, language_settings
 from grpo_core.errors import SettingsError
-from grpo_core.hf.policy import FolderPolicy
+from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.trl_script import LOSSES, config, script
 from tests.core.hf.tiny import small
 from tests.core.hf.tiny_gguf import saved_gguf

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.config import Model
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
 from grpo_core.lm import problems

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import load_file, save, save_file
 
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.config import Model
 from grpo_core.errors import SettingsError
 from grpo_core.lm.checkpoint import is_checkpoint, load, save_model, started
 from grpo_core.lm.checkpoint_file import read_checkpoint
 from grpo_core.lm.model import Transformer, initialized
-from grpo_core.lm.numpy_engine.policy import started as numpy_started
+from grpo_core.lm.numpy_engine.numpy_policy import started as numpy_started
 from grpo_core.lm.numpy_engine.weights import shapes
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.shipped import CHECKPOINT, resource

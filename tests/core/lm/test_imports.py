@@ -13,14 +13,14 @@ from tests.test_architecture import APART, LIGHT, ROOT, files, imports, inside, 
 
 HEAVY = {"torch", "safetensors", "transformers", "peft"}
 WITH_TORCH = {
-    "model", "layout", "scoring", "sampler", "checkpoint", "pretraining", "policy", "eager", "ledger",
+    "model", "layout", "scoring", "sampler", "checkpoint", "pretraining", "trained_weights", "eager", "ledger",
     "character_policy", "engines", "device_sampling",
 }  # fmt: skip
 """The modules of grpo_core.lm that name torch or its file format; engines imports it where it is installed."""
 
 OF_FOLDERS = {
-    "adapter", "answers", "attentive", "chunk_loss", "gguf_reading", "loading", "measuring", "policy", "prepared_cache",
-    "probe", "reference", "sampling", "scoring", "snapshots", "weights",
+    "adapter", "answers", "attentive", "chunk_loss", "gguf_reading", "loading", "measuring", "folder_policy",
+    "prepared_cache", "probe", "reference", "sampling", "scoring", "snapshots", "weights",
 }  # fmt: skip
 """Those of grpo_core.hf that name torch, transformers or peft."""
 
@@ -52,7 +52,9 @@ def test_torch_is_named_by_the_modules_of_the_model_and_no_others() -> None:
 
 def test_everything_that_the_window_can_import_leaves_torch_out(tmp_path: Path) -> None:
     app = [module_name(path) for path in files("app") if path.stem != "__main__"]
-    loaded = loaded_by([*app, *LIGHT, "grpo_core.learners", "grpo_core.cli", "grpo_core.host.process"], tmp_path)
+    loaded = loaded_by(
+        [*app, *LIGHT, "grpo_core.learners", "grpo_core.commands.cli", "grpo_core.host.process"], tmp_path
+    )
     assert not loaded & HEAVY
     assert "PySide6" in loaded
 

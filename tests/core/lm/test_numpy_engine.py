@@ -24,7 +24,7 @@ from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.numpy_engine.normal_numbers import NormalNumbers
-from grpo_core.lm.numpy_engine.policy import NumpyPolicy, logit_gradient, started
+from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, started
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax

@@ -11,7 +11,7 @@ import torch
 from grpo_core.config import Optimizer, Settings, language_settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.checkpoint import devices
-from grpo_core.lm.policy import Policy, State
+from grpo_core.lm.trained_weights import Policy, State
 
 ADAM = Optimizer(kind="adam", learning_rate=1e-2, weight_decay=0.1)
 SGD = Optimizer(kind="sgd", learning_rate=0.1)

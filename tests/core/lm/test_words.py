@@ -9,7 +9,8 @@ import pytest
 
 from grpo_core.config import LanguageTask, Settings, folder_settings, language_settings
 from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.lm import rewards, words
+from grpo_core.lm import rewards
+from grpo_core.lm import word_tasks as words
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 

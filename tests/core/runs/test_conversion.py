@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from grpo_core.audit import audit
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.record import ARRAYS
 from grpo_core.recorded_series import numbers
-from grpo_core.runs.conversion import convert
-from grpo_core.runs.importers import IMPORTERS, open_source
-from grpo_core.runs.importers.converted import ConvertedRun
+from grpo_core.traces.conversion import convert
+from grpo_core.traces.importers import IMPORTERS, open_source
+from grpo_core.traces.importers.converted import ConvertedRun
 from tests.core.sources import SOURCES, source_path
-from tests.core.traces import DATA, FAULTY, HEALTHY
+from tests.core.trace_files import DATA, FAULTY, HEALTHY
 
 
 @pytest.mark.parametrize("name", ["grpo", "entbonus", "two_processes"])
@@ -73,7 +73,7 @@ def test_the_command_writes_a_file_for_the_owner_that_the_other_commands_read(
 
 
 def test_an_update_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
-    from tests.core.traces import copied
+    from tests.core.trace_files import copied
 
     folder = copied("grpo", tmp_path)
     (folder / "rank0/attempt0/step_00000001.parquet").write_bytes(b"PAR1")

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.cli import main
+from grpo_core.commands.cli import main
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.export import tables as export
+from grpo_core.export.tables import export_folder, export_step
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS
-from grpo_core.runs import export
-from grpo_core.runs.export import export_folder, export_step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.core.lm_steps import lm_run
 

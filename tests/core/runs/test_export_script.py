@@ -14,9 +14,9 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.config import PRESETS, Objective, Settings, about
+from grpo_core.export.script import step_script
 from grpo_core.learners import learner, origin
 from grpo_core.record import Origin, Step
-from grpo_core.runs.export_script import step_script
 from tests.core.cases import other_knobs
 from tests.core.lm_steps import lm_origin, lm_settings, lm_step
 from tests.core.steps import random_origin, random_step

@@ -15,10 +15,10 @@ import pytest
 from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
+from grpo_core.export.tables import export_folder
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import Step
 from grpo_core.runs import thinning
-from grpo_core.runs.export import export_folder
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
 from grpo_core.runs.thinning import Stretch, stretch_at, stretches_text

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grpo_core import cli
+from grpo_core.commands import cli
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.learners import learner

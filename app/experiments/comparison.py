@@ -1,0 +1,294 @@
+"""Comparison: a fair race between algorithms, many seeds each, on the landscape of the run that is shown."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.experiments.race import race_words as words
+from app.experiments.race.arrangement import RaceArrangement, Split
+from app.experiments.race.choices import RaceChoices
+from app.experiments.race.controller import RaceController
+from app.experiments.race.headline import headline
+from app.experiments.race.picture import race_picture
+from app.experiments.race.plan import RacePlan, base_of, remark_on
+from app.experiments.race.run_row import RunRow
+from app.experiments.race.standing import RaceStanding
+from app.plotting.line_chart import LineChart
+from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
+from app.widgets.panel import Panel
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.race import spoken
+from grpo_core.text import tr
+
+SETTLE_MS = 150
+"""After an edit of the run's settings it races again once no other has followed for so long."""
+SPACIOUS = 345
+"""Height at 100 % from which the terms of the race stand above it, and what they mean below it."""
+NAMED = 380
+"""Width of the picture at 100 % from which names stand at the ends of its lines."""
+FIRST_LANE = "GRPO (DeepSeekMath)"
+EMPTY = tr("Several algorithms over the same seeds appear here. Press Race.")
+COMING = tr("The algorithms appear here as they come in.")
+
+
+class ComparisonPanel(Panel):
+    """The choices above, the picture and the standing in the middle, one of the runs below.
+
+    It races when it is first seen, and again whenever a choice, or a setting of the run it was taken from, changes.
+
+    Attributes:
+        place: the place of its seed; None is the one with the median reward.
+
+    Signals:
+        run_wanted: open a run with these settings, say this sentence, and train so many updates.
+    """
+
+    run_wanted = Signal(object, str, int)
+    large = True
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.controller = RaceController(workspace.jobs, self)
+        self.place: int | None = None
+        self._lane = FIRST_LANE
+        self._picked = self._spacious = False
+        self._source = ""
+        self._opened: list[tuple[Settings, Settings]] = []
+        self._shown: tuple[object, ...] = ()
+        self.plot = LineChart(tr("Race"), pickable=True)
+        self.standing, self.run, self.says, self.headline = RaceStanding(), RunRow(), Label(), Label()
+        self.twin = TwinStack(self.plot)
+        self.twin.hide_header()
+        self.choices = RaceChoices(self.twin.button)
+        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
+        self._build()
+        self._connect()
+
+    def _build(self) -> None:
+        self.headline.setWordWrap(True)
+        self.headline.setContentsMargins(12, 4, 8, 2)
+        self.says.setObjectName("muted")
+        self.says.setWordWrap(True)
+        self.says.setContentsMargins(12, 2, 8, 6)
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addWidget(self.standing, 1)
+        column.addWidget(self.run)
+        self.split = Split(self.twin, right)
+        self.frame = RaceArrangement(self.choices, self.headline, self.split, self.says)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.frame)
+
+    def _connect(self) -> None:
+        self.controller.changed.connect(self.redraw)
+        self.choices.changed.connect(self.race)
+        self.choices.pressed.connect(self.race)
+        self.choices.cancelled.connect(self.controller.cancel)
+        self.choices.shown_otherwise.connect(self.redraw)
+        self.plot.line_picked.connect(self.pick)
+        self.plot.activated.connect(self.open_run)
+        self.standing.selected.connect(self._on_row)
+        self.standing.opened.connect(self._on_row_opened)
+        self.run.seed_chosen.connect(self._on_seed)
+        self.run.open_wanted.connect(self.open_run)
+        self.split.splitterMoved.connect(self._draw_again)
+        self._settle.timeout.connect(self._on_settled)
+
+    # -- the race ----------------------------------------------------------------------------------------------------
+
+    def planned(self) -> RacePlan:
+        """The race that the choices and the settings of the run that is shown ask for."""
+        view = self.workspace.view
+        base, origin = base_of(view.wanted), view.run.origin.settings
+        for settings, raced in reversed(self._opened):
+            if settings == origin:  # a run of a race stands for that race; what was edited since holds for it too
+                edited = base_of(settings).differences(base)
+                base = raced.replace({path: new for path, (_, new) in edited.items()})
+                break
+        return self.choices.plan(base)
+
+    @Slot()
+    def race(self) -> None:
+        """Compute the planned race. One that is still being computed is given up."""
+        self._settle.stop()
+        self._source = self.workspace.view.run.id
+        self.controller.start(self.planned())
+
+    @property
+    def settling(self) -> bool:
+        """Whether the settings were changed a moment ago, and the race is about to follow them."""
+        return self._settle.isActive()
+
+    @property
+    def busy(self) -> bool:
+        """Whether algorithms are still to come in."""
+        return self.controller.busy
+
+    def dispose(self) -> None:
+        self._settle.stop()
+        self.controller.close()
+
+    def on_frame(self) -> None:
+        """Race when first seen, and after the run's settings have been changed. Then draw what has changed."""
+        if self.seen:
+            self._follow()
+        super().on_frame()
+
+    def _follow(self) -> None:
+        if self.controller.asked is None:
+            self.race()
+            return
+        here, same = self.workspace.view.run.id, self.planned() == self.controller.asked
+        if same:
+            self._source = here
+            self._settle.stop()
+        elif here == self._source:
+            self._settle.start()
+
+    @Slot()
+    def _on_settled(self) -> None:
+        if self.seen and self.planned() != self.controller.asked:
+            self.race()
+
+    # -- one of its runs ---------------------------------------------------------------------------------------------
+
+    @property
+    def lane(self) -> str:
+        """The algorithm whose run can be opened: the one that was chosen, while it races."""
+        lanes = self.controller.results.digests if self.controller.results is not None else {}
+        others = () if self.controller.busy else (FIRST_LANE, *lanes)  # while they come in, its own may still come
+        return next((name for name in (self._lane, *others) if name in lanes), self._lane)
+
+    @property
+    def runs(self) -> Ensemble | None:
+        """The runs of the chosen algorithm, if they have come in."""
+        return self.controller.results.lanes.get(self.lane) if self.controller.results is not None else None
+
+    @property
+    def chosen(self) -> int:
+        """The place of the seed whose run can be opened."""
+        runs = self.runs
+        assert runs is not None
+        return runs.median() if self.place is None else min(self.place, len(runs.seeds) - 1)
+
+    @Slot(str)
+    def pick(self, name: str) -> None:
+        """Choose an algorithm, and of its runs the one with the median reward."""
+        if name != self.lane or not self._picked:
+            self._lane, self.place, self._picked = name, None, True
+            self.redraw()
+
+    @Slot()
+    def open_run(self) -> None:
+        """Open the chosen run in the full app."""
+        runs, results = self.runs, self.controller.results
+        if runs is not None and results is not None:
+            settings = runs.run(self.chosen)
+            self._opened.append((settings, results.plan.base))
+            updates = len(runs.measures["reward"]) - 1
+            self.run_wanted.emit(settings, words.of_opening(self.lane, runs, self.chosen), updates)
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        results, wanted = self.controller.results, self.planned()
+        self.twin.set_look(view.theme, view.scale)
+        self.standing.set_look(view.theme, view.scale)
+        self._arrange(self.size(), view.scale)
+        self.twin.button.setFont(view.theme.font("small", view.scale))
+        self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
+        of = len(self.controller.asked.names) if self.controller.asked is not None else 0
+        self.frame.show_progress(self.controller.done, of, busy=self.controller.busy, scale=view.scale)
+        below = self.split.orientation() is Qt.Orientation.Vertical  # beside them the standing names the lines
+        self._draw_race(named=below and self.twin.width() >= NAMED * view.scale)
+        self.plot.set_stale(results is not None and results.plan != wanted)
+        ready = results is not None and results.plan == wanted
+        allow(self.standing, "" if ready else tr("This table is of another race than the one that is chosen."))
+        self._draw_run()
+        self.plot.empty = COMING if self.controller.busy else EMPTY
+        result = "" if results is None or results.plan != wanted else headline(results)
+        self.headline.setFont(view.theme.font("strong", view.scale))
+        self.headline.setText(result)
+        self.headline.setVisible(bool(result))
+        self.says.setVisible(self._spacious or not result)
+        self.says.setText(words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self.settling))
+        self.headline.setToolTip(
+            plain_tip("\n".join((*words.of_differences(results), self.says.text()))) if result and results else ""
+        )
+        self.twin.set_summary(self.summary(view))
+        self.standing.set_summary(self.summary(view))
+        self.twin.refresh()
+
+    def _draw_race(self, *, named: bool) -> None:
+        results = self.controller.results
+        if results is None:
+            return
+        measure, samples = self.choices.shown_measure, self.choices.over_samples
+        place = self.chosen if self._picked and self.runs is not None else None
+        stamp = (results, len(results.digests), measure, samples, self.lane, place, named)
+        if stamp == self._shown:
+            return
+        self._shown, self.plot.chosen = stamp, self.lane
+        self.plot.show_picture(
+            race_picture(results, measure, samples=samples, chosen=self.lane, place=place, named=named)
+        )
+        with QSignalBlocker(self.standing):  # a row that goes is no choice of the user's
+            self.standing.set_rows(results.rows())
+            self.standing.select_row(list(results.digests).index(self.lane) if place is not None else None)
+
+    def _draw_run(self) -> None:
+        runs = self.runs
+        if runs is None:
+            self.run.show_run(spoken(self.lane), 0, 0)
+            return
+        median = self.chosen == runs.median()
+        self.run.show_run(spoken(self.lane), self.chosen, len(runs.seeds), median=median)
+
+    def summary(self, view: View) -> str:
+        return words.summary(self.controller.results) if self.controller.results is not None else EMPTY
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot(int)
+    def _on_row(self, row: int) -> None:
+        if self.controller.results is not None:
+            self.pick(list(self.controller.results.digests)[row])
+
+    @Slot(int)
+    def _on_row_opened(self, row: int) -> None:
+        self._on_row(row)
+        self.open_run()
+
+    @Slot(int)
+    def _on_seed(self, place: int) -> None:
+        self._lane, self.place, self._picked = self.lane, place, True
+        self.redraw()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(event.size(), self.workspace.scale)
+        self._draw_again()
+
+    @Slot()
+    def _draw_again(self) -> None:
+        """Another width: names may find room at the ends of the lines, or none."""
+        self._drawn = None
+        self.workspace.request_frame()
+
+    def _arrange(self, space: QSize, scale: float) -> None:
+        """Picture, standing and the terms of the race, as there is room."""
+        self._spacious = space.height() >= SPACIOUS * scale
+        self.choices.set_spacious(self._spacious)
+        self.split.arrange(space, scale)
+        self.standing.set_compact(not self._spacious)
+        self.standing.fit()

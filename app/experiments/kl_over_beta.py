@@ -1,0 +1,267 @@
+"""KL over β: a sweep of real runs, with this run's own updates over it.
+
+At every β of a grid the same seeds are trained side by side; what is drawn are the medians of those runs and the band
+that holds their middle half. Any other setting can be swept the same way, and two at once.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.experiments.sweep import sweep_words as words
+from app.experiments.sweep.chart import SweepChart
+from app.experiments.sweep.choices import SweepChoices
+from app.experiments.sweep.controller import SweepController
+from app.experiments.sweep.headline import headline
+from app.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
+from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
+from app.experiments.sweep.results import SweepResults
+from app.experiments.sweep.run_row import SweepRunRow
+from app.experiments.sweep.selection import SweepSelection
+from app.experiments.sweep.state import SweepState
+from app.experiments.sweep.views import SweepViews
+from app.theme.labels import Label
+from app.widgets.panel import Panel
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.errors import SettingsError
+from grpo_core.explain import Quantity
+from grpo_core.text import tr
+
+__all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
+
+
+class KlOverBetaPanel(Panel):
+    """The sweep's plots, above them what is swept and what came of it, and what can be done with a point below.
+
+    Signals:
+        run_wanted: open a run with these settings, say this sentence, and train so many updates.
+        queue_wanted: train the language model at values of a setting, one run after the other: its dotted path and the
+            values with commas between them.
+    """
+
+    run_wanted = Signal(object, str, int)
+    queue_wanted = Signal(str, str)
+    large = True
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.choices, self.views, self.run = SweepChoices(), SweepViews(), SweepRunRow()
+        self.controller = SweepController(workspace.jobs, self)
+        self.selection = SweepSelection(self.controller, self)
+        self._begun = False
+        self.headline = Label()
+        self.headline.setWordWrap(True)
+        self.headline.setContentsMargins(12, 2, 8, 2)
+        self.headline.hide()
+        self._stated: tuple[SweepResults, str] | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.choices)
+        column.addWidget(self.headline)
+        column.addWidget(self.views, 1)
+        column.addWidget(self.run)
+        self._connect()
+
+    def _connect(self) -> None:
+        self.controller.changed.connect(self._on_controller)
+        self.selection.changed.connect(self._on_selection)
+        self.choices.chosen.connect(self.sweep)
+        self.choices.shown_otherwise.connect(self._on_shown_otherwise)
+        self.choices.pressed.connect(self._on_pressed)
+        self.choices.slid.connect(self._on_slid)
+        self.choices.refused.connect(self.controller.refuse)
+        self.views.picked.connect(self.selection.put)
+        self.views.dragged.connect(self._on_slid)
+        self.views.open_wanted.connect(self.open_run)
+        self.views.explain_wanted.connect(self._on_explain)
+        self.views.training.cursor_moved.connect(self._on_jump)
+        self.run.open_wanted.connect(self.open_run)
+        self.run.known_wanted.connect(self._on_known)
+        self.run.now_wanted.connect(self.sweep)
+        self.run.queue_wanted.connect(self._on_queue)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being computed."""
+        return self.controller.busy or self.controller.place_runner.behind
+
+    @property
+    def scatter(self) -> SweepChart:
+        """KL against the setting."""
+        return self.views.kl
+
+    # -- the sweep ---------------------------------------------------------------------------------------------------
+
+    def planned(self) -> Sweep:
+        """The sweep that the choices and the settings at the head ask for.
+
+        Raises:
+            SettingsError: it cannot be.
+        """
+        choice = self.choices.choice
+        base = words.wanted_base(self.workspace.editing.wanted, choice.known)
+        return Sweep(base=base, over=choice.over, across=choice.across, seeds=choice.seeds, updates=choice.updates)
+
+    @Slot()
+    def sweep(self) -> None:
+        """Compute the planned sweep. What is shown stays until its first points come."""
+        self._begun = True
+        try:
+            self.controller.start(self.planned())
+        except SettingsError as error:
+            self.controller.refuse(str(error))
+
+    @Slot()
+    def open_run(self) -> None:
+        """Open the run at the chosen place in the full app."""
+        runs = self.selection.runs
+        if runs is not None:
+            settings = runs.run(min(self.run.place, len(runs.seeds) - 1))
+            updates = len(runs.measures["kl"]) - 1
+            sentence = tr("Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.").format(
+                seed=settings.seed, updates=updates
+            )
+            self.run_wanted.emit(settings, sentence, updates)
+
+    def dispose(self) -> None:
+        self._begun = True
+        self.selection.stop()
+        self.controller.close()
+
+    @Slot()
+    def renew(self) -> None:
+        """Draw with the next frame: a place that is dragged changes more often than that."""
+        self._drawn = None
+        self.workspace.request_frame()
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        language = view.wanted.is_language
+        if not self._begun and not language:
+            self.sweep()
+        results, choices, views, selection = self.controller.results, self.choices, self.views, self.selection
+        over = results.sweep.over if results is not None else choices.choice.over
+        if results is None:
+            selection.grid = grid_of_run(view.run, view.next_settings.objective.beta)
+        stale = self._stale()
+        views.choose(choices.view_wanted, choices.measure_wanted, tables=choices.table.isChecked())
+        views.set_stale(bool(stale), bool(stale) or selection.late)
+        views.describe(self.summary(view), swept=results is not None, trained=view.head > 0)
+        state = SweepState(
+            results=results, grid=selection.grid, x=selection.x, row=selection.row, label=over.label,
+            own=self._own(view, over.path),
+            runs=self.controller.place_runner.shown if results is not None else None,
+        )  # fmt: skip
+        views.draw(state, over.title, view.theme, view.scale)
+        choices.set_look(view.theme, view.scale)
+        choices.show_selection(over, selection.grid, selection.x, enabled=results is not None)
+        choices.show_progress(
+            self.controller.done if self.controller.busy else None, self.controller.wanted, bool(stale)
+        )
+        result = "" if results is None or stale else self._headline_of(results)
+        self.headline.setFont(view.theme.font("strong", view.scale))
+        self.headline.setText(result)
+        self.headline.setVisible(bool(result) and not choices.cramped)
+        self.run.set_look(view.theme, view.scale)
+        self.run.show_runs(selection.runs)
+        self.run.say(self._status_text(view, results, stale))
+        none = results is not None and not results.has_optimum() and results.sweep.over.path == BETA
+        back = choices.choice.known
+        known = none and not language and not back
+        now = results is None and language and not self.controller.busy
+        self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
+
+    def _own(self, view: View, path: str) -> OwnRun:
+        """The run that is shown, over the sweep of a setting. Nothing of it over a sweep of another kind of run."""
+        if view.wanted.is_language and self.controller.results is not None:
+            return OwnRun()
+        return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
+
+    def _stale(self) -> str:
+        """Changes since the sweep that is shown was computed. Empty if nothing."""
+        if self.controller.sweep is None or self.controller.busy:
+            return ""
+        try:
+            wanted = self.planned()
+        except SettingsError as error:
+            return str(error)
+        return words.of_change(self.controller.sweep, wanted) if wanted != self.controller.sweep else ""
+
+    def _status_text(self, view: View, results: SweepResults | None, stale: str) -> str:
+        first = self.controller.progress() or self.controller.problem or stale
+        if first:
+            return first
+        language = view.wanted.is_language
+        if results is None:
+            return words.LANGUAGE if language else self.summary(view)
+        here = self.controller.place_runner.problem or words.at_hand(
+            self.selection.begun, results.sweep, self.selection.value
+        )
+        last = words.DEFAULTS if language else words.of_theory(results, self.selection.row)
+        return "\n".join(part for part in (results.note, here, last) if part)
+
+    def summary(self, view: View) -> str:
+        own = words.of_run(view)
+        results = self.controller.results
+        if results is None:
+            return own
+        swept = words.summary(results, known=self.choices.choice.known)
+        return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
+
+    def _headline_of(self, results: SweepResults) -> str:
+        """Outcome of a sweep. Computed once, when its last runs have come."""
+        if self._stated is None or self._stated[0] is not results:
+            if not results.complete:
+                return ""
+            self._stated = results, headline(results)
+        return self._stated[1]
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_controller(self) -> None:
+        self.selection.follow(self.workspace.editing.wanted)
+        self.renew()
+
+    @Slot()
+    def _on_selection(self) -> None:
+        """The charts know the place at once: the next key goes on from there."""
+        self.views.hold(self.selection.x, self.selection.row)
+        self.renew()
+
+    @Slot()
+    def _on_shown_otherwise(self) -> None:
+        self.choices.show_choice()
+        self.renew()
+
+    @Slot()
+    def _on_pressed(self) -> None:
+        if self.controller.busy:
+            self.controller.cancel()
+        else:
+            self.sweep()
+
+    @Slot(float)
+    def _on_slid(self, x: float) -> None:
+        self.selection.put(x, self.selection.row)
+
+    @Slot(bool)
+    def _on_known(self, known: bool) -> None:
+        self.choices.choose(known=known)
+
+    @Slot()
+    def _on_queue(self) -> None:
+        over = self.choices.choice.over
+        self.queue_wanted.emit(over.path, over.text)
+
+    @Slot()
+    def _on_explain(self) -> None:
+        self.workspace.explain(Quantity("kl"))
+
+    @Slot(float)
+    def _on_jump(self, x: float) -> None:
+        self.workspace.move_to(round(x))

@@ -1,0 +1,197 @@
+"""The form of a queue of runs: one setting or two with their values, how many seeds, how many updates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QWidget
+
+from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
+from app.theme.tokens import Theme
+from app.widgets.calm import CalmBox
+from app.widgets.scale import parsed
+from grpo_core.assignments import described_settings
+from grpo_core.config import About, Settings, language_settings
+from grpo_core.errors import SettingsError
+from grpo_core.queue import queue as runs
+from grpo_core.text import tr
+
+FIRST = (
+    "objective.beta", "optimizer.learning_rate", "learner.group_size", "learner.temperature", "learner.mu",
+    "objective.clip_high", "objective.kl", "objective.std",
+)  # fmt: skip
+"""The settings that are offered before all others."""
+SUGGESTED = {
+    "objective.beta": "0, 0.04, 0.2", "optimizer.learning_rate": "3e-5, 1e-4, 3e-4",
+    "learner.group_size": "4, 8, 16", "learner.temperature": "0.7, 1", "learner.mu": "1, 2, 4",
+    "objective.clip_high": "0.2, 0.28", "objective.kl": "k1, k2, k3", "objective.std": tr("sample, none"),
+}  # fmt: skip
+LONGEST_TITLE = 26
+TITLE, VALUES, WIDE = 12, 8, 460
+"""Digits for which a setting's title and its values have room at least, and the width at 100 % from which the words
+before them have room too."""
+
+
+def offered() -> Mapping[str, About]:
+    """Every setting of the language model that a sweep can go over, by its dotted path."""
+    known = {
+        path: rule
+        for path, rule, default in described_settings(language_settings())
+        if path != "seed" and not rule.text and not isinstance(default, tuple)
+    }
+    return {path: known[path] for path in (*FIRST, *(path for path in known if path not in FIRST))}
+
+
+class QueueForm(QWidget):
+    """Two rows of fields.
+
+    Signals:
+        started: Start was pressed.
+    """
+
+    started = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.settings = (self._choice(tr("First setting")), self._choice(tr("Second setting"), optional=True))
+        self.values = (self._field(tr("Values of the first setting")), self._field(tr("Values of the second setting")))
+        self.seeds, self.updates = self._field(tr("Seeds"), "2"), self._field(tr("Updates of each run"), "60")
+        for field in (self.seeds, self.updates):
+            field.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.button = QPushButton(tr("Start"))
+        self.button.setProperty("primary", True)
+        self.button.clicked.connect(self.started)
+        self.browse = QPushButton(tr("Open…"))
+        self.browse.setToolTip(tr("Show the runs of an earlier queue."))
+        self.refusal = Label()
+        self.refusal.setObjectName("refusal")
+        self.refusal.setWordWrap(True)
+        self.refusal.hide()
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setSpacing(8)
+        named = ((tr("Over"), self.settings[0], self.values[0], tr("seeds"), self.seeds),
+                 (tr("and"), self.settings[1], self.values[1], tr("updates"), self.updates))  # fmt: skip
+        self._words = tuple(_muted(word) for word, *_ in named)
+        self._scale = 1.0
+        for row, (_, choice, values, name, number) in enumerate(named):
+            for column, widget in enumerate((self._words[row], choice, values, number, _muted(name))):
+                grid.addWidget(widget, row, column)
+        grid.addWidget(self.button, 0, 5)
+        grid.addWidget(self.browse, 1, 5)
+        grid.addWidget(self.refusal, 2, 0, 1, 6)
+        grid.setColumnStretch(2, 1)
+        for choice in self.settings:
+            choice.currentIndexChanged.connect(self._on_setting)
+        self._on_setting()
+
+    def _choice(self, name: str, *, optional: bool = False) -> QComboBox:
+        box = CalmBox()
+        box.setAccessibleName(name)
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.setMinimumContentsLength(16)
+        if optional:
+            box.addItem(tr("no other setting"), "")
+        for path, rule in offered().items():
+            box.addItem(f"{rule.title} {rule.symbol}".strip(), path)
+            box.setItemData(box.count() - 1, plain_tip(rule.help), Qt.ItemDataRole.ToolTipRole)
+        return box
+
+    def _field(self, name: str, text: str = "") -> QLineEdit:
+        field = QLineEdit(text)
+        field.setAccessibleName(name)
+        field.setMinimumWidth(1)
+        field.returnPressed.connect(self.started)
+        field.textEdited.connect(self._on_typed)
+        return field
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Room for the digits at this size."""
+        digit = QFontMetrics(theme.font("body", scale)).horizontalAdvance("0")
+        for field in (self.seeds, self.updates):
+            field.setFixedWidth(digit * 6 + round(16 * scale))
+        for field in self.values:
+            field.setMinimumWidth(digit * VALUES + round(16 * scale))
+        for choice in self.settings:
+            choice.setMinimumWidth(digit * TITLE + round(36 * scale))
+        self._scale = scale
+        self._fit()
+
+    def _fit(self) -> None:
+        """In a narrow form the fields have the room of the words before them, which the boxes' names say too."""
+        for word in self._words:
+            word.setVisible(self.width() >= WIDE * self._scale)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def planned(self, settings: Settings) -> runs.Queue:
+        """The queue that the form asks for, over ``settings``.
+
+        Raises:
+            SettingsError: a field cannot be used; the message says why.
+        """
+        axes: dict[str, list[Any]] = {}
+        for choice, field in zip(self.settings, self.values, strict=True):
+            path = str(choice.currentData())
+            if path in axes:
+                raise SettingsError(path, field.text(), tr("choose two different settings"))
+            if path:
+                axes |= [runs.axis(settings, f"{path}={field.text()}")]
+        seeds, updates = (self._whole(field) for field in (self.seeds, self.updates))
+        return runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
+
+    def suggest(self, path: str, values: str) -> None:
+        """Fill in one setting and its values. What the language model does not have is said."""
+        place = self.settings[0].findData(path)
+        if place < 0:
+            self.refuse(tr("The language model has no such setting; choose one here."))
+            return
+        self.settings[0].setCurrentIndex(place)
+        self.settings[1].setCurrentIndex(0)
+        self.values[0].setText(values)
+        self.refuse("")
+
+    def refuse(self, sentence: str) -> None:
+        """Say what was wrong with it. An empty sentence says that all is well."""
+        self.refusal.setText(sentence)
+        self.refusal.setVisible(bool(sentence))
+
+    def _whole(self, field: QLineEdit) -> int:
+        value = parsed(field.text(), whole=True)
+        if not isinstance(value, int) or value < 1:
+            raise SettingsError(field.accessibleName(), field.text(), tr("give a whole number from 1 on"))
+        return value
+
+    @Slot()
+    def _on_setting(self) -> None:
+        """Suggest values of a setting just chosen, in a field that is empty or holds another's suggestion."""
+        for choice, field in zip(self.settings, self.values, strict=True):
+            path = str(choice.currentData())
+            rule = offered().get(path)
+            field.setToolTip(
+                plain_tip(
+                    tr("Values with commas between them; each is {allowed}.").format(allowed=rule.allowed)
+                    if rule
+                    else ""
+                )
+            )
+            allow(field, "" if path else tr("Choose a setting for these values first."))
+            if not field.text() or field.text() in SUGGESTED.values():
+                field.setText(SUGGESTED.get(path, ", ".join(rule.choices) if rule else ""))
+        self.refuse("")
+
+    @Slot()
+    def _on_typed(self) -> None:
+        self.refuse("")
+
+
+def _muted(text: str) -> Label:
+    label = Label(text)
+    label.setObjectName("muted")
+    return label

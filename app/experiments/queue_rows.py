@@ -1,0 +1,130 @@
+"""A queue of runs as a table: a row for each run, with its settings, a bar, what it has come to, and what is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
+
+from app.plotting.numbers import ABSENT
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from grpo_core.config import described_at
+from grpo_core.metrics import METRICS
+from grpo_core.queue.queue import Queue, RunStatus
+from grpo_core.text import tr
+
+MEASURES = (
+    ("accuracy_greedy", tr("held-out")), ("accuracy", tr("right")), ("reward_mean", tr("reward")), ("kl", tr("KL")),
+)  # fmt: skip
+UPDATES = "updates"
+
+
+class Value(str):
+    """A setting's value as it is typed, which sorts as a number where it is one."""
+
+    number: float
+
+    def __new__(cls, value: object) -> Value:
+        switched = value is None or isinstance(value, bool)
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        made = super().__new__(cls, (tr("on") if value else tr("off")) if switched else text)
+        made.number = float(value) if isinstance(value, (int, float)) else math.nan
+        return made
+
+    def __float__(self) -> float:
+        return self.number
+
+
+class Share(str):
+    """A cell's text such as “34 / 60” that is sorted by the share it stands for."""
+
+    share: float
+
+    def __new__(cls, done: int, wanted: int) -> Share:
+        made = super().__new__(cls, f"{done:,} / {wanted:,}")
+        made.share = min(done / max(wanted, 1), 1.0)
+        return made
+
+    def __float__(self) -> float:
+        return self.share
+
+
+def columns(queue: Queue) -> list[Column]:
+    """The columns of ``queue``."""
+    columns = []
+    for path in queue.axes:
+        rule = described_at(path)
+        columns.append(Column(path, rule.symbol or rule.title, chars=8, help=f"{rule.title}. {rule.help}", kind="text"))
+    columns.append(Column("seed", tr("seed"), chars=4, help=tr("The seed of the run.")))
+    columns.append(Column(UPDATES, tr("updates"), chars=16, kind="text", help=tr("Updates done, and wanted.")))
+    for name, title in MEASURES:
+        help = tr("{title}, as last measured. {help}").format(title=METRICS[name].title, help=METRICS[name].help)
+        columns.append(Column(name, title, chars=6.5, unit=METRICS[name].unit, help=help))
+    columns.append(Column("left", tr("left"), chars=13, kind="text", help=tr("Time that the run still takes.")))
+    return columns
+
+
+def rows(
+    queue: Queue, statuses: list[RunStatus], training: int | None, left_of: Callable[[int], float | None], asleep: bool
+) -> list[list[object]]:
+    """A row for each run of ``queue``."""
+    made: list[list[object]] = []
+    for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):
+        values: list[object] = [Value(run.settings.get(path)) for path in queue.axes]
+        values += [run.settings.seed, Share(min(one.done, queue.updates), queue.updates)]
+        values += [one.last.get(name) for name, _ in MEASURES]
+        made.append([*values, _left(one, queue, place == training, left_of(place), asleep)])
+    return made
+
+
+def _left(one: RunStatus, queue: Queue, training: bool, seconds: float | None, asleep: bool) -> str:
+    if one.trouble:
+        return tr("stopped early")
+    if one.finished(queue):
+        return tr("done")
+    if training and seconds is not None:
+        return duration(seconds)
+    return ABSENT if asleep else tr("waiting")
+
+
+def duration(seconds: float) -> str:
+    """A time in words, no finer than it is known."""
+    if seconds < 90:
+        return tr("{seconds} s").format(seconds=max(round(seconds), 1))
+    minutes = round(seconds / 60)
+    return (
+        tr("{minutes} min").format(minutes=minutes)
+        if minutes < 90
+        else tr("{hours} h {minutes} min").format(hours=minutes // 60, minutes=minutes % 60)
+    )
+
+
+class ProgressCell(QStyledItemDelegate):
+    """“34 / 60” with a bar beside it."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        table = self.parent()
+        assert isinstance(table, TableTwin)
+        table.itemDelegate().paint(painter, option, index)
+        value = table.table.value(index.row(), index.column())
+        if not isinstance(value, Share):
+            return
+        pad, high = 8 * table.factor, 4 * table.factor
+        words = table.cells.metrics.horizontalAdvance("000 / 000") + 2 * pad
+        area = QRectF(option.rect).adjusted(words, 0, -pad, 0)
+        bar = QRectF(area.left(), area.center().y() - high / 2, area.width(), high)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(table.theme.colour("border"))
+        painter.drawRoundedRect(bar, high / 2, high / 2)
+        if value.share > 0:
+            painter.setBrush(table.theme.colour("accent"))
+            painter.drawRoundedRect(bar.adjusted(0, 0, bar.width() * (value.share - 1), 0), high / 2, high / 2)
+        painter.restore()

@@ -1,0 +1,213 @@
+"""The line above a race: start and stop it, who runs, what is equal, how many seeds, and what the landscape pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
+
+from app.experiments.race.measures import MEASURES
+from app.experiments.race.plan import LEVELS, RacePlan
+from app.experiments.race.preset_menu import PresetMenu
+from app.theme.labels import plain_tip
+from app.widgets.calm import CalmBox
+from app.widgets.wrap import Wrap
+from grpo_core.config import Settings
+from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, STEP_LENGTH
+from grpo_core.text import tr
+
+FAIR = {
+    "updates": (tr("Equal updates"), tr("One batch of the same size each, and as many updates.")),
+    "samples": (
+        tr("Equal samples"),
+        tr("Each at its own G, REINFORCE after every completion; as many completions in all."),
+    ),
+    "step_length": (
+        tr("Equal step length"),
+        tr("Every update changes the logits by a length of {step_length:g}; one of zero stays zero.").format(
+            step_length=STEP_LENGTH
+        ),
+    ),
+}
+"""What is equal -> the choice, and what it means."""
+SEEDS = (16, 64, 256)
+UPDATES = (50, 200, 1000)
+OF_LEVELS = tr("Three prompts of level {names}: so much more does each pay.").format(
+    names=", ".join(f"{level:g}" for level in LEVELS)
+)
+PEAKS = tr(
+    "Two peaks of half-width {local_peak:g}, and a start that leans by {local_peak2:g} "
+    "towards action {local_peak3}, on the lower one."
+).format(
+    local_peak=LOCAL_PEAK["task.half_width"],
+    local_peak2=LOCAL_PEAK["task.bias"],
+    local_peak3=LOCAL_PEAK["task.bias_action"],
+)
+PASSES = (
+    (tr("μ = {mu} for all").format(mu=MU), tr("One number of passes over each batch for all: no batch is used again.")),
+    (tr("μ of the run for all"), tr("One number of passes over each batch for all: that of the run's settings.")),
+    (tr("μ of each source"), tr("As many passes as the paper makes: an algorithm with more of them makes more steps.")),
+)
+"""How often each batch is used: the choice, and what it means."""
+AXES = (tr("over updates"), tr("over samples"))
+CONSTANTS = (0.0, 1.0, 10.0)
+
+
+class RaceChoices(QWidget):
+    """The boxes and buttons that choose and start a race.
+
+    Signals:
+        changed: another race is wanted.
+        shown_otherwise: another measure or axis.
+        pressed: race, now.
+        cancelled: stop the race.
+    """
+
+    changed = Signal()
+    shown_otherwise = Signal()
+    pressed = Signal()
+    cancelled = Signal()
+
+    def __init__(self, table: QWidget, parent: QWidget | None = None) -> None:
+        """``table`` is the button that shows the picture as a table."""
+        super().__init__(parent)
+        self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
+        self.fairness = self._box(
+            tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
+        )
+        self.seeds = self._box(tr("Seeds"), [tr("{count} seeds").format(count=count) for count in SEEDS])
+        self.updates = self._box(tr("Updates"), [tr("{count:,} updates").format(count=count) for count in UPDATES])
+        self.constant = self._box(
+            tr("Constant added to all rewards"), [tr("Rewards + {value:g}").format(value=value) for value in CONSTANTS]
+        )
+        self.passes = self._box(tr("Passes"), [title for title, _ in PASSES], [told for _, told in PASSES])
+        self.prompts = self._box(
+            tr("Prompts"), [tr("1 prompt"), tr("3 prompts")], [tr("Those of the run that is shown."), OF_LEVELS]
+        )
+        self.measure = self._box(
+            tr("Measure shown"), [m.title for m in MEASURES.values()], [m.help for m in MEASURES.values()]
+        )
+        self.axis = self._box(tr("Horizontal axis"), AXES)
+        self.seeds.setCurrentIndex(SEEDS.index(64))
+        self.updates.setCurrentIndex(UPDATES.index(200))
+        self._busy = False
+        self._apply_style()
+        self._terms = (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts, self.peaks)
+        line = Wrap(self)
+        line.setContentsMargins(12, 4, 8, 2)
+        line.setSpacing(8)
+        for widget in (self.race, self.entries, self.measure, self.axis, self.setup, table, *self._terms):
+            line.addWidget(widget)
+        table.show()
+        self._connect()
+        self.set_spacious(True)
+
+    def set_spacious(self, on: bool) -> None:
+        """Whether there is room for the terms of the race. Else a button shows and hides them."""
+        self.setup.setVisible(not on)
+        for widget in self._terms:
+            widget.setVisible(on or self.setup.isChecked())
+
+    def _apply_style(self) -> None:
+        self.setup.setText(tr("Set up"))
+        self.setup.setCheckable(True)
+        self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setup.setToolTip(plain_tip(tr("What is equal, how many seeds and updates, and what the landscape pays")))
+        self.race.setProperty("primary", True)
+        self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
+        self.peaks.setText(tr("Two peaks"))
+        self.peaks.setToolTip(plain_tip(PEAKS))
+        self._name()
+
+    def _connect(self) -> None:
+        self.race.clicked.connect(self._on_race)
+        self.entries.changed.connect(self.changed)
+        self.setup.toggled.connect(self._on_setup)
+        self.peaks.toggled.connect(self.changed)
+        for box in (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts):
+            box.currentIndexChanged.connect(self.changed)
+        for box in (self.measure, self.axis):
+            box.currentIndexChanged.connect(self.shown_otherwise)
+
+    @staticmethod
+    def _box(name: str, texts: Sequence[str], tips: Sequence[str] = ()) -> QComboBox:
+        box = CalmBox()
+        box.setAccessibleName(name)
+        box.setToolTip(plain_tip(name))
+        box.addItems(list(texts))
+        for index, tip in enumerate(tips):
+            box.setItemData(index, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+        return box
+
+    def plan(self, base: Settings) -> RacePlan:
+        """The race that is chosen, on ``base``."""
+        return RacePlan(
+            base=base.replace({"learner.mu": MU}) if self.passes.currentIndex() == 0 else base,
+            own_mu=self.passes.currentIndex() == 2,
+            names=self.entries.names,
+            fairness=self.chosen_fairness,
+            seeds=SEEDS[self.seeds.currentIndex()],
+            updates=UPDATES[self.updates.currentIndex()],
+            constant=CONSTANTS[self.constant.currentIndex()],
+            levels=LEVELS if self.prompts.currentIndex() else None,
+            local_peak=self.peaks.isChecked(),
+        )
+
+    @property
+    def shown_measure(self) -> str:
+        """A name of ``MEASURES``."""
+        return list(MEASURES)[self.measure.currentIndex()]
+
+    @property
+    def over_samples(self) -> bool:
+        """Whether x counts completions instead of updates."""
+        return self.axis.currentIndex() == 1
+
+    @property
+    def chosen_fairness(self) -> str:
+        """A name of ``FAIRNESS``."""
+        return FAIRNESS[self.fairness.currentIndex()]
+
+    def show_state(self, prompts: int, *, busy: bool) -> None:
+        """Name the first choice of prompts after what the run has. The button stops a race that is under way."""
+        with QSignalBlocker(self.prompts):
+            self.prompts.setItemText(
+                0, tr("1 prompt") if prompts == 1 else tr("{prompts} prompts, as set").format(prompts=prompts)
+            )
+        if busy != self._busy:
+            self._busy = busy
+            self._name()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_busy"):
+            self._name()
+
+    def _name(self) -> None:
+        """Both words fit on the button, so nothing moves when they change places."""
+        self.race.setMinimumWidth(0)
+        widths = []
+        for word in (tr("Race"), tr("Cancel")):
+            self.race.setText(word)
+            widths.append(self.race.sizeHint().width())
+        self.race.setText(tr("Cancel") if self._busy else tr("Race"))
+        self.race.setMinimumWidth(max(widths))
+        tip = (
+            tr("The algorithms that have come in stay")
+            if self._busy
+            else tr("Over the same seeds on this landscape (Ctrl+R)")
+        )
+        self.race.setToolTip(plain_tip(tip))
+
+    @Slot(bool)
+    def _on_setup(self, on: bool) -> None:
+        for widget in self._terms:
+            widget.setVisible(on)
+
+    @Slot()
+    def _on_race(self) -> None:
+        if self._busy:
+            self.cancelled.emit()
+        else:
+            self.pressed.emit()

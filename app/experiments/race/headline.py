@@ -1,0 +1,16 @@
+"""Outcome of a race, in one sentence made of claims: who leads, by how much, from when, and how many seeds failed."""
+
+from __future__ import annotations
+
+from app.experiments.race.results import RaceResults
+from grpo_core.claims.claim import sentence
+
+
+def headline(results: RaceResults) -> str:
+    """The result of a race that is complete. Empty before, and for fewer than two algorithms."""
+    return sentence(*results.outcome) if results.complete else ""
+
+
+def rest(results: RaceResults) -> str:
+    """Who of a race that is complete had not come to rest. Empty for nobody."""
+    return sentence(*results.details) if results.complete else ""

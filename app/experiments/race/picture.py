@@ -1,0 +1,72 @@
+"""A race as a line chart: the median of each algorithm, a band for the middle half of its seeds, one seed over it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+
+from app.experiments.race.looks import look, short
+from app.experiments.race.measures import MEASURES, scale_of
+from app.experiments.race.results import RaceResults
+from app.plotting.axis import Scale
+from app.plotting.line_data import Line, LinePicture
+from grpo_core.experiments.digest import Course, seed_course
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
+
+ASIDE = 0.4
+"""Strength of the bands behind the one that was chosen."""
+SEED = "seed"
+"""Name of the line of one seed."""
+
+
+def race_picture(
+    results: RaceResults, measure: str, *, samples: bool, chosen: str = "", place: int | None = None, named: bool = True
+) -> LinePicture:
+    """Results of a race so far, over updates or over the completions drawn.
+
+    Args:
+        measure: a name of ``MEASURES``.
+        samples: whether x counts completions.
+        chosen: the algorithm of which one seed is drawn; the bands of the others step back.
+        place: the place of that seed; None draws none.
+        named: whether each line has its name at its end; the standing beside it shows a sample of every line.
+    """
+    runs = results.lanes.get(chosen)
+    seed = None if runs is None or place is None else _seed_line(chosen, runs, measure, place, samples=samples)
+    aside = runs is not None and place is not None
+    lines = [
+        _line(
+            digest.courses[measure].every(_spacing(digest.runs, samples=samples)), name=name,
+            label=short(name) if named else "",
+            meaning=look(name).meaning, style=look(name).line, unit=MEASURES[measure].unit,
+            band_strength=ASIDE if aside and name != chosen else 1.0,
+        )
+        for name, digest in results.digests.items()
+    ]  # fmt: skip
+    return LinePicture(
+        x=Scale(label=tr("completions drawn") if samples else tr("update"), low=0, whole=True),
+        y=scale_of(measure, results.plan.settings), ranked=True, leaders=named,
+        lines=(*lines, *(() if seed is None else (seed,))),  # where room is short the names of algorithms go first
+    )  # fmt: skip
+
+
+def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
+    """One seed of an algorithm, in another kind of line than its median. None where a seed has no such measure."""
+    course = seed_course(runs, measure, place)
+    if course is None:
+        return None
+    solid = look(name).line is Qt.PenStyle.SolidLine
+    return _line(
+        course.every(_spacing(runs, samples=samples)), name=SEED, meaning=look(name).meaning, listed=False,
+        style=Qt.PenStyle.DotLine if solid else Qt.PenStyle.SolidLine,
+        label=tr("seed {seed}").format(seed=runs.seeds[place]),
+    )  # fmt: skip
+
+
+def _line(course: Course, *, name: str, **look: object) -> Line:
+    return Line(name=name, x=course.x, y=course.middle, low=course.low, high=course.high, **look)  # type: ignore[arg-type]
+
+
+def _spacing(runs: Ensemble, *, samples: bool) -> float:
+    """From one update to the next, in updates or in completions drawn."""
+    return float(runs.samples[1]) if samples else 1.0

@@ -1,0 +1,100 @@
+"""The plan of a race: who runs on which landscape, under how many seeds, and what is equal for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from app.jobs.jobs import Jobs
+from app.jobs.runner import Poll
+from grpo_core.bandit.tasks import TASKS
+from grpo_core.config import BanditTask, Objective, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.digest import Digest
+from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered
+from grpo_core.text import tr
+
+LEVELS = (0.0, 1.0, 2.0)
+"""Three prompts that pay differently, so that one baseline for all of them fits none."""
+NOT_THE_BANDIT = tr("A race is run on the bandit: here under its default settings, not those of the language model.")
+NOT_ONE_DECISION = tr("A race needs a task of one decision: here the single peak instead.")
+
+
+def base_of(settings: Settings) -> Settings:
+    """What a race takes from ``settings``: task, sampling, optimizer and β. The rest is each algorithm's own."""
+    if settings.is_language:
+        return base_of(Settings())
+    task = settings.bandit if settings.bandit.landscape not in TASKS else BanditTask()
+    return settings.replace(
+        {
+            "objective": Objective(beta=settings.objective.beta),
+            "learner.resample_dead": False,
+            "learner.critic": False,
+            "optimizer.step_length": None,
+            "task": task,
+            "seed": 0,
+        }
+    )
+
+
+def remark_on(settings: Settings) -> str:
+    """The reason why a race cannot take all of ``settings``, in a sentence. Empty where it can."""
+    if settings.is_language:
+        return NOT_THE_BANDIT
+    return NOT_ONE_DECISION if settings.bandit.landscape in TASKS else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RacePlan:
+    """A race. Equal ones give equal numbers.
+
+    Attributes:
+        base: what all share, the number of passes μ among it; see :func:`base_of`.
+        names: who races, of ``PRESETS``.
+        fairness: what is equal: "updates", "samples" or "step_length".
+        seeds: S; the seeds are 0 to S - 1.
+        updates: U, of each algorithm; at equal samples of the one that draws most an update.
+        constant: added to every reward.
+        levels: of the prompts, instead of those of ``base``.
+        local_peak: two peaks, and a start that leans to the lower one.
+        own_mu: each algorithm makes as many passes as its source fixes, instead of those of ``base``.
+    """
+
+    base: Settings
+    names: tuple[str, ...] = SIX
+    fairness: str = "updates"
+    seeds: int = 64
+    updates: int = 200
+    constant: float = 0.0
+    levels: tuple[float, ...] | None = None
+    local_peak: bool = False
+    own_mu: bool = False
+
+    @property
+    def settings(self) -> Settings:
+        """Settings shared by all algorithms.
+
+        Raises:
+            SettingsError: the two peaks do not fit on so few actions.
+        """
+        levels = self.base.bandit.levels if self.levels is None else self.levels
+        changes: dict[str, Any] = {"task.levels": tuple(level + self.constant for level in levels)}
+        return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
+
+    def differing(self) -> dict[str, str]:
+        """Differences between the algorithms besides the objective, by name. See
+        :func:`grpo_core.experiments.race.differing`."""
+        settings = self.settings
+        return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})
+
+    def digests(self, jobs: Jobs, poll: Poll) -> Iterator[Digest]:
+        """One algorithm after the other, computed by ``jobs``.
+
+        Raises:
+            SettingsError: the race cannot be; before anything is computed.
+        """
+        if not self.names:
+            raise SettingsError("algorithms", None, tr("choose at least one"))
+        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu)
+        return jobs.results("race", *asked, poll=poll)

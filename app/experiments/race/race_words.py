@@ -1,0 +1,133 @@
+"""The sentences of a race."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.experiments.race.choices import FAIR
+from app.experiments.race.controller import RaceController
+from app.experiments.race.headline import rest
+from app.experiments.race.plan import RacePlan
+from app.experiments.race.results import RaceResults
+from app.plotting.numbers import shown
+from grpo_core.claims.numbers import written
+from grpo_core.config import described_at
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.race import spoken
+from grpo_core.text import tr
+
+BANDS = tr("Bands hold the middle half of the seeds.")
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names in a sentence: "A, B and C"."""
+    return (
+        tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
+        if len(names) > 1
+        else "".join(names)
+    )
+
+
+def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
+    """The state of a race, the most urgent first.
+
+    Args:
+        controller: where it is computed.
+        wanted: the race that is asked for now.
+        remark: what of the run's settings a race cannot take.
+        settling: it will race again by itself in a moment.
+    """
+    results = controller.results
+    if controller.busy:
+        return tr("Racing: {running}, {done} of {count}.").format(
+            running=spoken(controller.running), done=controller.done + 1, count=len(wanted.names)
+        )
+    if controller.problem or results is None:
+        return controller.problem
+    if results.plan != wanted and not settling:
+        return of_change(results.plan, wanted)
+    outcome = (of_same(results), of_rest(results), rest(results), FAIR[results.plan.fairness][1], BANDS)
+    return " ".join(part for part in (results.note, remark, *outcome) if part)
+
+
+def of_same(results: RaceResults) -> str:
+    """Sentences on which algorithms gave the same runs, seed by seed. Empty where none did."""
+    return " ".join(
+        tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
+        for group in results.coinciding()
+    )
+
+
+def of_rest(results: RaceResults) -> str:
+    """What besides the algorithm still differs at equal step length. Empty otherwise, and where nothing does."""
+    if results.plan.fairness != "step_length":
+        return ""
+    patterns = {
+        "objective.beta": tr("β still differs: it is {highest:g} for {names}."),
+        "learner.mu": tr("μ still differs: it is {highest:g} for {names}."),
+    }
+    sentences = []
+    for path, pattern in patterns.items():
+        of_lanes = {spoken(name): runs.settings.get(path) for name, runs in results.lanes.items()}
+        highest = max(of_lanes.values(), default=0)
+        if len(set(of_lanes.values())) > 1:
+            names = [name for name, value in of_lanes.items() if value == highest]
+            sentences.append(pattern.format(highest=highest, names=joined(names)))
+    return " ".join(sentences)
+
+
+def of_differences(results: RaceResults) -> list[str]:
+    """The amount by which the leader of a race that is complete is ahead of each other, a line each."""
+    leader = spoken(results.ranked()[0][0])
+    lines = []
+    for name, gap in results.behind.items():
+        by, low, high = written(gap.by, gap.low, gap.high)
+        pattern = tr("{leader} and {name}: level, {by} [{low}, {high}]") if gap.level else tr(
+            "{leader} leads {name} by {by} [{low}, {high}]")  # fmt: skip
+        lines.append(pattern.format(leader=leader, name=name, by=by, low=low, high=high))
+    return lines
+
+
+def of_change(then: RacePlan, now: RacePlan) -> str:
+    """Changes since the race that is shown."""
+    try:
+        paths = list(then.settings.differences(now.settings))
+    except SettingsError:
+        paths = []
+    if not paths:
+        return tr("Another race is chosen; press Race.")
+    if "task" in paths:
+        return tr("Raced with another kind of task; press Race.")
+    titles = [tr("“{title}”").format(title=described_at(path).title) for path in paths]
+    if len(titles) <= 3:
+        return tr("Raced before a change of {settings}; press Race.").format(settings=joined(titles))
+    return tr("Raced before a change of {settings} and {count} more settings; press Race.").format(
+        settings=", ".join(titles[:2]), count=len(titles) - 2
+    )
+
+
+def of_opening(name: str, runs: Ensemble, place: int) -> str:
+    """The sentence on what the run that opens repeats."""
+    updates = len(runs.measures["reward"]) - 1
+    return tr("{name}, seed {seeds}: {updates:,} updates repeat what the race computed, bit for bit.").format(
+        name=spoken(name), seeds=runs.seeds[place], updates=updates
+    )
+
+
+def summary(results: RaceResults) -> str:
+    """The whole race in one sentence, for screen readers."""
+    plan = results.plan
+    best = [f"{name} {shown(reward)}" for name, reward in results.ranked()]
+    if not best:
+        return tr("No algorithm has come in yet.")
+    lost = [name for name, runs in results.lanes.items() if runs.diverged.any()]
+    sentences = [
+        tr("Race over {seeds} seeds and {updates:,} updates; mean of the final reward, the best first: {best}.").format(
+            seeds=plan.seeds, updates=plan.updates, best=", ".join(best)
+        ),
+        of_same(results),
+        tr("{lost} became non-finite.").format(lost=joined(lost)) if lost else "",
+        results.note,
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)

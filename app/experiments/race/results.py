@@ -1,0 +1,139 @@
+"""A race as it comes in: the runs of each algorithm, what is said of them in a table, and which of them coincide."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from app.experiments.race.looks import look
+from app.experiments.race.plan import RacePlan
+from app.plotting.table_model import Column, Marked
+from grpo_core.claims.claim import Claim
+from grpo_core.claims.comparison import Trained
+from grpo_core.claims.paired import Difference, counted
+from grpo_core.experiments.digest import Digest
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.outcome import details, outcome, trained
+from grpo_core.experiments.race import spoken
+from grpo_core.text import tr
+
+BEHIND = tr("95 % interval of what it is behind, over paired seeds, corrected for several comparisons (Holm)")
+COLUMNS = (
+    Column("name", tr("Algorithm"), chars=28, kind="line", help=tr("Beside a name: what else differs between them")),
+    Column(
+        "mean",
+        tr("Mean"),
+        chars=7,
+        help=tr("Expected reward after the last update, mean of the seeds; one that diverged counts as the least"),
+    ),
+    Column("reward", tr("Median"), chars=7, help=tr("Expected reward after the last update, median of the seeds")),
+    Column(
+        "stuck", tr("Stuck"), chars=5, decimals=2, help=tr("Share of the seeds whose likeliest action is not the best")
+    ),
+    Column("behind", tr("Behind"), chars=7, help=tr("Mean over the seeds of the leader's reward minus this one's")),
+    Column("behind_low", tr("from"), chars=7, help=BEHIND),
+    Column("behind_high", tr("to"), chars=7, help=BEHIND),
+    Column("diverged", tr("Diverged"), chars=5, decimals=2, help=tr("Share of the seeds whose numbers overflowed")),
+    Column("low", "25 %", chars=7, help=tr("A quarter of the seeds end with less reward than this")),
+    Column("high", "75 %", chars=7, help=tr("A quarter of the seeds end with more reward than this")),
+    Column("best", tr("Best action"), chars=7, help=tr("Probability of the best action after the last update, median")),
+    Column("kl", "KL", chars=6, unit="nats", help=tr("KL from the start after the last update, median, in nats")),
+    Column(
+        "wrong",
+        tr("Wrong way"),
+        chars=5,
+        decimals=2,
+        help=tr("Share of all steps that pointed away from more reward; near the top a KL pulls back"),
+    ),
+    Column("snr", "SNR", chars=5, decimals=2, help=tr("Signal-to-noise ratio of the step at update 1")),
+    Column("mu", "μ", chars=3, help=tr("Passes over each batch")),
+    Column("group", "G", chars=3, help=tr("Completions a prompt in each batch")),
+    Column("updates", tr("Updates"), chars=6),
+    Column("samples", tr("Samples"), chars=7, help=tr("Completions drawn by each run")),
+)
+
+
+class RaceResults:
+    """The results of a race, one algorithm after the other as they are computed.
+
+    Attributes:
+        plan: the race.
+        digests: name of an algorithm -> what is shown of its runs, in the order in which they were computed.
+        note: why some are missing, in a sentence; empty while they are computed and once all are there.
+    """
+
+    def __init__(self, plan: RacePlan) -> None:
+        self.plan = plan
+        self.digests: dict[str, Digest] = {}
+        self.note = ""
+
+    @property
+    def lanes(self) -> dict[str, Ensemble]:
+        """Name -> its runs."""
+        return {name: digest.runs for name, digest in self.digests.items()}
+
+    @property
+    def count(self) -> int:
+        """Number of algorithms that have come in."""
+        return len(self.digests)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every algorithm has come in."""
+        return self.count == len(self.plan.names)
+
+    @property
+    def so_far(self) -> str:
+        """Numbers of algorithms that have come in and of all, in a sentence."""
+        return tr("As far as it got: {count} of {wanted} algorithms.").format(
+            count=self.count, wanted=len(self.plan.names)
+        )
+
+    def take(self, digest: Digest) -> None:
+        """The next algorithm has come in."""
+        self.digests[digest.name] = digest
+
+    def rows(self) -> list[list[object]]:
+        """The summary, one row an algorithm. See :data:`COLUMNS`."""
+        beside, behind = self.plan.differing(), self.behind if self.complete else {}
+        rows: list[list[object]] = []
+        for name, digest in self.digests.items():
+            gap = behind.get(spoken(name))
+            numbers = (None, None, None) if gap is None else (gap.by, gap.low, gap.high)
+            marked = Marked(name, *look(name), beside=beside[name])
+            rows.append([marked, *digest.numbers[:3], *numbers, *digest.numbers[3:]])
+        return rows
+
+    def ranked(self) -> list[tuple[str, float]]:
+        """Names and mean final rewards, the best first. A seed that diverged counts as the least there is."""
+        means = {
+            name: float(counted(runs.measures["reward"][-1], runs.floor).mean()) for name, runs in self.lanes.items()
+        }
+        return sorted(means.items(), key=lambda one: -one[1])
+
+    @property
+    def trained(self) -> Trained:
+        """The raw arrays of what has come in, by the names that sentences give the algorithms."""
+        return trained({spoken(name): runs for name, runs in self.lanes.items()})
+
+    @cached_property
+    def outcome(self) -> tuple[Claim[Trained], ...]:
+        """Outcome of a race that is complete."""
+        return outcome(self.trained)
+
+    @cached_property
+    def details(self) -> tuple[Claim[Trained], ...]:
+        """Further sentences on a race that is complete."""
+        return details(self.trained)
+
+    @cached_property
+    def behind(self) -> dict[str, Difference]:
+        """The amount by which each other one is behind the leader of a race that is complete."""
+        data = self.trained
+        return data.against(data.ranked()[0][0])
+
+    def coinciding(self) -> list[list[str]]:
+        """Groups of algorithms whose runs are the same, seed by seed and update by update, but for rounding."""
+        groups: dict[str, list[str]] = {}
+        for name, digest in self.digests.items():
+            groups.setdefault(digest.repeats or name, []).append(name)
+        return [group for group in groups.values() if len(group) > 1]

@@ -1,0 +1,66 @@
+"""The standing: one row an algorithm, the best one on top, sortable, copied with every digit."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from app.experiments.race.results import COLUMNS
+from app.plotting.table_twin import TableTwin
+from app.theme.labels import plain_tip
+from grpo_core.text import tr
+
+REWARD = 1
+"""Place of the column by which the algorithms stand at first, the best one on top."""
+
+
+class RaceStanding(TableTwin):
+    """The summary of a race, with as many columns as have room.
+
+    Signals:
+        opened: Return or a double click on a row of the data.
+    """
+
+    opened = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self._compact = False
+        super().__init__(COLUMNS, tr("Standing of the race"), parent)
+        self.sortByColumn(REWARD, Qt.SortOrder.DescendingOrder)
+        self.doubleClicked.connect(self._on_twice)
+
+    def set_compact(self, on: bool) -> None:
+        """Whether rows are close together, so that in a low panel the usual six are in sight."""
+        if on != self._compact:
+            self._compact = on
+            self._apply_style()
+
+    def _apply_style(self) -> None:
+        super()._apply_style()
+        if self._compact:
+            self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 2 * self.factor))
+
+    def fit(self) -> None:
+        """Show the columns that have room, from the left. The tip names the others."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        hidden = self.fit_columns(range(len(COLUMNS)), self.width() - 2 * self.frameWidth() - bar)
+        names = ", ".join(COLUMNS[n].title for n in hidden)
+        self.setToolTip(plain_tip(tr("In a wider panel: {names}.").format(names=names) if names else ""))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    def explain_current(self) -> None:
+        """Nothing: these numbers belong to many runs. One of them can be opened."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.opened.emit(self.table.row_at(self.currentIndex().row()))
+        else:
+            super().keyPressEvent(event)
+
+    @Slot(QModelIndex)
+    def _on_twice(self, index: QModelIndex) -> None:
+        self.opened.emit(self.table.row_at(index.row()))

@@ -1,0 +1,146 @@
+"""Repeats of the run that is shown: the same settings from other seeds, computed beside the window as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from PySide6.QtCore import QObject
+
+from app.experiments.controller import ExperimentController
+from app.jobs.jobs import Jobs
+from app.jobs.runner import Poll
+from app.workspace.trials import differences
+from grpo_core.bandit.tasks import task
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.repeats import Repeated
+from grpo_core.config import Settings
+from grpo_core.experiments.outcome import of_repeats
+from grpo_core.experiments.repeats import SERIES, Repeats
+from grpo_core.text import tr
+
+COUNT = 16
+"""Repeats at once."""
+PINNED = 3
+"""Earlier repeats, under other settings, that stay beside the latest."""
+FEWEST, MOST = 40, 2000
+"""Updates of each repeat: as many as the run has, within these limits."""
+
+
+class RepeatResults:
+    """The series of the repeats of a run (the same settings under other seeds), as their updates come in.
+
+    Attributes:
+        settings: what they ran under, but for the seed.
+        seeds: (S,).
+        updates: that each is to have.
+        note: why not all updates have come; empty while they come and once they have.
+    """
+
+    def __init__(self, settings: Settings, seeds: tuple[int, ...], updates: int) -> None:
+        self.settings, self.seeds, self.updates = settings, seeds, updates
+        self.count = 0
+        self.note = ""
+        self._rows = {name: np.full((updates, len(seeds)), np.nan) for name in SERIES}
+
+    def take(self, part: Repeats) -> None:
+        """Add ``part``, the updates that follow those that are here."""
+        last = part.first - 1 + len(part.series[SERIES[0]])
+        for name in SERIES:
+            self._rows[name][part.first - 1 : last] = part.series[name]
+        self.count, self._likeliest = last, part.likeliest
+        self._series = {name: rows[:last] for name, rows in self._rows.items()}
+
+    @property
+    def series(self) -> Mapping[str, np.ndarray]:
+        """The values so far of each of :data:`SERIES`, (n, S). The same arrays until more updates have come."""
+        return self._series if self.count else {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether all updates have come."""
+        return self.count == self.updates
+
+    @property
+    def so_far(self) -> str:
+        """Progress of the repeats, in a sentence."""
+        return tr("As far as it got: {count:,} of {updates:,} updates.").format(count=self.count, updates=self.updates)
+
+    @property
+    def past_half(self) -> np.ndarray:
+        """The first update after which each repeat's largest probability is past one half, (S,). Infinite for none."""
+        return self._repeated().passed if self.count else np.empty(0)
+
+    def title(self, here: Settings) -> str:
+        """Number of repeats, and in what they differ from a run under ``here``."""
+        differs = differences(self.settings, here)
+        if not differs:
+            return tr("{count} repeats").format(count=len(self.seeds))
+        return tr("{count} repeats, {differences}").format(count=len(self.seeds), differences=", ".join(differs))
+
+    @property
+    def numbers(self) -> str:
+        """Range and median of the updates at which an action held most of the policy, in a few words."""
+        known = np.sort(self.past_half[np.isfinite(self.past_half)])
+        if not len(known):
+            return tr("π below 0.5")
+        text = tr("π > 0.5 at {low:.0f} to {high:.0f}, median {middle:.0f}").format(
+            low=known[0], high=known[-1], middle=np.median(known)
+        )
+        missing = len(self.seeds) - len(known)
+        return tr("{text}, {missing} not").format(text=text, missing=missing) if missing else text
+
+    def sentence(self, own: int | None) -> str:
+        """Median and range of the repeats, and where the run that is shown lies among them.
+
+        Args:
+            own: the first update after which that run's largest probability is past one half; None for none.
+        """
+        if not self.count:
+            return ""
+        told = of_repeats(self._repeated(own if self.complete else None))
+        return " ".join([*(sentence(claim) for claim in told), *([self.note] if self.note else [])])
+
+    def _repeated(self, own: int | None = None) -> Repeated:
+        return Repeated(
+            max_prob=self.series["max_prob"], reward=self.series["reward_mean"], likeliest=self._likeliest,
+            rewards=task(self.settings.bandit).action_rewards, own=own,
+        )  # fmt: skip
+
+
+class RepeatController(ExperimentController[RepeatResults]):
+    """Computes repeats, the latest that were asked for, and keeps some of the earlier ones.
+
+    Attributes:
+        pinned: complete repeats under other settings than the latest ones, the newest last.
+    """
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self.pinned: tuple[RepeatResults, ...] = ()
+
+    def start(self, settings: Settings, updates: int) -> None:
+        """Repeat a run under ``settings`` from the next :data:`COUNT` seeds, for about as many updates as it has.
+
+        Raises:
+            SettingsError: the settings are a language model's.
+        """
+        seeds, count = following(settings), min(max(updates, FEWEST), MOST)
+        before = self.results
+        kept = [*self.pinned, *([before] if before is not None and before.complete else [])]
+        self.pinned = tuple(one for one in kept if differences(one.settings, settings))[-PINNED:]
+
+        def make(poll: Poll) -> object:
+            return self._jobs.results("repeats", settings, seeds, count, poll=poll)
+
+        self._begin(RepeatResults(settings, seeds, count), make)  # type: ignore[arg-type]
+
+    def _take(self, coming: RepeatResults, result: object) -> None:
+        assert isinstance(result, Repeats)
+        coming.take(result)
+
+
+def following(settings: Settings) -> tuple[int, ...]:
+    """The seeds of the repeats of a run: those after its own."""
+    return tuple(range(settings.seed + 1, settings.seed + 1 + COUNT))

@@ -1,0 +1,303 @@
+"""The choices of a sweep: the row above the plots, and a second one with the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from app.experiments.sweep.grid_axis import GridAxis, name
+from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
+from app.experiments.sweep.results import TITLES
+from app.experiments.sweep.small_widgets import apply_style, entry, inside, lines, row, toggle
+from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
+from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
+from app.theme.tokens import Theme
+from app.widgets.calm import CalmSlider
+from app.widgets.combo import choice_box, fill
+from grpo_core.errors import SettingsError
+from grpo_core.text import tr
+
+ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
+"""What the button says where there is room, and where there is none."""
+SEEDS = (16, 64, 256)
+VALUES = 20
+"""Digits for which a field of values has room; half of them where there is little."""
+STEPS = 20
+"""Positions of the slider from one place to the next."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepChoice:
+    """The choices above the plots.
+
+    Attributes:
+        over, across: the settings that vary.
+        seeds, updates: how many of each.
+        known: under the settings whose optimum is known, rather than those of the run.
+    """
+
+    over: Swept = field(default_factory=lambda: Swept.of(BETA))
+    across: Swept | None = None
+    seeds: int = 64
+    updates: int = 200
+    known: bool = False
+
+
+class SweepChoices(QWidget):
+    """The choices.
+
+    Attributes:
+        choice: what is to be swept.
+
+    Signals:
+        chosen: another sweep is wanted.
+        shown_otherwise: another view, measure, or tables.
+        pressed: Sweep, or Cancel while one runs.
+        slid: the slider has been moved to this place.
+        refused: what was typed cannot be swept, in a sentence.
+    """
+
+    chosen = Signal()
+    shown_otherwise = Signal()
+    pressed = Signal()
+    slid = Signal(float)
+    refused = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.choice = SweepChoice()
+        self._look: tuple[Theme, float] | None = None
+        self._roomy = True
+        self._build_parts()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.first = row(
+            self.view, self.measure, self.sweep, self.bar, self.estimators, self.setup, None, self.value_label,
+            self.slider, self.table,
+        )  # fmt: skip
+        column.addWidget(self.first)
+        self.second = lines(
+            Label(tr("Over")), self.over, self.over_values, Label(tr("and")), self.across, self.across_values,
+            Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates,
+        )  # fmt: skip
+        self.second.hide()
+        column.addWidget(self.second)
+        self.show_choice()
+
+    def _spoken(self, position: int) -> str:
+        """The value at which the slider is, as the label beside it says."""
+        return self.value_label.text()
+
+    def _build_parts(self) -> None:
+        self.view, self.measure = choice_box(tr("View")), choice_box(tr("Measure shown"))
+        self.measure.addItems([TITLES[name] for name in ("kl", "reward")])
+        self.estimators = toggle(ESTIMATORS_LONG, tr("The same sweep with k1, k2, k3, ratio × k3 and the exact KL"))
+        self.estimators.setAccessibleName(ESTIMATORS_LONG)
+        self.setup = toggle(tr("Set up"), tr("Which settings are swept, over which values"))
+        self.table = toggle(tr("Table"), tr("Show the numbers as tables (T)"), quiet=True)
+        self.value_label = Label()
+        self.slider = CalmSlider()
+        self.slider.setAccessibleName(tr("Value, drag to train at others"))
+        self.slider.spoken = self._spoken
+        self.slider.setMinimumWidth(44)
+        self.slider.setMaximumWidth(220)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(tr("Progress of the sweep"))
+        self.bar.setFixedWidth(60)
+        self.sweep = QPushButton(tr("Sweep"))
+        self.over, self.across, self.seeds = (
+            choice_box(tr("Setting that is swept")),
+            choice_box(tr("Second setting")),
+            choice_box(tr("Seeds")),
+        )
+        self.seeds.addItems([str(count) for count in SEEDS])
+        self.over_values, self.across_values = (
+            entry(tr("Values of the setting")),
+            entry(tr("Values of the second setting")),
+        )
+        self.updates = entry(tr("Updates of each run"))
+        self.view.activated.connect(self.shown_otherwise)
+        self.measure.activated.connect(self.shown_otherwise)
+        self.table.toggled.connect(self.shown_otherwise)
+        self.setup.toggled.connect(self._on_setup)
+        self.estimators.toggled.connect(self._on_estimators)
+        self.slider.valueChanged.connect(self._on_slid)
+        self.sweep.clicked.connect(self.pressed)
+        self.over.activated.connect(self._on_over)
+        self.across.activated.connect(self._on_across)
+        self.seeds.activated.connect(self._on_numbers)
+        for line in (self.over_values, self.across_values, self.updates):
+            line.returnPressed.connect(line.clearFocus)
+            line.editingFinished.connect(self._on_numbers)
+
+    # -- what it shows -----------------------------------------------------------------------------------------------
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Another size: both rows are as high as what stands in them."""
+        if (theme, scale) != self._look:
+            self._look = theme, scale
+            apply_style(self, theme.font("small", scale))
+            self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
+            self.first.setFixedHeight(inside(self.first).sizeHint().height())
+            self.slider.setMaximumWidth(round(220 * scale))
+            self.bar.setFixedWidth(round(60 * scale))
+            self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Nothing is scrolled sideways: where there is no room, a button has a shorter name, and value, slider and
+        progress go, which the line below the pictures says. The place is moved in the pictures."""
+        extras, line = (self.value_label, self.slider), inside(self.first)
+        self.estimators.setText(ESTIMATORS_LONG)
+        for widget in extras:
+            widget.show()
+        self.view.setMaximumWidth(16_777_215)
+        self._roomy = line.sizeHint().width() <= self.width()
+        if not self._roomy:
+            self.estimators.setText(ESTIMATORS_SHORT)
+            for spare in (*extras, self.bar):
+                spare.hide()
+            over = max(line.sizeHint().width() - self.width(), 0)
+            usual = self.view.sizeHint().width()
+            self.view.setMaximumWidth(max(usual - over, usual // 2))
+        for values in (self.over_values, self.across_values):
+            digit = values.fontMetrics().horizontalAdvance("0")
+            values.setMinimumWidth(digit * (VALUES if self._roomy else VALUES // 2))
+
+    @property
+    def view_wanted(self) -> str:
+        """The view that is chosen."""
+        return str(self.view.currentData() or FINAL)
+
+    @property
+    def cramped(self) -> bool:
+        """Whether what is set up needs more room than its own row."""
+        return self.setup.isChecked() and not self._roomy
+
+    @property
+    def measure_wanted(self) -> str:
+        """The measure that is chosen."""
+        return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
+
+    def show_choice(self) -> None:
+        """Fill every widget from ``choice``."""
+        choice = self.choice
+        views = [FINAL, TRAINING, FRONTIER, *((SIDE, HEAT) if choice.across is not None else ())]
+        here = self.view_wanted
+        with QSignalBlocker(self.view):
+            self.view.clear()
+            for key in views:
+                self.view.addItem(NAMES[key], key)
+            self.view.setCurrentIndex(views.index(here) if here in views else 0)
+        firsts, seconds = choices(), choices(choice.over.path)
+        fill(self.over, [title_of(path) for path in firsts], list(firsts).index(choice.over.path))
+        across = list(seconds).index(choice.across.path) + 1 if choice.across is not None else 0
+        fill(self.across, [tr("nothing else"), *(title_of(path) for path in seconds)], across)
+        self.over_values.setText(choice.over.text)
+        self.across_values.setText(choice.across.text if choice.across is not None else "")
+        for line in (self.over_values, self.across_values):
+            line.setCursorPosition(0)
+        self.across_values.setVisible(choice.across is not None)
+        fill(self.seeds, [str(count) for count in SEEDS], SEEDS.index(choice.seeds))
+        self.updates.setText(str(choice.updates))
+        with QSignalBlocker(self.estimators):
+            self.estimators.setChecked(choice.across is not None and choice.across.path == ESTIMATOR)
+        self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
+
+    def show_selection(self, over: Swept, grid: GridAxis, x: float, *, enabled: bool) -> None:
+        """Put the slider at place ``x`` and say which value that is."""
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, (len(grid) - 1) * STEPS)
+            self.slider.setPageStep(STEPS)
+            self.slider.setSingleStep(1 if grid.numeric else STEPS)
+            self.slider.setValue(round(x * STEPS))
+        value = name(grid.value(x))
+        self.slider.setAccessibleName(tr("{title}, drag to train at other values").format(title=over.title))
+        self.slider.setAccessibleDescription(value)
+        self.slider.setToolTip(
+            plain_tip(
+                tr("{label} {value}: drag it, and its training is computed anew").format(label=over.label, value=value)
+            )
+        )
+        allow(self.slider, "" if enabled else tr("Nothing has been swept yet; press Sweep."))
+        self.value_label.setText(f"{over.symbol} {value}")
+        metrics = self.value_label.fontMetrics()
+        widest = max(metrics.horizontalAdvance(f"{over.symbol} {name(v)}") for v in (*grid.values, 0.125))
+        self.value_label.setMinimumWidth(widest + 2)
+
+    def show_progress(self, done: int | None, of: int, stale: bool) -> None:
+        """Sweep or Cancel. ``done`` is None at rest."""
+        self.bar.setVisible(done is not None and self._roomy)
+        self.bar.setRange(0, of)
+        self.bar.setValue(done or 0)
+        self.sweep.setText(tr("Sweep") if done is None else tr("Cancel"))
+        self.sweep.setToolTip(
+            tr("Train every place of the grid with every seed") if done is None else tr("What is done stays")
+        )
+        if self.sweep.property("primary") != stale:
+            self.sweep.setProperty("primary", stale)
+            self.sweep.style().polish(self.sweep)
+            self.sweep.setFont(self.view.font())
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def choose(self, **changes: object) -> None:
+        """Choose another sweep: ``changes`` are fields of the choice and their values."""
+        self.choice = replace(self.choice, **changes)  # type: ignore[arg-type]
+        self.show_choice()
+        self.chosen.emit()
+
+    @Slot(bool)
+    def _on_setup(self, on: bool) -> None:
+        self.second.setVisible(on)
+        self.shown_otherwise.emit()
+
+    @Slot(bool)
+    def _on_estimators(self, on: bool) -> None:
+        self.choose(across=Swept.of(ESTIMATOR) if on else None)
+
+    @Slot(int)
+    def _on_slid(self, position: int) -> None:
+        self.slid.emit(position / STEPS)
+
+    @Slot(int)
+    def _on_over(self, index: int) -> None:
+        path = choices()[index]
+        across = self.choice.across if self.choice.across is None or self.choice.across.path != path else None
+        self.choose(over=Swept.of(path), across=across)
+
+    @Slot(int)
+    def _on_across(self, index: int) -> None:
+        self.choose(across=Swept.of(choices(self.choice.over.path)[index - 1]) if index else None)
+
+    @Slot()
+    def _on_numbers(self) -> None:
+        """Values, seeds and updates as they stand in their fields."""
+        before, changes = self.choice, {"seeds": SEEDS[max(self.seeds.currentIndex(), 0)]}
+        try:
+            over = before.over
+            if self.over_values.text() != over.text:
+                over = over.with_text(self.over_values.text())
+            across = before.across
+            if across is not None and self.across_values.text() != across.text:
+                across = across.with_text(self.across_values.text())
+            words = self.updates.text().replace(",", "").strip()
+            if not words.isdecimal():
+                raise SettingsError("updates", words, tr("give a whole number, such as 200"))
+        except SettingsError as error:
+            self.refused.emit(str(error))
+            return
+        wanted = replace(before, over=over, across=across, updates=int(words), **changes)  # type: ignore[arg-type]
+        if wanted != before:
+            self.choice = wanted
+            self.show_choice()
+            self.chosen.emit()

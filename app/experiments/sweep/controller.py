@@ -1,0 +1,116 @@
+"""Computation of sweeps: one at a time, beside the window. What has come is shown while the rest is coming."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from app.experiments.controller import ExperimentController
+from app.experiments.sweep.place_runner import PlaceRunner, PlaceRuns
+from app.experiments.sweep.plan import Sweep
+from app.experiments.sweep.results import SweepResults
+from app.jobs.jobs import Jobs
+from app.jobs.runner import Poll
+from app.jobs.shared_job import shared_ensembles
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
+
+TELL_MS = 100
+"""Seconds between two reports of progress."""
+
+
+class SweepController(ExperimentController[SweepResults]):
+    """The sweep that is shown, the one that is coming, and the place that is dragged.
+
+    Attributes:
+        place_runner: trains at the chosen place.
+    """
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self.place_runner = PlaceRunner(jobs, self)
+        self._polls, self._before, self._began = 0, 0, 0.0
+        self._tell = QTimer(self)
+        self._tell.setInterval(TELL_MS)
+        self._tell.timeout.connect(self.changed)
+
+    @property
+    def sweep(self) -> Sweep | None:
+        """The sweep that is shown."""
+        return self.results.sweep if self.results is not None else None
+
+    @property
+    def wanted(self) -> int:
+        """Points of the sweep that is being computed, or 1."""
+        return self._coming.wanted if self._coming is not None else 1
+
+    def start(self, sweep: Sweep) -> None:
+        """Compute ``sweep``. One that is still being computed is given up."""
+        try:
+            points = sweep.points()
+        except SettingsError as error:
+            self.refuse(str(error))
+            return
+        self._began, self._polls, self._before = time.monotonic(), 0, 0
+
+        def compute(poll: Poll) -> Iterator[object]:
+            def counted() -> None:
+                self._polls += 1
+                poll()
+
+            return shared_ensembles(self._jobs, points, sweep.seeds, sweep.updates, poll=counted)
+
+        self._tell.start()
+        self._begin(SweepResults(sweep), compute)
+
+    def look(self, x: float, row: int) -> None:
+        """Show the runs at place ``x`` of the sweep that is shown: those that it holds, or new ones."""
+        if self.results is None:
+            return
+        sweep, near = self.results.sweep, self.results.sweep.over.places.nearest(x)
+        runs = self.results.done.get((near, row)) if abs(x - near) < 1e-9 else None
+        if runs is not None:
+            self.place_runner.show(runs)
+            return
+        try:
+            self.place_runner.ask(PlaceRuns(sweep.at(sweep.over.places.value(x), row), sweep.seeds, sweep.updates))
+        except SettingsError as error:
+            self.place_runner.refuse(str(error))
+
+    def close(self) -> None:
+        self._tell.stop()
+        super().close()
+        self.place_runner.close()
+
+    def progress(self) -> str:
+        """Progress, in a sentence. Empty at rest."""
+        coming = self._coming
+        if coming is None:
+            return ""
+        passes = coming.sweep.base.learner.mu
+        here = min((self._polls - self._before) // passes, coming.sweep.updates)
+        words = {"done": coming.count, "wanted": coming.wanted, "here": here, "updates": coming.sweep.updates}
+        if not coming.count:
+            return tr("{done} of {wanted} places done; update {here:,} of {updates:,}.").format(**words)
+        seconds = (time.monotonic() - self._began) / coming.count * (coming.wanted - coming.count)
+        return tr("{done} of {wanted} places done; update {here:,} of {updates:,}, about {seconds} s left.").format(
+            **words, seconds=max(round(seconds), 1)
+        )
+
+    def _take(self, coming: SweepResults, result: object) -> None:
+        assert isinstance(result, Ensemble)
+        self._before = self._polls
+        coming.take(result)
+
+    def _announce(self, coming: SweepResults) -> None:
+        if coming.complete:  # before that the timer says so
+            super()._announce(coming)
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        self._tell.stop()
+        super()._on_ended(sentence)

@@ -1,0 +1,103 @@
+"""A sweep as a line chart: reward against KL."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from app.experiments.sweep.grid_axis import name
+from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
+from app.experiments.sweep.state import (
+    BEHIND,
+    LEAST,
+    MARKERS,
+    SOLID,
+    SweepState,
+    chosen_mark,
+    place_text,
+    row_name,
+    theory_line,
+)
+from app.plotting.axis import Scale
+from app.plotting.line_data import Line, LinePicture, PointSet, Tag
+from app.plotting.numbers import shown
+from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
+
+
+def frontier_picture(state: SweepState) -> LinePicture:
+    """One mark a point, joined in the order of the grid, over the exact frontier where theory gives one."""
+    results, front = state.results, state.front()
+    if results is None:
+        return LinePicture(x=Scale(label=titled("kl"), unit="nats", low=0), y=Scale(label=titled("reward")))
+    best, rows = results.optimum(front), range(len(results.sweep.rows))
+    lines = [_row_of_frontier(results, row, front=row == front) for row in rows]
+    chosen = chosen_mark(state, lines, None)
+    right = np.concatenate([best["kl"], *(results.final("kl", row).high for row in rows)])
+    return LinePicture(
+        x=Scale(label=titled("kl"), unit="nats", low=0, high=float(np.nanmax([*right, LEAST])) * 1.05),
+        y=Scale(label=titled("reward")),
+        lines=(*lines, theory_line(best["kl"], best["reward"])), subject=results,
+        tags=_frontier_tags(state, results, lines[front]),
+        points=(PointSet(name="chosen", meaning="selection", size=12, filled=False, x=chosen[0], y=chosen[1], z=9),),
+        make_reading=lambda x: _frontier_reading(state, results), make_table=lambda: _frontier_table(results),
+    )  # fmt: skip
+
+
+def _row_of_frontier(results: SweepResults, row: int, *, front: bool) -> Line:
+    kl, reward, sweep = results.final("kl", row), results.final("reward", row), results.sweep
+    marker = MARKERS[row % len(MARKERS)]
+    line = Line(
+        name=row_line(row), meaning="kl", style=SOLID, label="" if sweep.across is None else name(sweep.rows[row]),
+        title=tr("reward"), label_meaning="" if front else "muted", x=kl.middle, y=reward.middle, marker=marker,
+        filled=marker == "o", strength=1.0 if front else BEHIND,
+    )  # fmt: skip
+    crossed = dataclasses.replace(line, low=reward.low, high=reward.high, left=kl.low, right=kl.high)
+    return crossed if front else line
+
+
+def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tuple[Tag, ...]:
+    """The value at every mark of the row in front. First the one that is chosen, and the name of the frontier."""
+    sweep, best = results.sweep, results.optimum(state.front())
+    known = np.flatnonzero(np.isfinite(front.x)).tolist()
+    tags = [Tag(name(sweep.over.values[n]), float(front.x[n]), float(front.y[n])) for n in known]
+    if len(best["kl"]):
+        half = int(np.argmin(np.abs(best["kl"] - best["kl"].max() / 4)))
+        tags.insert(0, Tag(tr("exact optimum"), float(best["kl"][half]), float(best["reward"][half]), "text"))
+    near = state.grid.nearest(state.x)
+    if near in known:
+        tags.insert(0, Tag(place_text(sweep, near), float(front.x[near]), float(front.y[near]), "text"))
+    return tuple(tags)
+
+
+def _frontier_reading(state: SweepState, results: SweepResults) -> list[tuple[str, str]]:
+    """The point that is chosen: several may share a KL."""
+    near = state.grid.nearest(state.x)
+    kl, reward = (results.final(measure, state.front()).middle[near] for measure in ("kl", "reward"))
+    return [
+        (place_text(results.sweep, near), "muted"),
+        (tr("KL  {kl}").format(kl=shown(kl)), "kl"),
+        (tr("reward  {reward}").format(reward=shown(reward)), "reward"),
+    ]
+
+
+def _frontier_table(results: SweepResults) -> tuple[list[Column], Rows]:
+    """One row a point: its value, KL and reward with their middle halves."""
+    sweep = results.sweep
+    columns = [] if sweep.across is None else [Column("row", sweep.across.title, chars=10, kind="text")]
+    numeric = sweep.over.places.numeric
+    columns.append(Column("value", sweep.over.title, chars=9, kind="number" if numeric else "text"))
+    for measure, key in TITLES.items():
+        unit = UNITS[measure]
+        columns += [
+            Column(key, titled(measure), unit=unit),
+            Column(f"{key} low", tr("Quarter below"), unit=unit),
+            Column(f"{key} high", tr("Quarter above"), unit=unit),
+        ]
+    table: list[list[object]] = []
+    for row in range(len(sweep.rows)):
+        kl, reward = results.final("kl", row), results.final("reward", row)
+        for place, value in enumerate(sweep.over.values):
+            table.append([*row_name(sweep, row), value, *(float(limit[place]) for limit in (*kl, *reward))])
+    return columns, table

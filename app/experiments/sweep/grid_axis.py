@@ -1,0 +1,104 @@
+"""Place of the values of a swept setting on an axis: evenly, in their order, with straight lines in between.
+
+A grid such as 0, 0.01, ..., 1 is crowded near zero on a linear axis and has no zero on a logarithmic one. Here every
+value that was run has the same room, and its label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config.value_names import worded
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True)
+class GridAxis:
+    """The values of a grid as places 0, 1, ..., n - 1. Numbers are sorted, words keep their order."""
+
+    values: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether there is anything between two neighbours."""
+        return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the values count something."""
+        return self.numeric and all(isinstance(value, int) for value in self.values)
+
+    def at(self, values: Sequence[Any] | np.ndarray) -> np.ndarray:
+        """The places (n,) of these values (n,). NaN outside the grid."""
+        if not self.numeric:
+            return np.array([self.values.index(v) if v in self.values else np.nan for v in values], dtype=float)
+        grid = np.array(self.values, dtype=float)
+        places = np.interp(np.asarray(values, dtype=float), grid, np.arange(len(grid)), left=np.nan, right=np.nan)
+        return np.asarray(places)
+
+    def nearest(self, x: float) -> int:
+        """The index of the value nearest to place ``x``."""
+        return min(max(round(x), 0), len(self.values) - 1)
+
+    def value(self, x: float) -> Any:
+        """The value at place ``x``: between two numbers a number of three digits, or a whole one."""
+        near = self.nearest(x)
+        if not self.numeric or abs(x - near) < 1e-9:
+            return self.values[near]
+        found = float(np.interp(x, np.arange(len(self.values)), np.array(self.values, dtype=float)))
+        return round(found) if self.whole else float(f"{found:.3g}")
+
+    def between(self, steps: int) -> np.ndarray:
+        """GridAxis from the first to the last, ``steps`` to each gap."""
+        return np.linspace(0, len(self.values) - 1, (len(self.values) - 1) * steps + 1)
+
+    def labels(self, width: Callable[[str], float], space: float) -> list[tuple[float, str]]:
+        """(place, label) of every value, for ``space`` pixels a gap.
+
+        Where one line does not hold them, every other one is a line lower; then leading zeros go; only where that
+        is still too wide some are left out, never the first.
+        """
+        full = [name(value) for value in self.values]
+        short = [text.removeprefix("0") if text.startswith("0.") else text for text in full]
+        for texts, lines in ((full, 1), (full, 2), (short, 2)):
+            if all(_fits(texts[line::lines], width, lines * space) for line in range(lines)):
+                lowered = ["\n" * (place % lines) + text for place, text in enumerate(texts)]
+                return list(zip(np.arange(len(texts), dtype=float).tolist(), lowered, strict=True))
+        texts = short
+        kept: list[tuple[float, str]] = []
+        end = -np.inf
+        for place, text in enumerate(texts):
+            half = width(text) / 2
+            if place * space - half >= end:
+                kept.append((float(place), text))
+                end = place * space + half + GAP
+        return kept
+
+
+GAP = 4.0
+"""Pixels between two labels."""
+
+
+def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> bool:
+    wide = [width(text) for text in texts]
+    return all((a + b) / 2 + GAP <= space for a, b in pairwise(wide))
+
+
+def name(value: object) -> str:
+    """A value of a setting in a few letters."""
+    return tr("none") if value is None else worded(value)
+
+
+def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values without repetition. Numbers in order."""
+    once = list(dict.fromkeys(values))
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in once)
+    return tuple(sorted(once) if numbers else once)

@@ -1,0 +1,33 @@
+"""What came of a sweep, in words made of claims: where reward is highest, what KL does, where training goes most
+smoothly, what still climbs."""
+
+from __future__ import annotations
+
+from app.experiments.sweep.grid_axis import name
+from app.experiments.sweep.plan import BETA, Sweep
+from app.experiments.sweep.results import SweepResults
+from grpo_core.claims.claim import sentence
+from grpo_core.experiments.outcome import of_sweep, swept
+from grpo_core.text import tr
+
+
+def headline(results: SweepResults) -> str:
+    """The result of a sweep that is complete. Empty before, and where there are fewer than two places."""
+    sweep = results.sweep
+    if not results.complete or results.count < 2:
+        return ""
+    names = {key: _place(sweep, *key) for key in results.done}
+    data = swept({names[key]: runs for key, runs in results.done.items()}, [
+        [names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))
+    ])  # fmt: skip
+    told = of_sweep(data, in_order=sweep.over.places.numeric, smoothness=sweep.over.path != BETA)
+    return " ".join(sentence(*claims) for claims in told)
+
+
+def _place(sweep: Sweep, place: int, row: int) -> str:
+    if sweep.across is None:
+        return f"{sweep.over.symbol} {name(sweep.over.values[place])}"
+    return tr("{symbol} {value} and {across} {value2}").format(
+        symbol=sweep.over.symbol, value=name(sweep.over.values[place]),
+        across=sweep.across.symbol, value2=name(sweep.rows[row]),
+    )  # fmt: skip

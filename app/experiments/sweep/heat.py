@@ -1,0 +1,193 @@
+"""Two settings at once: a table whose cells hold the final median or mean and are tinted by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from app.experiments.sweep.grid_axis import name
+from app.experiments.sweep.results import DIVERGED, TITLES, UNITS, SweepResults
+from app.plotting.numbers import hover, plain, shown
+from app.theme.labels import plain_tip
+from app.theme.tokens import LIGHT, Theme
+from grpo_core.text import tr
+
+Index = QModelIndex | QPersistentModelIndex
+PALEST, STRONGEST = 0.06, 0.75
+ROLE = Qt.ItemDataRole
+
+
+class HeatModel(QAbstractTableModel):
+    """Rows: the second setting's values. Columns: the first one's."""
+
+    def __init__(self, parent: Any = None) -> None:
+        super().__init__(parent)
+        self.theme: Theme = LIGHT
+        self.measure = "reward"
+        self.results: SweepResults | None = None
+        self.values = np.empty((0, 0))
+        self.chosen = (0, 0)
+
+    def show_results(self, results: SweepResults | None, measure: str, theme: Theme) -> None:
+        """Show the final middle of ``measure`` at every place of a sweep. None for an empty table."""
+        self.beginResetModel()
+        self.results, self.measure, self.theme = results, measure, theme
+        rows = range(len(results.sweep.rows)) if results is not None else ()
+        middles = [results.final(measure, row).middle for row in rows] if results is not None else []
+        self.values = np.array(middles).reshape(len(rows), -1) if middles else np.empty((0, 0))
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else self.values.shape[0]
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else self.values.shape[1]
+
+    def data(self, index: Index, role: int = ROLE.DisplayRole) -> Any:
+        value = float(self.values[index.row(), index.column()])
+        if role == ROLE.DisplayRole:
+            return shown(value)
+        if role == ROLE.ToolTipRole:
+            reading = hover(value, UNITS[self.measure]) if np.isfinite(value) else self._why_none(index)
+            return plain_tip(f"{self.place(index.row(), index.column())}: {reading}")
+        if role == ROLE.AccessibleTextRole:
+            return f"{self.place(index.row(), index.column())}, {TITLES[self.measure]} {shown(value)}"
+        if role == ROLE.TextAlignmentRole:
+            return int(Qt.AlignmentFlag.AlignCenter)
+        if role in (ROLE.BackgroundRole, ROLE.ForegroundRole) and np.isfinite(value):
+            fill = self.theme.faint(self.measure, self._strength(value))
+            return fill if role == ROLE.BackgroundRole else self.theme.on(fill)
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = ROLE.DisplayRole) -> Any:
+        if self.results is None or role != ROLE.DisplayRole:
+            return None
+        sweep = self.results.sweep
+        if orientation is Qt.Orientation.Horizontal:
+            return f"{sweep.over.symbol} {name(sweep.over.values[section])}"
+        return f"{sweep.across.symbol} {name(sweep.rows[section])}" if sweep.across is not None else ""
+
+    def place(self, row: int, column: int) -> str:
+        """The two values of a cell, in words."""
+        sides = (self.headerData(section, way) for section, way in (
+            (column, Qt.Orientation.Horizontal), (row, Qt.Orientation.Vertical)))  # fmt: skip
+        return ", ".join(side for side in sides if side)
+
+    def _why_none(self, index: Index) -> str:
+        come = self.results is not None and (index.column(), index.row()) in self.results.done
+        return DIVERGED if come else tr("not computed yet")
+
+    def _strength(self, value: float) -> float:
+        known = self.values[np.isfinite(self.values)]
+        low, high = float(known.min()), float(known.max())
+        return PALEST + (STRONGEST - PALEST) * ((value - low) / (high - low) if high > low else 0.0)
+
+
+class _Tinted(QStyledItemDelegate):
+    """Cells in their tint. The chosen one has a ring rather than a fill."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        option.state = option.state & ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus)
+        super().paint(painter, option, index)
+        if chosen:
+            table = self.parent()
+            assert isinstance(table, HeatTable)
+            theme = table.heat.theme
+            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
+            painter.drawRect(option.rect.adjusted(1, 1, -2, -2))
+
+
+class HeatTable(QTableView):
+    """The heat-table.
+
+    Signals:
+        picked: the user is on this cell: place and row.
+        activated_place: Return or a double click.
+        explain_wanted: the key E.
+    """
+
+    picked = Signal(float, int)
+    activated_place = Signal(float)
+    explain_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(tr("SweepResults over two settings"))
+        self.heat = HeatModel(self)
+        self.setModel(self.heat)
+        self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
+        self.setCornerButtonEnabled(False)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        for header in (self.horizontalHeader(), self.verticalHeader()):
+            header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+            header.setHighlightSections(False)
+            header.setSectionsClickable(False)
+        self.setItemDelegate(_Tinted(self))
+        self.selectionModel().currentChanged.connect(self._on_current)
+        self.doubleClicked.connect(self._on_double)
+
+    def show_results(self, results: SweepResults | None, measure: str, theme: Theme, scale: float) -> None:
+        """Show the final medians or means of a sweep over two settings."""
+        self.setFont(theme.font("digits", scale))
+        self.horizontalHeader().setMinimumSectionSize(self.fontMetrics().horizontalAdvance("00.000"))
+        self.verticalHeader().setMinimumSectionSize(self.fontMetrics().height() + 2)
+        self.setAccessibleName(tr("Final {titles} over two settings").format(titles=TITLES[measure]))
+        self.heat.show_results(results, measure, theme)
+
+    def show_chosen(self, x: float, row: int) -> None:
+        """Mark the cell of the chosen place and row. Emits nothing."""
+        index = self.heat.index(row, round(x))
+        if index.isValid() and index != self.currentIndex():
+            blocked = self.selectionModel().blockSignals(True)
+            self.setCurrentIndex(index)
+            self.selectionModel().blockSignals(blocked)
+            self.viewport().update()
+
+    def explain_current(self) -> None:
+        """E explains. A run opens by Return or a double click."""
+        self.explain_wanted.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.tsv())
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.activated_place.emit(float(self.currentIndex().column()))
+        else:
+            super().keyPressEvent(event)
+
+    def keyboardSearch(self, search: str) -> None:
+        """Letters are commands here, they do not search."""
+
+    def tsv(self) -> str:
+        """All numbers at full precision, with both headers."""
+        heat, across = self.heat, Qt.Orientation.Horizontal
+        lines = ["\t".join(["", *(str(heat.headerData(n, across)) for n in range(heat.columnCount()))])]
+        for row, values in enumerate(heat.values.tolist()):
+            lines.append("\t".join([str(heat.headerData(row, Qt.Orientation.Vertical)), *map(plain, values)]))
+        return "\n".join(lines) + "\n"
+
+    @Slot(QModelIndex, QModelIndex)
+    def _on_current(self, current: QModelIndex, before: QModelIndex) -> None:
+        if current.isValid():
+            self.picked.emit(float(current.column()), current.row())
+
+    @Slot(QModelIndex)
+    def _on_double(self, index: QModelIndex) -> None:
+        self.activated_place.emit(float(index.column()))

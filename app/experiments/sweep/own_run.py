@@ -1,0 +1,75 @@
+"""The run that is shown, as points of a sweep's chart: every update at the value it ran under."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.experiments.sweep.grid_axis import GridAxis, grid_of
+from app.experiments.sweep.plan import BETA
+from app.plotting.line_data import NOTHING
+from app.plotting.pyramid import Pyramid
+from app.workspace.run_handle import RunHandle
+
+MOST = 1000
+"""Points drawn of a long run."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnRun:
+    """The part of the run shown that a sweep shows.
+
+    Attributes:
+        values, kl: (n,) the swept setting and the KL of the updates that stand for the run.
+        values_now, kl_now: (1,) the same of the update under the cursor; (0,) without one.
+        course: the KL after each of its updates.
+        cursor: the update under the cursor; None at update 0.
+    """
+
+    values: np.ndarray = field(default_factory=lambda: NOTHING)
+    kl: np.ndarray = field(default_factory=lambda: NOTHING)
+    values_now: np.ndarray = field(default_factory=lambda: NOTHING)
+    kl_now: np.ndarray = field(default_factory=lambda: NOTHING)
+    course: Pyramid = field(default_factory=Pyramid)
+    cursor: int | None = None
+
+
+def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
+    """The part of ``run`` that is shown with ``cursor`` at an update, 0 for none.
+
+    ``path``: the setting that was swept; None where it is no single setting, and no update has a place on its axis.
+    """
+    series = run.series["kl"]
+    kl = series.values
+    steps = drawn_of(run.head if path is not None else 0)
+    now = np.array([cursor] if cursor and path is not None else [], dtype=int)
+    return OwnRun(
+        values=NOTHING if path is None else values_of(run, steps, path), kl=kl[steps - 1],
+        values_now=NOTHING if path is None else values_of(run, now, path), kl_now=kl[now - 1], course=series,
+        cursor=cursor or None,
+    )  # fmt: skip
+
+
+def drawn_of(head: int) -> np.ndarray:
+    """The updates that stand for a run of ``head``: every 1st, 2nd, 4th ..., so that they stay the same ones."""
+    every = 1
+    while head > MOST * every:
+        every *= 2
+    return np.arange(1, head + 1, every)
+
+
+def grid_of_run(run: RunHandle, coming: float) -> GridAxis:
+    """A grid for a run by itself: the β it has had, and that of its next update."""
+    earlier = [settings.objective.beta for _, settings in run.changes]
+    return GridAxis(grid_of([0.0, 0.1, *earlier, coming]))
+
+
+def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:
+    """The value of a setting that each of these updates (n,) ran under. NaN where it is no number."""
+    firsts = np.array([first for first, _ in run.changes])
+    earlier = [settings.get(path) for _, settings in run.changes]
+    values = np.array(
+        [v if isinstance(v, (int, float)) and not isinstance(v, bool) else np.nan for v in earlier], float
+    )
+    return np.asarray(values[np.maximum(np.searchsorted(firsts, steps, side="right") - 1, 0)])

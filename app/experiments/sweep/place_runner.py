@@ -1,0 +1,124 @@
+"""One place of a sweep, computed while it is dragged."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import NamedTuple
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.jobs.jobs import Jobs
+from app.jobs.runner import Runner
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
+
+KEPT = 16
+QUICK = 0.04
+"""Seconds that a person who drags may wait for the beginning of a curve."""
+
+
+class PlaceRuns(NamedTuple):
+    """The runs that are wanted: seeds 0 to ``seeds`` - 1 under ``settings``."""
+
+    settings: Settings
+    seeds: int
+    updates: int
+
+
+class PlaceRunner(QObject):
+    """Computes the place that was asked for last.
+
+    What is being computed is finished rather than given up: dragged faster than it can be computed, it would never
+    come to an end. Where all updates take longer than a person waits, the first ones come first, and the rest once
+    nothing is dragged any more: the same runs, only longer.
+
+    Attributes:
+        shown: the newest runs that have come, if any; while ``behind`` they may be the beginning of those asked for.
+        problem: why the last ones have not, in a sentence.
+
+    Signals:
+        changed: ``shown``, ``problem`` or ``behind`` is another one now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self.shown: Ensemble | None = None
+        self.problem = ""
+        self._wanted: PlaceRuns | None = None
+        self._computing: PlaceRuns | None = None
+        self._kept: OrderedDict[PlaceRuns, Ensemble] = OrderedDict()
+        self._each, self._began = 0.0, 0.0
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
+
+    @property
+    def behind(self) -> bool:
+        """Whether ``shown`` is not yet what was asked for last."""
+        return self._wanted is not None
+
+    def ask(self, ask: PlaceRuns) -> None:
+        """Show these runs as soon as they are there."""
+        self.problem = ""
+        if ask in self._kept:
+            self._kept.move_to_end(ask)
+            self.show(self._kept[ask])
+            return
+        self._wanted = ask
+        if self._computing is None:
+            self._compute(self._beginning(ask))
+
+    def show(self, runs: Ensemble) -> None:
+        """Show runs that are known already."""
+        self._wanted, self.shown, self.problem = None, runs, ""
+        self.changed.emit()
+
+    def refuse(self, sentence: str) -> None:
+        """Show no runs but ``sentence``, which says why they cannot be had."""
+        self._wanted, self.shown, self.problem = None, None, sentence
+        self.changed.emit()
+
+    def close(self) -> None:
+        """Give up what is being computed."""
+        self._wanted = self._computing = None
+        self._runner.close()
+
+    def _beginning(self, ask: PlaceRuns) -> PlaceRuns:
+        """As many updates as are trained within ``QUICK``. All where that is most of them."""
+        quick = int(QUICK / self._each) if self._each else ask.updates
+        return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
+
+    def _compute(self, ask: PlaceRuns) -> None:
+        self._computing, self._began = ask, time.monotonic()
+        asked = ([ask.settings], tuple(range(ask.seeds)), ask.updates)
+        self._runner.start(lambda poll: self._jobs.results("ensembles", *asked, poll=poll))
+
+    @Slot(object)
+    def _on_arrived(self, runs: Ensemble) -> None:
+        done = self._computing
+        assert done is not None
+        self._each = (time.monotonic() - self._began) / done.updates
+        self.shown = runs
+        self._kept[done] = runs
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        if done == self._wanted:
+            self._wanted = None
+        self.changed.emit()
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        done, self._computing = self._computing, None
+        wanted = self._wanted
+        if wanted is None or done is None:
+            return
+        if sentence and done.settings == wanted.settings:
+            self.refuse(sentence)
+        elif done.settings == wanted.settings:  # its beginning is there
+            self._compute(wanted)
+        else:
+            self._compute(self._beginning(wanted))

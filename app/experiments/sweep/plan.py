@@ -1,0 +1,187 @@
+"""The plan of a sweep: one or two settings and their values, the settings they vary, seeds and updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from app.experiments.sweep.grid_axis import GridAxis, grid_of
+from grpo_core.assignments import settings_from
+from grpo_core.config import Settings
+from grpo_core.config.settings import described_at
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import SIDE_BY_SIDE
+from grpo_core.experiments.sweep import BETAS, ESTIMATORS
+from grpo_core.text import tr
+
+BETA = "objective.beta"
+ESTIMATOR = "estimator"
+"""Stands for the settings that say how the KL in the loss is estimated."""
+GRIDS: dict[str, tuple[Any, ...]] = {
+    BETA: BETAS,
+    "objective.clip_high": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0),
+    "objective.clip_low": (0.05, 0.1, 0.2, 0.3, 0.5, 0.9),
+    "optimizer.learning_rate": (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0),
+    "learner.temperature": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0),
+    "learner.group_size": (2, 4, 8, 16, 32),
+    "learner.mu": (1, 2, 4, 8),
+    "objective.entropy_bonus": (0.0, 0.01, 0.03, 0.1, 0.3),
+    "objective.std": ("sample", "population", "batch", "none"),
+    "objective.baseline": ("none", "batch_mean", "group_mean", "leave_one_out"),
+}
+"""Settings that can be swept, and the values they are offered with."""
+IN_WORDS = {ESTIMATOR: "KL", "objective.entropy_bonus": tr("entropy bonus")}
+"""Settings without a letter, and what they are called within a sentence."""
+MOST_PLACES, MOST_RUNS, MOST_UPDATES = 400, 65_536, 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """One setting and the values it takes."""
+
+    path: str
+    values: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, path: str) -> Swept:
+        """A setting with the values that it is offered with."""
+        return cls(path=path, values=tuple(ESTIMATORS) if path == ESTIMATOR else GRIDS[path])
+
+    @property
+    def title(self) -> str:
+        """The setting's name in words."""
+        return title_of(self.path)
+
+    @property
+    def symbol(self) -> str:
+        """The setting's letter, or its name within a sentence where it has none."""
+        return IN_WORDS[self.path] if self.path in IN_WORDS else described_at(self.path).symbol
+
+    @property
+    def label(self) -> str:
+        """Name and letter, for an axis."""
+        return self.title if self.path in IN_WORDS else f"{self.title} {self.symbol}"
+
+    @property
+    def text(self) -> str:
+        """The values with commas between them, as they are typed."""
+        return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self.values)
+
+    @property
+    def places(self) -> GridAxis:
+        """The axis along which the values are evenly spaced."""
+        return GridAxis(self.values)
+
+    def changes(self, value: Any) -> dict[str, Any]:
+        """The settings that give the swept setting this ``value``."""
+        return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
+
+    def with_text(self, text: str) -> Swept:
+        """This setting with the values that were typed, separated by commas or blanks.
+
+        Raises:
+            SettingsError: a value that is not allowed, none at all, or more than fit.
+        """
+        words = text.replace(",", " ").replace(";", " ").split()
+        if self.path == ESTIMATOR:
+            known = {key.replace(" ", ""): key for key in ESTIMATORS}
+            words = text.replace(";", ",").split(",")
+            unknown = [word for word in words if word.replace(" ", "") not in known]
+            if unknown:
+                raise SettingsError(
+                    tr("KL estimator"),
+                    unknown[0].strip(),
+                    tr("choose from {estimators}").format(estimators=", ".join(ESTIMATORS)),
+                )
+            values: list[Any] = [known[word.replace(" ", "")] for word in words]
+        else:
+            values = [settings_from(None, [f"{self.path}={word}"]).get(self.path) for word in words]
+        if not values:
+            raise SettingsError(self.title, text, tr("give at least one value, such as 0, 0.1, 1"))
+        return Swept(path=self.path, values=grid_of(values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """A sweep. Equal ones give equal numbers.
+
+    Attributes:
+        base: what all runs share.
+        over: the setting along the axis.
+        across: a second one, or None.
+        seeds: S; the seeds are 0 to S - 1.
+        updates: U of every run.
+    """
+
+    base: Settings
+    over: Swept
+    across: Swept | None = None
+    seeds: int = 64
+    updates: int = 200
+
+    def __post_init__(self) -> None:
+        """Set what is swept, and the seed, to one value in ``base``, so that sweeps which differ in these alone are
+        equal."""
+        first = {"seed": 0, **self.over.changes(self.over.values[0])}
+        if self.across is not None:
+            if self.across.path == self.over.path:
+                raise SettingsError(self.over.title, "twice", tr("choose two different settings"))
+            first |= self.across.changes(self.across.values[0])
+        object.__setattr__(self, "base", self.base.replace(first))
+        if not 1 <= self.updates <= MOST_UPDATES:
+            raise SettingsError(
+                "updates", self.updates, tr("allowed is 1 to {most_updates:,}").format(most_updates=MOST_UPDATES)
+            )
+        if len(self.keys) > MOST_PLACES or len(self.keys) * self.seeds > MOST_RUNS:
+            raise SettingsError(
+                "sweep",
+                f"{len(self.keys):,} places",
+                tr("choose fewer values or seeds: at most {most_places} places").format(most_places=MOST_PLACES),
+            )
+
+    @property
+    def rows(self) -> tuple[Any, ...]:
+        """Values of the second setting. A lone None without one."""
+        return self.across.values if self.across is not None else (None,)
+
+    @property
+    def keys(self) -> list[tuple[int, int]]:
+        """(place, row) of every point, in the order in which they are computed.
+
+        What can share a call runs fastest: :func:`ensembles` joins neighbours that differ in such settings alone.
+        """
+        columns, rows = range(len(self.over.values)), range(len(self.rows))
+        if self.over.path in SIDE_BY_SIDE or self.across is None or self.across.path not in SIDE_BY_SIDE:
+            return [(i, j) for j, i in product(rows, columns)]
+        return list(product(columns, rows))
+
+    def point(self, place: int, row: int = 0) -> Settings:
+        """The settings of one point.
+
+        Raises:
+            SettingsError: the two values exclude each other.
+        """
+        return self.at(self.over.values[place], row)
+
+    def at(self, value: Any, row: int = 0) -> Settings:
+        """The settings at any value of the first setting."""
+        changes = self.over.changes(value)
+        if self.across is not None:
+            changes |= self.across.changes(self.across.values[row])
+        return self.base.replace(changes)
+
+    def points(self) -> list[Settings]:
+        """The settings of every point, in the order of ``keys``."""
+        return [self.point(*key) for key in self.keys]
+
+
+def title_of(path: str) -> str:
+    """Name of a setting."""
+    return tr("KL estimator") if path == ESTIMATOR else described_at(path).title
+
+
+def choices(first: str | None = None) -> Sequence[str]:
+    """The paths that can be swept. As a second setting also how the KL is estimated."""
+    return list(GRIDS) if first is None else [ESTIMATOR, *(path for path in GRIDS if path != first)]

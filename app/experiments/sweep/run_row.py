@@ -1,0 +1,162 @@
+"""The line below the plots: the runs at the chosen place, what is being computed, and what can be done with it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+
+from app.experiments.sweep.results import middle_seed
+from app.experiments.sweep.small_widgets import apply_style
+from app.theme.labels import Label, plain_tip
+from app.theme.reasons import allow
+from app.theme.tokens import Theme
+from app.widgets.combo import choice_box, fill
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
+
+LISTED = 256
+"""Seeds that can be chosen one by one."""
+
+
+LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"))
+SHORT = (tr("Exact KL"), tr("Back"))
+"""What the buttons say where there is room, and where there is none."""
+NARROW = 700
+"""Width at 100 % below which there is none."""
+
+
+class SweepRunRow(QWidget):
+    """A sentence and its buttons.
+
+    Signals:
+        open_wanted: open the run at the chosen place.
+        known_wanted: sweep settings whose optimum is known (True), or those of the run again (False).
+        queue_wanted: train real runs instead.
+        now_wanted: sweep now.
+    """
+
+    open_wanted = Signal()
+    known_wanted = Signal(bool)
+    queue_wanted = Signal()
+    now_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opens, self._sentence = False, ""
+        self.says = Label()
+        self.says.setObjectName("muted")
+        self.says.setWordWrap(True)
+        self.says.installEventFilter(self)
+        self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.known = QPushButton(LONG[0])
+        self.known.setToolTip(tr("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass"))
+        self.back = QPushButton(LONG[1])
+        self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
+        self.now = QPushButton(tr("Sweep now, a tenth of a second"))
+        self.now.clicked.connect(self.now_wanted)
+        self.queue = QPushButton(tr("Queue real runs"))
+        self.queue.setToolTip(tr("Train the language model at each of these values, one run after the other"))
+        self.seed = choice_box(tr("Seed of the run that opens"))
+        self.open = QPushButton(tr("Open this run"))
+        self.open.setToolTip(
+            tr("A new run with these settings and this seed; trained, it repeats bit for bit (Return)")
+        )
+        self.known.clicked.connect(self._on_known)
+        self.back.clicked.connect(self._on_back)
+        self.queue.clicked.connect(self.queue_wanted)
+        self.open.clicked.connect(self.open_wanted)
+        self._runs: Ensemble | None = None
+        self._look: tuple[Theme, float] | None = None
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 0, 8, 4)
+        row.setSpacing(8)
+        row.addWidget(self.says, 1)
+        for widget in (self.known, self.back, self.now, self.queue, self.seed, self.open):
+            row.addWidget(widget)
+            widget.hide()  # which of them there are is known with the first sweep
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Another size."""
+        if (theme, scale) != self._look:
+            self._look = theme, scale
+            apply_style(self, theme.font("small", scale))
+            self.says.setFixedHeight(2 * self.says.fontMetrics().lineSpacing() + 2)  # nothing moves with the words
+
+    @property
+    def place(self) -> int:
+        """The place of the chosen seed among those of the runs."""
+        return int(self.seed.currentData() or 0)
+
+    def say(self, sentence: str) -> None:
+        """One line, or two. In little room, of several paragraphs as many as are whole."""
+        self._sentence = sentence
+        self.says.setToolTip(plain_tip(sentence))
+        self.says.setAccessibleDescription(sentence)
+        self._fit_words()
+
+    def _fit_words(self) -> None:
+        paragraphs, area = self._sentence.split("\n"), QRect(0, 0, max(self.says.width(), 1), 10_000)
+        metrics, wraps = self.says.fontMetrics(), int(Qt.TextFlag.TextWordWrap)
+        while (
+            len(paragraphs) > 1
+            and self._narrow
+            and (metrics.boundingRect(area, wraps, "\n".join(paragraphs)).height() > self.says.height())
+        ):
+            paragraphs.pop()
+        self.says.setText("\n".join(paragraphs))
+
+    def show_runs(self, runs: Ensemble | None) -> None:
+        """Offer the seeds of these runs, the middle one first."""
+        for widget in (self.seed, self.open):
+            allow(widget, tr("The runs at this place are being computed.") if runs is None else "")
+        if runs is None or runs is self._runs:
+            return
+        chosen = self.seed.currentIndex() if self._runs is not None else 0
+        self._runs = runs
+        middle = middle_seed(runs)
+        places = [middle, *range(min(len(runs.seeds), LISTED))]
+        texts = [
+            tr("median seed {seeds}").format(seeds=runs.seeds[middle]),
+            *(tr("seed {seed}").format(seed=runs.seeds[place]) for place in places[1:]),
+        ]
+        chosen = chosen if chosen < len(texts) else 0
+        fill(self.seed, texts, chosen)
+        with QSignalBlocker(self.seed):
+            for index, place in enumerate(places):
+                self.seed.setItemData(index, place)
+
+    def show_ways(self, *, known: bool, back: bool, now: bool, queue: bool, opens: bool) -> None:
+        """Show the buttons that apply."""
+        self._opens = opens
+        there = {self.known: known, self.back: back, self.now: now, self.queue: queue, self.open: opens}
+        for widget, wanted in there.items():
+            widget.setVisible(wanted)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Hide the middle seed's button and shorten the others where there is little room."""
+        self.seed.setVisible(self._opens and not self._narrow)
+        for button, text in zip((self.known, self.back), SHORT if self._narrow else LONG, strict=True):
+            button.setText(text)
+
+    @property
+    def _narrow(self) -> bool:
+        return self.width() < NARROW * (self._look[1] if self._look else 1.0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Resize:  # the words have more room, or less
+            self._fit_words()
+        return super().eventFilter(watched, event)
+
+    @Slot()
+    def _on_known(self) -> None:
+        self.known_wanted.emit(True)
+
+    @Slot()
+    def _on_back(self) -> None:
+        self.known_wanted.emit(False)

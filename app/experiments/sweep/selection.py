@@ -1,0 +1,125 @@
+"""The place of a sweep, and the row, that the user has chosen, and the runs there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.experiments.sweep.controller import SweepController
+from app.experiments.sweep.grid_axis import GridAxis
+from app.experiments.sweep.plan import ESTIMATOR, Sweep
+from app.experiments.sweep.results import SweepResults
+from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import Ensemble
+
+PATIENCE_MS = 100
+"""From then on a picture that is not what was asked for is dimmed."""
+
+
+class SweepSelection(QObject):
+    """The chosen place and row, and the runs there.
+
+    Attributes:
+        x: its place on the grid, anywhere between the first and the last.
+        row: the value of the second setting that it is on.
+        grid: the places of the sweep that is shown.
+        late: what is shown is not yet what is asked for, and has not been for a while.
+
+    Signals:
+        changed: something of that, or the runs.
+    """
+
+    changed = Signal()
+
+    def __init__(self, controller: SweepController, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.x, self.row, self.grid, self.late = 0.0, 0, GridAxis((0.0,)), False
+        self._controller = controller
+        self._seen: SweepResults | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(PATIENCE_MS)
+        self._timer.timeout.connect(self._on_late)
+        controller.place_runner.changed.connect(self._on_place_runner)
+
+    @property
+    def runs(self) -> Ensemble | None:
+        """The runs there, once they have come."""
+        return (
+            None
+            if self._controller.place_runner.behind or self._controller.results is None
+            else self._controller.place_runner.shown
+        )
+
+    @property
+    def begun(self) -> Ensemble | None:
+        """The runs there, or their first updates."""
+        runs, results = self._controller.place_runner.shown, self._controller.results
+        if runs is None or results is None:
+            return None
+        try:
+            return runs if runs.settings == results.sweep.at(self.value, self.row) else None
+        except SettingsError:  # between two values of the grid there may be none
+            return None
+
+    @property
+    def value(self) -> Any:
+        """The value of the swept setting there."""
+        return self.grid.value(self.x)
+
+    def put(self, x: float, row: int) -> None:
+        """Go to place ``x``, on a row. Between two words there is no place."""
+        x = min(max(x, 0.0), len(self.grid) - 1.0)
+        self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
+        self._controller.look(self.x, row)
+        if self._controller.place_runner.behind and not self.late and not self._timer.isActive():
+            self._timer.start()
+        self.changed.emit()
+
+    def follow(self, settings: Settings) -> None:
+        """Look at what has come of another sweep: at the place chosen before, or where the run with ``settings`` is."""
+        results = self._controller.results
+        if results is None or results is self._seen:
+            return
+        before, self._seen, self.grid = self._seen, results, results.sweep.over.places
+        if before is None or before.sweep.over != results.sweep.over:
+            self.x = _place_of(settings, results.sweep)
+        if before is None or before.sweep.across != results.sweep.across:
+            self.row = _row_of(settings, results.sweep)
+        self.put(self.x, self.row)
+
+    def stop(self) -> None:
+        """Do not compute the place that was chosen last."""
+        self._timer.stop()
+
+    @Slot()
+    def _on_place_runner(self) -> None:
+        self.late = False
+        if self._controller.place_runner.behind:
+            self._timer.start()
+        else:
+            self._timer.stop()
+        self.changed.emit()
+
+    @Slot()
+    def _on_late(self) -> None:
+        self.late = self._controller.place_runner.behind
+        self.changed.emit()
+
+
+def _place_of(settings: Settings, sweep: Sweep) -> float:
+    """The place of the value that the run has, if that is on the grid, or the middle."""
+    places, path = sweep.over.places, sweep.over.path
+    place = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
+    return float(place) if np.isfinite(place) else float(len(places) // 2)
+
+
+def _row_of(settings: Settings, sweep: Sweep) -> int:
+    """The row that the run itself is on, or the first."""
+    if sweep.across is None:
+        return 0
+    same = [not settings.replace(sweep.across.changes(value)).differences(settings) for value in sweep.rows]
+    return same.index(True) if any(same) else 0

@@ -1,0 +1,110 @@
+"""A sweep as a line chart: a measure against the swept setting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.experiments.sweep.chart import EDGE
+from app.experiments.sweep.grid_axis import name
+from app.experiments.sweep.own_run import OwnRun
+from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
+from app.experiments.sweep.state import (
+    BEHIND,
+    LEAST,
+    MARKERS,
+    SOLID,
+    SweepState,
+    chosen_mark,
+    place_text,
+    row_name,
+    theory_line,
+)
+from app.plotting.axis import Scale
+from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet, Tag
+from app.plotting.table_model import Column, Rows
+from grpo_core.text import tr
+
+
+def setting_picture(state: SweepState, measure: str, only: int | None = None) -> LinePicture:
+    """The final median KL, or mean reward, at every place of the grid, one line a row, and its exact optimum.
+
+    ``only``: the one row that this chart is about, the others behind it; None for all. Without it the updates of the
+    run that is shown lie over the picture of the KL.
+    """
+    results, grid, front = state.results, state.grid, state.front(only)
+    lines: list[Line] = []
+    if results is not None:
+        rows = range(len(results.sweep.rows))
+        lines = [_row_of_setting(results, row, measure, only, front=row == front) for row in rows]
+        best = results.optimum(front)
+        lines.append(theory_line(best["place"], best[measure]))
+    own = state.own if measure == "kl" and only is None else OwnRun()
+    ring = chosen_mark(state, lines, only)
+    return LinePicture(
+        x=Scale(label=state.label if only is None else "", low=-EDGE, high=len(grid) - 1 + EDGE),
+        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=0) if only in (None, 0) else Scale(low=0),
+        lines=tuple(lines), span=(0.0, LEAST), places=(0.0, len(grid) - 1.0),
+        tags=_setting_tags(state, own, measure, only),
+        points=(
+            PointSet(name="own", meaning="policy", size=2.5, x=grid.at(own.values), y=own.kl, z=7),
+            PointSet(name="now", meaning="policy", size=7, x=grid.at(own.values_now), y=own.kl_now),
+            PointSet(name="chosen", meaning="selection", size=12, filled=False, x=ring[0], y=ring[1], z=9),
+        ),
+        x_name=lambda x: "" if results is None else place_text(results.sweep, grid.nearest(x)),
+        make_table=lambda: _setting_table(results, measure, only),
+    )  # fmt: skip
+
+
+def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | None, *, front: bool) -> Line:
+    sweep, spread = results.sweep, results.final(measure, row)
+    named = sweep.across is not None
+    marker = MARKERS[row % len(MARKERS)] if only is None else "o"
+    return Line(
+        name=row_line(row), meaning=measure, style=SOLID, label=name(sweep.rows[row]) if named and only is None else "",
+        title=name(sweep.rows[row]) if named else TITLES[measure], label_meaning="" if front else "muted",
+        x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high,
+        marker=marker, filled=marker == "o", strength=1.0 if front else BEHIND, z=12 if front else 8,
+        listed=only in (None, row),
+    )  # fmt: skip
+
+
+def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None) -> tuple[Tag, ...]:
+    """Words at what is drawn besides the rows."""
+    tags = []
+    best = state.results.optimum(state.front()) if state.results is not None else {"place": NOTHING}
+    if len(best["place"]) and only is None:
+        y = best[measure]
+        half = int(np.argmin(np.abs(y - (y[0] + y[-1]) / 2)))
+        tags.append(Tag(tr("exact optimum"), float(best["place"][half]), float(y[half]), "text", above=y[-1] <= y[0]))
+    x = state.grid.at(own.values)
+    known = np.flatnonzero(np.isfinite(x) & np.isfinite(own.kl))
+    if known.size:
+        tags.append(Tag(tr("this run"), float(x[known[-1]]), 0.12 * float(own.kl[known].max()), "policy"))
+    return tuple(tags)
+
+
+def _setting_table(results: SweepResults | None, measure: str, only: int | None) -> tuple[list[Column], Rows]:
+    """One row a point: its values, the median or mean, the middle half, and the exact optimum."""
+    unit = UNITS[measure]
+    columns = [
+        Column("value", tr("Setting")),
+        Column("middle", titled(measure), unit=unit),
+        Column("low", tr("Quarter below"), unit=unit),
+        Column("high", tr("Quarter above"), unit=unit),
+        Column("optimum", tr("Exact optimum"), unit=unit),
+    ]
+    if results is None:
+        return columns, []
+    sweep, numeric = results.sweep, results.sweep.over.places.numeric
+    columns[0] = Column("value", sweep.over.title, decimals=2, chars=8)
+    if sweep.across is not None:
+        columns.insert(0, Column("row", sweep.across.title, chars=10, kind="text"))
+    table: list[list[object]] = []
+    for row in range(len(sweep.rows)) if only is None else [only]:
+        spread, best = results.final(measure, row), results.optimum(row)
+        for place, value in enumerate(sweep.over.values):
+            at = np.flatnonzero(np.isclose(best["place"], place))
+            exact = float(best[measure][at[0]]) if at.size else None
+            numbers = [float(limit[place]) for limit in spread]
+            table.append([*row_name(sweep, row), value if numeric else name(value), *numbers, exact])
+    return columns, table

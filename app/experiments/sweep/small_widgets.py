@@ -1,0 +1,68 @@
+"""Small widgets of the sweep's rows."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QScrollArea, QSlider, QToolButton, QWidget
+
+from app.theme.labels import plain_tip
+from app.theme.scroll_area import plain_scroll_area
+from app.widgets.wrap import Wrap
+
+
+def row(*parts: QWidget | None) -> QScrollArea:
+    """Widgets side by side. None takes what room is left. A narrow panel scrolls to what has the focus."""
+    widget = QWidget()
+    line = QHBoxLayout(widget)
+    line.setContentsMargins(12, 2, 8, 2)
+    line.setSpacing(8)
+    for part in parts:
+        if part is None:
+            line.addStretch(1)
+        else:
+            line.addWidget(part, int(isinstance(part, (QLineEdit, QSlider))))
+    return plain_scroll_area(widget, bars=False)
+
+
+def lines(*parts: QWidget) -> QWidget:
+    """Widgets side by side, on as many lines as their room makes necessary."""
+    widget = QWidget()
+    wrap = Wrap(widget)
+    wrap.setContentsMargins(12, 2, 8, 2)
+    wrap.setSpacing(8)
+    for part in parts:
+        wrap.addWidget(part)
+    return widget
+
+
+def inside(area: QScrollArea) -> QWidget:
+    """The content of a row's area."""
+    widget = area.widget()
+    assert widget is not None
+    return widget
+
+
+def apply_style(widget: QWidget, font: QFont) -> None:
+    """Give a widget and all that stands in it one font."""
+    for part in (widget, *widget.findChildren(QWidget)):
+        part.setFont(font)
+
+
+def entry(title: str) -> QLineEdit:
+    """A line to type into."""
+    made = QLineEdit()
+    made.setAccessibleName(title)
+    made.setToolTip(plain_tip(title))
+    return made
+
+
+def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
+    """A quiet button that stays down."""
+    button = QToolButton()
+    button.setText(text)
+    button.setToolTip(plain_tip(tip))
+    button.setCheckable(True)
+    button.setProperty("quiet", quiet)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return button

@@ -1,0 +1,82 @@
+"""Data of the pictures of a sweep, and parts that several of them draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from PySide6.QtCore import Qt
+
+from app.experiments.sweep.grid_axis import GridAxis, name
+from app.experiments.sweep.own_run import OwnRun
+from app.experiments.sweep.plan import Sweep
+from app.experiments.sweep.results import SweepResults, row_line
+from app.plotting.line_data import NOTHING, Line
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
+
+MARKERS = ("o", "s", "t", "d", "x", "+", "t1", "star", "h", "p")
+"""Shape of the marks of each row."""
+BEHIND = 0.55
+"""Strength of the rows that are not chosen."""
+LEAST = 0.1
+"""What an axis of KL or reward reaches at least."""
+SOLID = Qt.PenStyle.SolidLine
+"""Only theory is dashed here, whatever the measure is elsewhere."""
+OPTIMUM = "optimum"
+"""Name of the line of theory."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SweepState:
+    """Data of the pictures of a sweep.
+
+    Attributes:
+        results: what has come of the sweep; None before the first.
+        grid: its places, or those of the run that is shown by itself.
+        x, row: the place and the row that are chosen.
+        own: the run that is shown.
+        runs: the runs at the place that is chosen; None without.
+        label: name and letter of the swept setting, for its axis.
+    """
+
+    results: SweepResults | None = None
+    grid: GridAxis = field(default_factory=lambda: GridAxis((0,)))
+    x: float = 0.0
+    row: int = 0
+    own: OwnRun = field(default_factory=OwnRun)
+    runs: Ensemble | None = None
+    label: str = ""
+
+    @property
+    def chosen_index(self) -> int | None:
+        """Index of the place that is chosen. None between two places."""
+        near = self.grid.nearest(self.x)
+        return near if abs(self.x - near) < 1e-9 else None
+
+    def front(self, only: int | None = None) -> int:
+        """The row that stands in front: the one that is chosen, or ``only``."""
+        last = len(self.results.sweep.rows) - 1 if self.results is not None else 0
+        return min(self.row if only is None else only, last)
+
+
+def theory_line(x: np.ndarray, y: np.ndarray) -> Line:
+    """A dashed line through the exact optimum ``y`` at each value ``x`` of the setting, (n,) both."""
+    return Line(name=OPTIMUM, title=tr("exact optimum"), meaning="text", style=Qt.PenStyle.DashLine, x=x, y=y, z=15)
+
+
+def chosen_mark(state: SweepState, lines: list[Line], only: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Place and height of the mark that is chosen, (0,) or (1,) each."""
+    line = next((line for line in lines if line.name == row_line(state.row) and only in (None, state.row)), None)
+    if line is None or state.chosen_index is None or state.chosen_index >= len(line.x):
+        return NOTHING, NOTHING
+    return line.x[state.chosen_index :][:1], line.y[state.chosen_index :][:1]
+
+
+def place_text(sweep: Sweep, place: int) -> str:
+    return f"{sweep.over.symbol} {name(sweep.over.values[place])}"
+
+
+def row_name(sweep: Sweep, row: int) -> list[object]:
+    """The first cell of a table's row where there is a second setting."""
+    return [] if sweep.across is None else [name(sweep.rows[row])]

@@ -1,0 +1,129 @@
+"""The sentences of the sweep."""
+
+from __future__ import annotations
+
+import math
+
+from app.experiments.sweep import theory
+from app.experiments.sweep.grid_axis import name
+from app.experiments.sweep.plan import BETA, Sweep
+from app.experiments.sweep.results import DIVERGED, SweepResults, course
+from app.plotting.numbers import shown
+from app.workspace.view import View
+from grpo_core.config import Settings, described_at
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
+from grpo_core.text import tr
+
+LANGUAGE = tr(
+    "Side by side only the bandit runs: Sweep uses the bandit’s defaults. "
+    "A sweep of the language model is a queue of real runs."
+)
+DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
+
+
+def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
+    """Values that the runs at the chosen place have reached."""
+    if runs is None:
+        return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
+    kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
+    if not (math.isfinite(kl[0]) and math.isfinite(reward[0])):
+        return f"{sweep.over.symbol} {name(value)}: {DIVERGED}."
+    come = len(runs.measures["kl"]) - 1
+    pattern = (
+        tr("{symbol} {value} after {come:,} of {updates:,} updates: KL {kl} ({kl2}–{kl3}), mean reward {reward}.")
+        if come < sweep.updates
+        else tr("{symbol} {value}: KL {kl} ({kl2}–{kl3}), mean reward {reward}.")
+    )
+    text = pattern.format(
+        symbol=sweep.over.symbol,
+        value=name(value),
+        come=come,
+        updates=sweep.updates,
+        kl=shown(kl[0]),
+        kl2=shown(kl[1]),
+        kl3=shown(kl[2]),
+        reward=shown(reward[0]),
+    )
+    if runs.diverged.any():
+        lost = tr("{diverged} of {of} runs diverged; their KL counts as infinite, their reward as the least there is.")
+        text = f"{text} {lost.format(diverged=int(runs.diverged.sum()), of=len(runs.seeds))}"
+    if has_optimum(runs.settings):
+        best = tilt_measures(runs.settings, resting_beta(runs.settings))
+        optimum = tr(
+            "Exact optimum: KL {best}, reward {best2}; after {updates:,} updates the median KL is {gap} nats from it."
+        )
+        optimum = optimum.format(
+            best=shown(best["kl"]), best2=shown(best["reward"]), updates=come, gap=shown(abs(kl[0] - best["kl"]))
+        )
+        text = f"{text}\n{optimum}"
+    return text
+
+
+def of_theory(results: SweepResults, row: int) -> str:
+    """The reason why no optimum is drawn. Empty where one is."""
+    if len(results.optimum(row)["place"]):
+        return ""
+    sweep = results.sweep
+    return theory.why_none(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
+
+
+def of_change(sweep: Sweep, wanted: Sweep) -> str:
+    """Changes since a sweep was computed."""
+    if (sweep.over, sweep.across, sweep.seeds, sweep.updates) != (
+        wanted.over,
+        wanted.across,
+        wanted.seeds,
+        wanted.updates,
+    ):
+        return tr("Another sweep is chosen; press Sweep.")
+    paths = list(sweep.base.differences(wanted.base))
+    if "task" in paths:
+        return tr("Computed with another kind of task; press Sweep.")
+    settings = ", ".join(tr("“{title}”").format(title=described_at(path).title) for path in paths[:3])
+    if len(paths) > 3:
+        return tr("Computed before a change of {settings} and {count} more settings; press Sweep.").format(
+            settings=settings, count=len(paths) - 3
+        )
+    return tr("Computed before a change of {settings}; press Sweep.").format(settings=settings)
+
+
+def summary(results: SweepResults, *, known: bool) -> str:
+    """The whole sweep in few sentences, for screen readers."""
+    sweep = results.sweep
+    kl, reward = results.final("kl"), results.final("reward")
+    there = [place for place in range(len(sweep.over.values)) if kl.middle[place] == kl.middle[place]]
+    if not there:
+        return tr("No place of the sweep has been computed yet.")
+    pattern = (
+        tr("REINFORCE with exact KL, after {updates:,} updates, median KL and mean reward of {seeds} seeds.")
+        if known
+        else tr("After {updates:,} updates, median KL and mean reward of {seeds} seeds.")
+    )
+    ends = [
+        tr("At {symbol} {value} KL is {kl} nats and reward {reward}.").format(
+            symbol=sweep.over.symbol,
+            value=name(sweep.over.values[place]),
+            kl=shown(float(kl.middle[place])),
+            reward=shown(float(reward.middle[place])),
+        )
+        for place in sorted({there[0], there[-1]})
+    ]
+    return " ".join((pattern.format(updates=sweep.updates, seeds=sweep.seeds), *ends))
+
+
+def of_run(view: View) -> str:
+    """Place of the run that is shown."""
+    here = view.cursor.step
+    if not here:
+        return tr("At update 0 the policy is the reference: their KL is 0.")
+    kl, beta = shown(float(view.run.series["kl"].values[here - 1])), view.step.objective.beta
+    return tr("Update {here} of this run had β {beta:g}: the policy then lay {kl} nats from the reference.").format(
+        here=here, beta=beta, kl=kl
+    )
+
+
+def wanted_base(settings: Settings, known: bool) -> Settings:
+    """What the sweep varies: these settings, the bandit's defaults for a language model, theory's where asked for."""
+    base = Settings() if settings.is_language else settings
+    return base.replace(theory.KNOWN) if known else base

@@ -1,0 +1,121 @@
+"""A sweep as a line chart: a measure over the updates of the runs at one place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.experiments.sweep.grid_axis import name
+from app.experiments.sweep.plan import ESTIMATOR, Sweep
+from app.experiments.sweep.results import CENTRES, TITLES, UNITS, Spread, course, titled
+from app.experiments.sweep.state import (
+    LEAST,
+    SOLID,
+    SweepState,
+)
+from app.plotting.axis import Scale
+from app.plotting.line_data import NOTHING, Line, LinePicture, Tag
+from app.plotting.numbers import shown
+from app.plotting.table_model import Column, Rows
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
+
+OWN_POINTS = 700
+"""Points drawn of the run that is shown, over training."""
+
+
+def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePicture:
+    """The middle over the updates of the runs at the chosen place: of KL the median, of reward the mean.
+
+    With ``every``, those of every other place of its row are behind them. A picture of the KL also holds the run that
+    is shown.
+    """
+    behind = _courses(state, measure) if every else []
+    lines: list[Line] = []
+    chosen_text, last = "", 10
+    if state.runs is not None and state.results is not None:
+        sweep, spread = state.results.sweep, course(state.runs, measure)
+        chosen_text, last = name(_value(state.runs, sweep)), max(last, sweep.updates)
+        lines.append(
+            Line(name="chosen", label=f"{sweep.over.symbol} {chosen_text}", title=CENTRES[measure], meaning=measure,
+                 z=14, style=SOLID,
+                 x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high)
+        )  # fmt: skip
+    others = [_course_behind(text, spread, measure, named=text != chosen_text) for text, spread in behind]
+    lines += [*others[:1], *others[:0:-1]]  # where there is no room for all labels, the outermost ones stay
+    own = state.own.course
+    tags: tuple[Tag, ...] = ()
+    if measure == "kl" and len(own):
+        places, values = own.window(0, len(own), OWN_POINTS // 2)
+        lines.append(Line(name="own", meaning="policy", x=places + 1, y=values))
+        tags, last = (Tag(tr("this run"), float(len(own)), own.last, "policy"),), max(last, len(own))
+    return LinePicture(
+        x=Scale(label=tr("update"), low=0, high=last, whole=True),
+        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=0), lines=tuple(lines), span=(0.0, LEAST), tags=tags,
+        places=(0.0, float(last)), make_table=lambda: _training_table(state, measure, behind),
+        make_reading=lambda x: _training_reading(state, measure, round(x)),
+    )  # fmt: skip
+
+
+def _training_reading(state: SweepState, measure: str, update: int) -> list[tuple[str, str]]:
+    """Values that the runs that are chosen, and the one that is shown, had reached after an update."""
+    lines = [(tr("update {update}").format(update=update), "muted")]
+    if state.runs is not None and 0 <= update < len(state.runs.measures[measure]):
+        middle, low, high = (shown(float(limit[update])) for limit in course(state.runs, measure))
+        text = tr("{centre}  {middle} ({low} to {high})").format(
+            centre=CENTRES[measure], middle=middle, low=low, high=high
+        )
+        lines.append((text, measure))
+    if measure == "kl" and 1 <= update <= len(state.own.course):
+        value = shown(float(state.own.course.values[update - 1]))
+        lines.append((tr("this run  {value}").format(value=value), "policy"))
+    return lines
+
+
+def training_title(state: SweepState, measure: str) -> str:
+    """Name of the picture over training: the measure, and the value that is chosen."""
+    if state.runs is None or state.results is None:
+        return tr("{measure} over training").format(measure=TITLES[measure])
+    sweep = state.results.sweep
+    return tr("{measure} over training at {symbol} {value}").format(
+        measure=TITLES[measure], symbol=sweep.over.symbol, value=name(_value(state.runs, sweep))
+    )
+
+
+def _courses(state: SweepState, measure: str) -> list[tuple[str, Spread]]:
+    """Value and course of every place of the row that is chosen, of those that have come."""
+    results = state.results
+    if results is None:
+        return []
+    runs = [(value, results.done.get((place, state.row))) for place, value in enumerate(results.sweep.over.values)]
+    return [(name(value), course(found, measure)) for value, found in runs if found is not None]
+
+
+def _course_behind(text: str, spread: Spread, measure: str, *, named: bool) -> Line:
+    return Line(
+        name=f"at {text}", label=text if named else "", label_meaning="muted", meaning=measure, style=SOLID, z=6,
+        strength=0.6,
+        x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high, listed=False,
+    )  # fmt: skip
+
+
+def _value(runs: Ensemble, sweep: Sweep) -> object:
+    """The value of the swept setting that the runs had."""
+    if sweep.over.path != ESTIMATOR:
+        return runs.settings.get(sweep.over.path)
+    return next((v for v in sweep.over.values if not runs.settings.differences(sweep.at(v))), "")
+
+
+def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spread]]) -> tuple[list[Column], Rows]:
+    """One row an update: the runs that are chosen, the run that is shown, and the middle of every place drawn."""
+    unit = UNITS[measure]
+    columns = [
+        Column("update", tr("Update"), decimals=0), Column("middle", titled(measure), unit=unit),
+        Column("low", tr("Quarter below"), unit=unit), Column("high", tr("Quarter above"), unit=unit),
+        Column("own", tr("This run"), unit=unit),
+        *(Column(f"at {n}", tr("at {value}").format(value=text), unit=unit) for n, (text, _) in enumerate(behind)),
+    ]  # fmt: skip
+    here = course(state.runs, measure) if state.runs is not None else None
+    own = state.own.course.values if measure == "kl" else NOTHING
+    curves = [*(here or (NOTHING,) * 3), np.concatenate([[np.nan], own]), *(s.middle for _, s in behind)]
+    rows = max(len(curve) for curve in curves) if here is not None or len(own) else 0
+    return columns, [[n, *(float(c[n]) if n < len(c) else None for c in curves)] for n in range(rows)]

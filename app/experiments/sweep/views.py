@@ -1,0 +1,216 @@
+"""The pictures of a sweep and which of them are in front."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.experiments.sweep.chart import SweepChart
+from app.experiments.sweep.frontier_picture import frontier_picture
+from app.experiments.sweep.grid_axis import name
+from app.experiments.sweep.heat import HeatTable
+from app.experiments.sweep.results import TITLES
+from app.experiments.sweep.setting_picture import setting_picture
+from app.experiments.sweep.state import SweepState
+from app.experiments.sweep.training_picture import training_picture, training_title
+from app.plotting.line_data import LinePicture
+from app.plotting.twin_stack import TwinStack
+from app.theme.labels import Label
+from app.theme.tokens import Theme
+from grpo_core.text import tr
+
+FINAL, TRAINING, FRONTIER, SIDE, HEAT = "final", "training", "frontier", "side", "heat"
+NAMES = {
+    FINAL: tr("KL and reward"),
+    TRAINING: tr("Over training"),
+    FRONTIER: tr("Reward against KL"),
+    SIDE: tr("Side by side"),
+    HEAT: tr("Table of both"),
+}
+"""The views by their names."""
+MULTIPLES = 6
+"""Most charts side by side."""
+NARROW = 560
+"""Width at 100 % below which training has no room beside two charts; it is a view of its own as well."""
+
+
+class SweepViews(QWidget):
+    """All charts of a sweep. One row of them is visible.
+
+    Signals:
+        picked: place and row that the user goes to.
+        dragged: a place that is dragged over.
+        open_wanted: open the run at the place that is chosen.
+        explain_wanted: explain the KL.
+    """
+
+    picked = Signal(float, int)
+    dragged = Signal(float)
+    open_wanted = Signal()
+    explain_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.kl, self.reward = SweepChart(_against("kl", ""), "grid"), SweepChart(_against("reward", ""), "grid")
+        self.frontier = SweepChart(tr("Reward against KL"), "measure")
+        self.training = SweepChart(tr("KL over training"), "updates")
+        self.heat = HeatTable()
+        self.multiples: list[SweepChart] = []
+        self._titles: list[Label] = []
+        self._boxes: list[QWidget] = []
+        self.twins: dict[SweepChart, TwinStack] = {}
+        self.view, self.measure, self.tables = FINAL, "kl", False
+        self._narrow = False
+        self._side_by_side = 0
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(0)
+        for chart in (self.kl, self.reward, self.frontier):
+            self._row.addWidget(self._twin(chart), 1)
+        self._row.addWidget(self.heat, 2)
+        self._row.addWidget(self._twin(self.training), 1)
+        self.heat.picked.connect(self.picked)
+        self.heat.activated_place.connect(self._on_open)
+        self.heat.explain_wanted.connect(self.explain_wanted)
+
+    def _twin(self, chart: SweepChart) -> TwinStack:
+        twin = self.twins[chart] = TwinStack(chart)
+        twin.hide_header()
+        chart.picked.connect(self.picked)
+        chart.dragged.connect(self.dragged)
+        chart.activated.connect(self._on_open)
+        chart.explain_wanted.connect(self.explain_wanted)
+        return twin
+
+    def choose(self, view: str, measure: str, *, tables: bool) -> None:
+        """Bring a view to the front, with a measure where it shows one, and as tables if asked."""
+        self.view, self.measure = view, measure
+        for chart, shown in (
+            (self.kl, view == FINAL), (self.reward, view == FINAL), (self.frontier, view == FRONTIER),
+            (self.training, view == TRAINING or (view not in (SIDE, HEAT) and not self._narrow)),
+        ):  # fmt: skip
+            self.twins[chart].setVisible(shown)
+        self.heat.setVisible(view == HEAT)
+        for number, box in enumerate(self._boxes):
+            box.setVisible(view == SIDE and number < self._side_by_side)
+        if tables != self.tables:
+            self.tables = tables
+            for twin in self.twins.values():
+                twin.toggle()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, state: SweepState, title: str, theme: Theme, scale: float) -> None:
+        """Draw ``state`` in the view that is in front. ``title`` names the swept setting."""
+        self._narrow = self.width() < NARROW * scale
+        self.choose(self.view, self.measure, tables=self.tables)
+        results = state.results
+        if self.view == SIDE:
+            self._prepare_multiples(len(results.sweep.rows[:MULTIPLES]) if results is not None else 0)
+        for twin in self.twins.values():
+            twin.set_look(theme, scale)
+        self.hold(state.x, state.row)
+        if self.view == FINAL:
+            for chart, measure in ((self.kl, "kl"), (self.reward, "reward")):
+                self._show_setting(chart, state, setting_picture(state, measure), _against(measure, title))
+        elif self.view == FRONTIER:
+            self._prepare(self.frontier, state)
+            self.frontier.show_picture(frontier_picture(state))
+        elif self.view == HEAT:
+            self.heat.show_results(results, self.measure, theme, scale)
+            self.heat.show_chosen(state.x, state.row)
+        elif self.view == SIDE:
+            self._draw_side(state, title, scale)
+        if self.twins[self.training].isVisibleTo(self):
+            self._draw_training(state)
+        for twin in self.twins.values():
+            if twin.shows_table and twin.isVisibleTo(self):
+                twin.refresh()
+
+    def _draw_training(self, state: SweepState) -> None:
+        measure = self.measure if self.view == TRAINING else "kl"
+        self._prepare(self.training, state)
+        self._rename(self.training, training_title(state, measure))
+        self.training.set_cursor(None if state.own.cursor is None else float(state.own.cursor))
+        self.training.show_picture(training_picture(state, measure, every=self.view == TRAINING))
+
+    def _draw_side(self, state: SweepState, title: str, scale: float) -> None:
+        if state.results is None:
+            return
+        pictures = [setting_picture(state, self.measure, only=row) for row in range(self._side_by_side)]
+        top = max(picture.extent()[1] for picture in pictures)
+        for row, (chart, picture) in enumerate(zip(self.multiples, pictures, strict=False)):
+            value = name(state.results.sweep.rows[row])
+            self._titles[row].setText(value)
+            self._titles[row].setContentsMargins(round(12 * scale), 0, 0, 0)
+            one_scale = dataclasses.replace(picture, span=(0.0, top))  # so that they can be compared
+            words = tr("{against}, {value}").format(against=_against(self.measure, title), value=value)
+            self._show_setting(chart, state, one_scale, words)
+
+    def _show_setting(self, chart: SweepChart, state: SweepState, picture: LinePicture, title: str) -> None:
+        self._prepare(chart, state)
+        self._rename(chart, title)
+        chart.set_cursor(state.x if state.results is not None else None)
+        chart.show_picture(picture)
+
+    @staticmethod
+    def _prepare(chart: SweepChart, state: SweepState) -> None:
+        chart.grid = state.grid
+        chart.rows = len(state.results.sweep.rows) if state.results is not None else 1
+
+    @staticmethod
+    def _rename(chart: SweepChart, title: str) -> None:
+        chart.title = title
+        chart.setAccessibleName(title)
+
+    def _prepare_multiples(self, count: int) -> None:
+        """As many charts side by side as there are rows."""
+        self._side_by_side = count
+        while len(self.multiples) < count:
+            chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(), QWidget()
+            label.setObjectName("section")
+            column = QVBoxLayout(box)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.setSpacing(0)
+            column.addWidget(label)
+            twin = self._twin(chart)
+            column.addWidget(twin, 1)
+            if self.tables:
+                twin.toggle()
+            self.multiples.append(chart)
+            self._titles.append(label)
+            self._boxes.append(box)
+            self._row.insertWidget(self._row.count() - 1, box, 1)
+        for number, box in enumerate(self._boxes):
+            box.setVisible(number < count)
+
+    def hold(self, x: float, row: int) -> None:
+        """Let the next key go on from this place and row. They are drawn with the next picture."""
+        for chart in self.twins:
+            chart.place, chart.row = x, row
+
+    def set_stale(self, results: bool, course: bool) -> None:
+        """Dim what is older than what the rest of the window shows."""
+        for chart in self.twins:
+            chart.set_stale(course if chart is self.training else results)
+
+    def describe(self, sentence: str, *, swept: bool, trained: bool) -> None:
+        """The summary of every picture, and what is where there is none."""
+        for chart, twin in self.twins.items():
+            twin.set_summary(sentence)
+            there = swept or (trained and chart in (self.kl, self.training))
+            chart.empty = "" if there else tr("Every place of the grid adds its runs here.")
+        self.heat.setAccessibleDescription(sentence)
+
+    @Slot()
+    def _on_open(self, *_: object) -> None:
+        self.open_wanted.emit()
+
+
+def _against(measure: str, title: str) -> str:
+    """Name of a chart of a measure against the setting called ``title``."""
+    if not title:
+        return tr("{measure} against the setting").format(measure=TITLES[measure])
+    return tr("{measure} against {title}").format(measure=TITLES[measure], title=title)

@@ -1,0 +1,114 @@
+"""Processes in which experiments are computed, so that the window keeps its interpreter to itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from app.jobs.cores import allowed_cores
+from grpo_core.errors import GrpoError
+
+if TYPE_CHECKING:
+    from app.jobs.job_process import JobProcess
+
+IDLE = min(2, allowed_cores())
+"""Processes that are kept for the next experiment, and the most that share a sweep: a start takes half a
+second, a process some 35 MB."""
+
+
+class Jobs:
+    """Computes the jobs of :data:`grpo_core.jobs.table.JOBS`, for any number of threads at the same time.
+
+    Each job is computed in a process of its own, which is kept for the next job; or in the thread that asks, where no
+    process is wanted or none can be started. The results are the same.
+
+    Attributes:
+        own_process: whether processes are started; False from the first one on that could not be.
+    """
+
+    def __init__(self, *, own_process: bool = False) -> None:
+        self.own_process = own_process
+        self._lock = threading.Lock()
+        self._all: set[JobProcess] = set()
+        self._idle: list[JobProcess] = []
+        self._closed = False
+
+    def results(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
+        """The results of a job as they come. ``poll`` is called about as often as the job makes passes.
+
+        Raises:
+            Cancelled: ``poll`` raised it.
+            GrpoError: what cannot be computed, in a sentence; or the process has ended.
+        """
+        with self.lent() as process:
+            yield from computed(process, job, arguments, poll)
+
+    @contextmanager
+    def lent(self) -> Iterator[JobProcess | None]:
+        """A process for one thread, started if none is idle. None where the thread has to compute by itself."""
+        process = self._taken()
+        try:
+            yield process
+        finally:
+            if process is not None:
+                self._returned(process)
+
+    def close(self) -> None:
+        """End every process. What is being computed in one ends with it."""
+        with self._lock:
+            self._closed, self._idle = True, []
+            left, self._all = self._all, set()
+        for process in left:
+            process.kill()
+        for process in left:
+            process.close()
+
+    def _taken(self) -> JobProcess | None:
+        """A process that is ready for a job. None where the asking thread has to do."""
+        from app.jobs.job_process import JobProcess
+
+        with self._lock:
+            gone = [process for process in self._idle if process.has_ended]
+            self._idle = [process for process in self._idle if process not in gone]
+            self._all.difference_update(gone)
+        for process in gone:
+            process.close()
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            if not self.own_process or self._closed:
+                return None
+        try:
+            process = JobProcess()
+            process.await_ready()
+        except GrpoError:
+            self.own_process = False
+            return None
+        with self._lock:
+            if not self._closed:
+                self._all.add(process)
+                return process
+        process.close()
+        return None
+
+    def _returned(self, process: JobProcess) -> None:
+        """Keep it for the next job, or end it."""
+        with self._lock:
+            if process.usable and not self._closed and len(self._idle) < IDLE:
+                self._idle.append(process)
+                return
+            self._all.discard(process)
+        process.close()
+
+
+def computed(
+    process: JobProcess | None, job: str, arguments: Sequence[object], poll: Callable[[], None]
+) -> Iterator[Any]:
+    """The results of a job as they come, from ``process`` or computed here. Errors as of :meth:`Jobs.results`."""
+    if process is None:
+        from grpo_core.jobs.table import JOBS
+
+        return JOBS[job](*arguments, poll=poll)
+    return process.results(job, arguments, poll)

@@ -1,0 +1,285 @@
+"""Runs in the background: a queue of them in a process of its own, with its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.jobs.job_process import JobProcess
+from app.jobs.runner import Poll, Runner
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.queue import queue as runs
+from grpo_core.text import tr
+
+BEAT_MS = 50
+"""Between two looks at what the process has said."""
+PATIENCE = 40
+"""Looks after which a process that was asked to stop is ended."""
+CLOSING = 0.5
+"""Seconds that a process has for ending well when the program closes."""
+NICE = 10
+"""How far it stands back behind the window and a live run."""
+
+
+class QueueState(Enum):
+    """State of the queue."""
+
+    EMPTY = "empty"
+    WORKING = "working"
+    STOPPING = "stopping"
+    PAUSED = "paused"
+    CANCELLED = "cancelled"
+    DONE = "done"
+
+
+class BackgroundQueue(QObject):
+    """One queue of runs, and the process that trains them.
+
+    Attributes:
+        state: what becomes of it.
+        folder: where it lies, None for no queue.
+        queue: what is wanted, None for no queue.
+        statuses: how far each of its runs is.
+        place: the run that is being trained, None for none.
+        left: seconds until all is done, at the pace so far; None where that is not known.
+
+    Signals:
+        progress: something about it is different.
+        finished: all is done.
+        failed: why it cannot go on.
+    """
+
+    progress = Signal()
+    finished = Signal()
+    failed = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.state = QueueState.EMPTY
+        self.folder: Path | None = None
+        self.queue: runs.Queue | None = None
+        self.statuses: list[runs.RunStatus] = []
+        self.place: int | None = None
+        self.left: float | None = None
+        self._process: JobProcess | None = None
+        self._ready = False  # it works on the queue, and hears within a token when it is asked to stop
+        self._cancelling = False
+        self._waited = 0
+        self._reader = Runner(self)
+        self._reader.arrived.connect(self._on_read)
+        self._reader.ended.connect(self._on_all_read)
+        self._beat = QTimer(self)
+        self._beat.setInterval(BEAT_MS)
+        self._beat.timeout.connect(self._on_beat)
+
+    @property
+    def reading(self) -> bool:
+        """Whether the files of its runs are still being read for how far they are."""
+        return self._reader.busy
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, None without one."""
+        return None if self._process is None else self._process.pid
+
+    @property
+    def loading(self) -> bool:
+        """Whether the process is still being made ready, which takes some seconds."""
+        return self._process is not None and not self._ready
+
+    def left_of(self, place: int) -> float | None:
+        """Seconds of work that the run at ``place`` still is. None where that is not known."""
+        assert self.queue is not None
+        todo = [0 if one.finished(self.queue) else self.queue.updates - one.done for one in self.statuses]
+        return None if self.left is None or not sum(todo) else self.left * todo[place] / sum(todo)
+
+    # -- what people press -----------------------------------------------------------------------------------------
+
+    def start(self, folder: Path, queue: runs.Queue) -> None:
+        """Train ``queue`` in ``folder``.
+
+        Raises:
+            GrpoError: another one is being trained, or the folder cannot be written.
+        """
+        self._must_be_still()
+        self._take(folder, runs.begin(folder, queue))
+        self.resume()
+
+    def show(self, folder: Path) -> None:
+        """Read the queue in ``folder`` and list its runs, without training them.
+
+        Raises:
+            GrpoError: there is none, or another one is being trained.
+        """
+        self._must_be_still()
+        self._take(folder, runs.read(folder))
+        self._read()
+
+    def resume(self) -> None:
+        """Go on with what is not finished.
+
+        Raises:
+            GrpoError: the folder cannot be written.
+        """
+        if self._process is not None or self.folder is None or self.queue is None:
+            return
+        self._reader.close()  # a look at a file could be taken for somebody who writes it
+        self.queue = runs.begin(self.folder, self.queue)
+        self._process, self._ready, self._cancelling = _started(self.folder), False, False
+        self._beat.start()
+        self._enter(QueueState.WORKING)
+
+    def pause(self) -> None:
+        """Give up the update in progress. The process ends, and everything finished is on disk."""
+        if self._process is None:
+            return
+        if self.loading:  # it hears nothing yet, and has begun nothing
+            self._rest()
+        elif self.state is QueueState.WORKING:
+            self._waited = 0
+            self._process.cancel()
+            self._enter(QueueState.STOPPING)
+
+    def cancel(self) -> None:
+        """Give up the rest of the queue. What was done stays, and ``resume`` takes it up again."""
+        self._cancelling = self.folder is not None
+        if self._process is not None:
+            self.pause()
+        else:
+            self._rest()
+
+    def close(self) -> None:
+        """The program ends: so does the process, at once. The queue can be gone on with."""
+        self._reader.close()
+        self._beat.stop()
+        process, self._process = self._process, None
+        if process is not None:
+            if self._ready:
+                process.give_up(CLOSING)
+            process.kill()
+            process.close()
+
+    # -- what the process says ---------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_beat(self) -> None:
+        """Take in what the process has said since the last look."""
+        heard = False
+        try:
+            if self._process is not None:
+                for message in self._process.heard():
+                    self._hear(message)
+                    heard = True
+                if not self._process.busy:
+                    self._rest(done=True)
+        except Cancelled:
+            self._rest()
+        except GrpoError as error:
+            self._fail(str(error))
+        if self.state is QueueState.STOPPING:
+            self._waited += 1
+            if self._waited > PATIENCE:
+                self._rest()
+        if heard:
+            self.progress.emit()
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        match message["is"]:
+            case "status":
+                self.statuses[message["place"]] = runs.RunStatus(
+                    done=message["done"], last=message["last"], trouble=message["trouble"]
+                )
+            case "progress":
+                self.place, self.left = message["place"], message["left"]
+                before = self.statuses[self.place]
+                self.statuses[self.place] = before.after(
+                    message["done"], message["scalars"], message["trouble"], message["note"]
+                )
+            case "ready":
+                self._ready = True
+
+    def _fail(self, sentence: str) -> None:
+        self._rest()
+        self.failed.emit(sentence)
+
+    def _rest(self, *, done: bool = False) -> None:
+        """Nobody works on the queue any more."""
+        self._beat.stop()
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.close()
+        self.place = self.left = None
+        if done:
+            self._enter(QueueState.DONE)
+            self.finished.emit()
+            return
+        if self._cancelling and self.folder is not None:
+            with suppress(GrpoError):
+                runs.end(self.folder)
+        self._enter(QueueState.CANCELLED if self._cancelling else QueueState.PAUSED)
+        self._read()
+
+    # -- what the files hold -------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        """Look how far each run is, beside the window."""
+        folder, queue = self.folder, self.queue
+        if folder is None or queue is None:
+            return
+
+        def read(poll: Poll) -> Iterator[object]:
+            for place, run in enumerate(queue.runs):
+                poll()
+                yield place, runs.run_status(folder, run)
+
+        self._reader.start(read)
+
+    @Slot(object)
+    def _on_read(self, read: tuple[int, runs.RunStatus]) -> None:
+        place, self.statuses[place] = read[0], read[1]
+        self.progress.emit()
+
+    @Slot(str)
+    def _on_all_read(self, sentence: str) -> None:
+        if sentence:
+            self.failed.emit(sentence)
+        elif self.queue is not None and all(one.finished(self.queue) for one in self.statuses):
+            self._enter(QueueState.DONE)
+
+    def _take(self, folder: Path, queue: runs.Queue) -> None:
+        """Show another queue."""
+        self._reader.close()
+        self.folder, self.queue, self.statuses = folder, queue, [runs.RunStatus() for _ in queue.runs]
+        self.place = self.left = None
+        self._enter(QueueState.CANCELLED if queue.ended else QueueState.PAUSED)
+
+    def _must_be_still(self) -> None:
+        if self._process is not None:
+            raise GrpoError(
+                tr("Runs are being trained in the background already; wait for them, or cancel them first.")
+            )
+
+    def _enter(self, state: QueueState) -> None:
+        self.state = state
+        self.progress.emit()
+
+
+def _started(folder: Path) -> JobProcess:
+    """A process that trains the queue in ``folder``.
+
+    Raises:
+        GrpoError: it cannot be started.
+    """
+    lost = tr(
+        "The process for runs in the background has ended unexpectedly ({how}). Every finished update is in the "
+        "runs' files; press Resume to go on."
+    )
+    process = JobProcess(lost, NICE)
+    process.ask("queue", [str(folder)])
+    return process

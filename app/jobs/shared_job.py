@@ -1,0 +1,161 @@
+"""A job in parts that several processes share: each takes the next part when it is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from app.jobs.cores import free_cores
+from app.jobs.jobs import IDLE, Jobs, computed
+from grpo_core.config import Settings
+from grpo_core.errors import Cancelled
+from grpo_core.experiments.ensemble import Ensemble, portions
+from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from app.jobs.job_process import JobProcess
+
+PATIENCE = 5.0
+"""Seconds in which a thread ends once its part was given up; its process is killed after as many."""
+
+
+class _Arrival(NamedTuple):
+    """A result of part ``place``, or that it is complete, or the error that ended a thread."""
+
+    place: int
+    result: Any = None
+    complete: bool = False
+    error: Exception | None = None
+
+
+class _Parts:
+    """The parts of a job, as the threads that compute them see them.
+
+    Attributes:
+        awaited: the part whose results are wanted next; the others are computed ahead.
+        arrivals: what the threads have computed.
+    """
+
+    def __init__(self, job: str, parts: Sequence[Sequence[object]], poll: Callable[[], None]) -> None:
+        self.awaited = 0
+        self.arrivals: SimpleQueue[_Arrival] = SimpleQueue()
+        self._job, self._parts, self._poll = job, parts, poll
+        self._lock = Lock()
+        self._left = iter(range(len(parts)))
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """End what is being computed, and begin nothing more."""
+        with self._lock:
+            self._given_up = True
+
+    def take(self) -> int | None:
+        """The next part that nobody computes yet, if any is wanted."""
+        with self._lock:
+            return None if self._given_up else next(self._left, None)
+
+    def results(self, process: JobProcess | None, place: int) -> Iterator[Any]:
+        """The results of one part. The caller's poll hears of the awaited part alone, as if it were the only one."""
+
+        def poll() -> None:
+            if self._given_up:
+                raise Cancelled(tr("The experiment was cancelled."))
+            if place == self.awaited:
+                self._poll()
+
+        return computed(process, self._job, self._parts[place], poll)
+
+
+class _Worker(Thread):
+    """A thread that has one part after the other computed, in the process that it was lent.
+
+    Where no process can be had the first thread computes by itself, and the others do nothing.
+
+    Attributes:
+        has_begun: it has its process, and therefore ends soon after the parts were given up.
+    """
+
+    def __init__(self, jobs: Jobs, parts: _Parts, *, first: bool) -> None:
+        super().__init__(name="part of an experiment", daemon=True)
+        self.has_begun = False
+        self._jobs, self._parts, self._first = jobs, parts, first
+
+    def run(self) -> None:
+        """Compute until no part is left, or one fails."""
+        arrivals = self._parts.arrivals
+        try:
+            with self._jobs.lent() as process:
+                if process is None and not self._first:
+                    return
+                self.has_begun = True
+                while (place := self._parts.take()) is not None:
+                    for result in self._parts.results(process, place):
+                        arrivals.put(_Arrival(place, result=result))
+                    arrivals.put(_Arrival(place, complete=True))
+        except Exception as error:  # raised again where the results are waited for
+            arrivals.put(_Arrival(0, error=error))
+
+
+def shared_ensembles(
+    jobs: Jobs, points: Sequence[Settings], seeds: int, updates: int, *, poll: Callable[[], None]
+) -> Iterator[Ensemble]:
+    """:func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1, shared by several processes where
+    the runs are many enough and cores are free. ``poll`` and errors as in :func:`shared_results`.
+
+    Two processes beside a busy core take longer than one: whichever gets less of a core is waited for.
+    """
+    processes = min(IDLE, free_cores())
+    parts = [(part, tuple(range(seeds)), updates) for part in portions(points, seeds, processes)]
+    yield from shared_results(jobs, "ensembles", parts, processes=processes, poll=poll)
+
+
+def shared_results(
+    jobs: Jobs, job: str, parts: Sequence[Sequence[object]], *, processes: int, poll: Callable[[], None]
+) -> Iterator[Any]:
+    """The results of ``job`` for the arguments of each part, in the order of the parts.
+
+    A process that has to be started first joins in when it is ready, and finds nothing left to do where the others were
+    faster.
+
+    Args:
+        jobs: lends the processes.
+        job: its name in :data:`grpo_core.jobs.table.JOBS`.
+        parts: the arguments of each part.
+        processes: how many compute at a time, at most.
+        poll: called about as often as the job makes passes in the part whose results come next; from other threads.
+
+    Raises:
+        Cancelled: ``poll`` raised it.
+        GrpoError: what cannot be computed, in a sentence; or a process has ended.
+    """
+    if not jobs.own_process or min(processes, len(parts)) < 2:
+        for part in parts:
+            yield from jobs.results(job, *part, poll=poll)
+        return
+    shared = _Parts(job, parts, poll)
+    workers = [_Worker(jobs, shared, first=number == 0) for number in range(min(processes, len(parts)))]
+    results: list[list[Any]] = [[] for _ in parts]
+    complete: set[int] = set()
+    for worker in workers:
+        worker.start()
+    try:
+        for place, ready in enumerate(results):
+            shared.awaited = place
+            while ready or place not in complete:
+                if ready:
+                    yield ready.pop(0)
+                    continue
+                arrival = shared.arrivals.get()
+                if arrival.error is not None:
+                    raise arrival.error
+                if arrival.complete:
+                    complete.add(arrival.place)
+                else:
+                    results[arrival.place].append(arrival.result)
+    finally:
+        shared.give_up()
+        for worker in workers:
+            if worker.has_begun:
+                worker.join(PATIENCE)

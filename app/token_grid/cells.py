@@ -1,0 +1,142 @@
+"""Painting of one token and of the notes of a completion. Colours are mixed once a look, not once a token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QStaticText, QTransform
+
+from app.theme.tokens import Theme
+from app.token_grid.tints import strength
+
+LEVELS = 32
+BETWEEN = 14.0
+"""Pixels between two columns of notes."""
+END = "⏎"
+"""The end sign: a token like any other, drawn quietly."""
+Note = tuple[str, str]
+"""A text beside a completion, and the meaning whose colour it has."""
+
+
+class Cells:
+    """The pens, brushes and fonts of one look."""
+
+    def __init__(self, theme: Theme, scale: float) -> None:
+        self.theme = theme
+        self.mono, self.small = theme.font("answer", scale), theme.font("digits", scale)
+        metrics = QFontMetricsF(self.mono)
+        self.glyph = metrics.horizontalAdvance("0")
+        self.gap = max(self.glyph * 0.25, 2.0)
+        self.height = metrics.height() * 1.35
+        self.line = self.height * 1.22
+        self.label = self.glyph * 4
+        self._drop = (self.height - metrics.height()) / 2
+        self._texts: dict[str, QStaticText] = {}
+        self._quiet = QPen(theme.colour("muted"))
+        self._ring = QPen(theme.colour("selection"), theme.ring_width)
+        self._edges = {
+            True: QPen(theme.colour("push_up"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap),
+            False: QPen(theme.colour("push_down"), 2, Qt.PenStyle.DashLine, Qt.PenCapStyle.FlatCap),
+        }
+        self._hatches = {
+            True: QBrush(theme.colour("push_up"), Qt.BrushStyle.BDiagPattern),
+            False: QBrush(theme.colour("push_down"), Qt.BrushStyle.BDiagPattern),
+        }
+        self._lit = theme.faint("text", 0.35)
+        self._hatch_on_full = QBrush(theme.colour("ground"), Qt.BrushStyle.BDiagPattern)
+        self._dead = QPen(theme.colour("dead"), 1, Qt.PenStyle.DotLine)
+
+    def paint(
+        self, painter: QPainter, box: QRectF, text: str, share: float, *, signed: bool, clipped: bool, dead: bool,
+        counts: bool = True,
+    ) -> None:  # fmt: skip
+        """Tint by size, sign by colour and edge: solid above for up, dashed below for down. Clipped is hatched. A token
+        that does not count in the loss has a line below it and no tint."""
+        up = share >= 0
+        ink = self._quiet
+        if not counts:
+            painter.setPen(self._quiet)
+            painter.drawLine(box.bottomLeft(), box.bottomRight())
+        elif dead:
+            painter.setPen(self._dead)
+            painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
+        else:
+            level = round(strength(share) * LEVELS)
+            fill, ink = _ramp(self.theme, "push_up" if up else "push_down")[level]
+            painter.fillRect(box, fill)
+            if clipped:
+                painter.fillRect(box, self._hatches[up] if level < LEVELS // 2 else self._hatch_on_full)
+            if signed and level > LEVELS // 8:
+                painter.setPen(self._edges[up])
+                y = box.top() + 1 if up else box.bottom() - 1
+                painter.drawLine(QPointF(box.left() + 2, y), QPointF(box.right() - 2, y))
+            if text == END and level < LEVELS // 3:
+                ink = self._quiet
+        painter.setPen(ink)
+        painter.drawStaticText(QPointF(box.left() + 0.45 * self.glyph, box.top() + self._drop), self._laid(text))
+
+    def _laid(self, text: str) -> QStaticText:
+        """A token's text, shaped once: that is four times as quick as shaping it wherever it is."""
+        if text not in self._texts:
+            laid = self._texts[text] = QStaticText(text)
+            laid.setTextFormat(Qt.TextFormat.PlainText)
+            laid.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
+            laid.prepare(QTransform(), self.mono)
+        return self._texts[text]
+
+    def ring(self, painter: QPainter, box: QRectF) -> None:
+        """Mark the selected token."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(self._ring)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(box.adjusted(-1.5, -1.5, 1.5, 1.5), 4, 4)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def light(self, painter: QPainter, box: QRectF) -> None:
+        """Light the token at which the completions of a group part."""
+        painter.fillRect(box.adjusted(-2, -3, 2, 3), self._lit)
+
+    def bar(self, painter: QPainter, space: QRectF, share: float) -> None:
+        """A bar of ``share`` of the width of ``space``: filled where it is above 0, hatched below."""
+        if share:
+            bar = QRectF(space.left(), space.top(), max(space.width() * abs(share), 1.0), space.height())
+            painter.fillRect(bar, self.theme.colour("push_up") if share > 0 else self._hatches[False])
+
+    def columns(self, notes: Sequence[Sequence[Note]], space: float) -> list[float]:
+        """Width of each column of notes with the gap behind it, without the last ones where ``space`` is too narrow."""
+        metrics = QFontMetricsF(self.small)
+        count = max(map(len, notes), default=0)
+        widths = [
+            max(metrics.horizontalAdvance(row[i][0]) for row in notes if len(row) > i) + BETWEEN for i in range(count)
+        ]
+        while len(widths) > 1 and sum(widths) > space:
+            widths.pop()
+        return widths
+
+    def paint_notes(self, painter: QPainter, place: QRectF, notes: Sequence[Note], widths: Sequence[float]) -> None:
+        """Texts beside a completion, in columns from the left of ``place``."""
+        painter.setFont(self.small)
+        x = place.left()
+        for (text, colour), width in zip(notes, widths, strict=False):
+            painter.setPen(self.theme.ink(colour))
+            painter.drawText(
+                QRectF(x, place.top(), width, place.height()),
+                Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
+                text,
+            )
+            x += width
+
+    def paint_name(self, painter: QPainter, place: QRectF, name: str) -> None:
+        """Name of a row, to the left of its tokens: the number of its completion."""
+        painter.setFont(self.small)
+        painter.setPen(self._quiet)
+        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name)
+
+
+@lru_cache(maxsize=16)
+def _ramp(theme: Theme, meaning: str) -> list[tuple[QBrush, QPen]]:
+    """(fill, pen of the text on it) from no tint to the full one."""
+    fills = [theme.faint(meaning, 0.06 + 0.74 * level / LEVELS) for level in range(LEVELS + 1)]
+    return [(QBrush(fill), QPen(theme.on(fill))) for fill in fills]

@@ -1,0 +1,103 @@
+"""One token in lines of text: every number on the way to its push."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from app.plotting.numbers import shown
+from app.workspace.step_view import StepView, advantage_of
+from grpo_core import recompute
+from grpo_core.config.value_names import worded
+from grpo_core.explain import Quantity
+from grpo_core.surrogates import SURROGATES, Path
+from grpo_core.text import tr
+
+Line = tuple[str, str, str, Quantity | None]
+"""(name, value, colour, what explains it)."""
+
+
+def kl_share(view: StepView) -> np.ndarray | None:
+    """The share of the batch's KL estimate that each token carries, (B, T). None where estimates cancel or are zero."""
+    kl, total = None if view.terms is None else view.terms.kl, view.derived(_kl_total)
+    return None if kl is None or total is None else np.asarray(kl / total)
+
+
+def _kl_total(view: StepView) -> float | None:
+    """The sum of the batch's KL estimates. None where estimates cancel or are zero."""
+    kl = None if view.terms is None else view.terms.kl
+    if kl is None or float(kl.min(initial=0.0)) < 0 or not float(kl.sum()) > 0:
+        return None
+    return float(kl.sum())
+
+
+def lines(view: StepView, row: int, token: int) -> list[Line]:
+    """Every term on the way to the token's push, and what the push does to the token's own logit."""
+    terms, step = view.terms, view.step
+    if terms is None or step is None or view.gradient is None or not step.mask[row, token]:
+        return []
+
+    def door(name: str) -> Quantity:
+        return Quantity(name=name, passed=view.passed, row=row, token=token)
+
+    advantage = advantage_of(view, row, token) or 0.0
+    push = -float(view.gradient[row, token])
+    rest = -math.expm1(float(step.logp[view.passed, row, token]))
+    branch = tr("clip: stopped") if bool(terms.clipped[row, token]) else _branch(view, float(terms.ratio[row, token]))
+    lines: list[Line] = [
+        (tr("Reward R"), shown(float(step.rewards[row])), "reward", door("reward")),
+        (tr("Advantage A"), marked(advantage), _colour(advantage), door("advantage")),
+        (tr("Ratio r"), shown(float(terms.ratio[row, token])), "text", door("ratio")),
+        (tr("Branch"), branch, "text", door("surrogate")),
+        (tr("Surrogate"), shown(float(terms.surrogate[row, token])), "text", door("surrogate")),
+        *_of_kl(view, row, token, door("kl")),
+        (tr("Weight W"), f"{terms.weight[row, token]:.4g}", "text", door("weight")),
+        (tr("Token loss"), shown(float(terms.token_loss[row, token])), "text", door("token_loss")),
+        (tr("Push on log π"), marked(push), _colour(push), door("gradient")),
+        ("1 − π", shown(rest), "text", door("logp")),
+        (tr("Push on the choice"), marked(push * rest), _colour(push), door("gradient")),
+    ]
+    return [*lines, *_entropy(view, row, token)]
+
+
+def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:
+    assert view.terms is not None
+    if view.terms.kl is None:
+        return []
+    lines: list[Line] = [(tr("KL estimate"), shown(float(view.terms.kl[row, token])), "kl", door)]
+    total = view.derived(_kl_total)
+    if total is not None and view.terms.kl.size > 1:
+        share = view.terms.kl[row, token] / total
+        lines.append((tr("Share of the KL"), f"{100 * share:.1f} %", "kl", door))
+    return lines
+
+
+def _entropy(view: StepView, row: int, token: int) -> list[Line]:
+    """Entropy at the token's place before the update and as far as it is revealed."""
+    step = view.step
+    if step is None or step.context is None:
+        return []
+    both = [recompute.exact_entropy(step, passed) for passed in (0, view.updated)]
+    values = " → ".join(shown(float(entropy[row, token])) for entropy in both if entropy is not None)
+    door = Quantity(name="entropy", passed=0, context=int(step.context[row, token]))
+    return [(tr("Entropy here"), values, "entropy", door)] if values else []
+
+
+def _branch(view: StepView, ratio: float) -> str:
+    """The branch of the minimum that a ratio takes. The surrogate's name where it is no minimum of the two."""
+    algorithm = SURROGATES[view.objective.surrogate]
+    if algorithm.clip is None or algorithm.clip.cuts_weight or algorithm.path is not Path.RATIO:
+        return worded(view.objective.surrogate)
+    low, high = algorithm.clip.band(view.objective)
+    return tr("r A (in the band)") if low <= ratio <= high else tr("r A (outside)")
+
+
+def marked(value: float) -> str:
+    """A signed number whose glyph tells up from down without colour."""
+    glyph = "▲" if value > 0 else "▼" if value < 0 else "·"
+    return f"{glyph} {shown(abs(value))}"
+
+
+def _colour(value: float) -> str:
+    return "push_up" if value > 0 else "push_down" if value < 0 else "muted"

@@ -1,0 +1,167 @@
+"""The film of one update on one prompt's group: what has been written, paid and pushed after a share of a stage.
+
+Sample: answers are written token by token, and where they part the token lights up. Score: rewards come answer by
+answer. Normalize: bars grow to the advantages. Update: the tints of the tokens grow to their push. All of it comes from
+the record.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.plotting.numbers import shown, total
+from app.workspace import answers
+from app.workspace.cursor import Cursor, Stage
+from app.workspace.place_shown import fork_of
+from app.workspace.step_view import StepView
+from grpo_core.bandit.gradient import needs_distributions
+from grpo_core.reasons.normalized import normalized, normalized_words
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+SCORING = 0.75
+"""Share of the stage Score in which rewards come, one answer after the other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """The part of a group that is revealed.
+
+    Attributes:
+        written: tokens of each completion that are there.
+        scored: completions, from the first, whose reward is there.
+        advantage: how far the bars of the advantages have grown, from 0 to 1; their numbers come with the bars.
+        pushed: how far the tints have grown, from 0 to 1; what else the update made comes with them.
+        fork: the token at which the completions part, while it is lit; None otherwise.
+    """
+
+    written: int
+    scored: int
+    advantage: float
+    pushed: float
+    fork: int | None
+
+
+def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
+    """The part of ``group`` that ``cursor`` reveals. None where the whole update is shown and no film plays."""
+    if cursor == Cursor(step=cursor.step):
+        return None
+    rows, progress = step.group == group, cursor.progress
+    count, longest = int(rows.sum()), int(step.there[rows].sum(axis=-1).max(initial=0))
+    written = longest if cursor.stage > Stage.SAMPLE else math.ceil(progress * longest)
+    fork = fork_of(step, group)
+    return Moment(
+        written=written,
+        scored=count if cursor.stage > Stage.SCORE else _of(cursor, Stage.SCORE, min(progress / SCORING, 1.0), count),
+        advantage=_share(cursor, Stage.NORMALIZE),
+        pushed=_share(cursor, Stage.UPDATE) if cursor.passed <= 0 else 1.0,
+        fork=fork if fork is not None and fork < written else None,
+    )
+
+
+def _share(cursor: Cursor, stage: Stage) -> float:
+    """Progress of ``stage`` at ``cursor``."""
+    if cursor.stage is stage:
+        return cursor.progress
+    return 1.0 if cursor.stage > stage else 0.0
+
+
+def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
+    """Number of ``count`` that have come in ``stage`` by ``share`` of it."""
+    return math.ceil(share * count) if cursor.stage is stage else 0
+
+
+def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
+    """Each completion's advantage over the largest of its group, (n,) from −1 to 1. None with one for each token."""
+    if view.advantage is None or view.step is None or view.advantage.ndim != 1:
+        return None
+    own = np.nan_to_num(view.advantage[view.step.group == group])
+    return np.asarray(own / max(float(np.abs(own).max(initial=0.0)), 1e-300))
+
+
+def stage_sentence(view: StepView, group: int, cursor: Cursor, *, short: bool = False) -> str:
+    """What the stage shown does with ``group``. Equal throughout a stage's film, and empty where the step has none.
+
+    ``short``: in fewer words, for a narrow panel.
+    """
+    step = view.step
+    if step is None:
+        return ""
+    rows = np.flatnonzero(step.group == group)
+    match cursor.stage:
+        case Stage.SAMPLE:
+            return _sampled(step, group, len(rows))
+        case Stage.SCORE:
+            return _scored(view, step, rows)
+        case Stage.NORMALIZE:
+            return _normalized(view, rows)
+        case Stage.UPDATE:
+            return _updated(view, step, group, rows, short=short)
+
+
+def _sampled(step: Step, group: int, count: int) -> str:
+    fork = fork_of(step, group)
+    if fork is None:
+        return tr("Sample: {count} answers, all the same.").format(count=count)
+    return tr("Sample: {count} answers; they part at token {fork}.").format(count=count, fork=fork + 1)
+
+
+def _scored(view: StepView, step: Step, rows: np.ndarray) -> str:
+    paid = step.rewards[rows]
+    paid = paid[np.isfinite(paid)]
+    if not len(paid):
+        return tr("Score: none of these answers was scored.")
+    right = answers.right(step, view.origin)
+    if len(paid) < len(rows):
+        return tr("Score: {scored} of {count} answers get a reward; the mean is {mean}.").format(
+            scored=len(paid), count=len(rows), mean=shown(float(paid.mean()))
+        )
+    if right is None:
+        return tr("Score: every answer gets its reward; their mean is {mean}.").format(mean=shown(float(paid.mean())))
+    return tr("Score: {right} of {count} are right; the mean of the rewards is {mean}.").format(
+        right=int(right[rows].sum()), count=len(rows), mean=shown(float(paid.mean()))
+    )
+
+
+def _normalized(view: StepView, rows: np.ndarray) -> str:
+    if view.advantage is None or view.advantage.ndim != 1:
+        return tr("Normalize: rewards become advantages, token by token.")
+    assert view.numbers is not None
+    gained = view.advantage[rows]
+    return normalized_words(normalized(view.numbers, rows, gained, total(gained[np.isfinite(gained)])))
+
+
+def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short: bool) -> str:
+    if view.gradient is None or view.terms is None:
+        return ""
+    push, fork = -view.gradient[rows], fork_of(step, group)
+    if fork is not None and not push[:, fork].any():
+        fork = None  # nothing happens there: all tokens are counted
+    clipped = int(view.terms.clipped[rows].sum())
+    at = push if fork is None else push[:, fork]
+    number = step.step if step.label is None else step.label
+    counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": number}
+    counted["count"] = len(rows) if fork is not None else int(step.mask[rows].sum())
+    if not counted["up"] and not counted["down"]:
+        through_all = needs_distributions(view.objective)  # then tokens that were not sampled may be pushed
+        sentence = (
+            tr("Update {step:,}: the rewards push nothing here.")
+            if through_all
+            else tr("Update {step:,}: nothing here is pushed.")
+        )
+    elif fork is None:
+        sentence = tr("Update {step:,}: of {count} tokens, {up} are pushed up and {down} down.")
+    elif short:
+        sentence = tr("Token {fork}, the fork: {up} pushed up, {down} down.")
+    else:
+        sentence = tr(
+            "Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}."
+        )
+    sentence = sentence.format(fork=0 if fork is None else fork + 1, **counted)
+    if not clipped or short:
+        return sentence
+    cut = tr("Clipped tokens: {clipped}.").format(clipped=clipped)
+    return f"{sentence} {cut}"

@@ -1,0 +1,100 @@
+"""Facts on a panel before the panel is made: its name, its factory, and where layouts put it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+from app.widgets.panel import Panel
+from app.workspace.workspace import Workspace
+
+P_co = TypeVar("P_co", bound=Panel, covariant=True)
+
+
+class Area(Enum):
+    """A part of the main window that holds panels."""
+
+    TOP = auto()
+    """The toolbar's second row, as wide as the window; no dock."""
+    LEFT = auto()
+    STRIP = auto()
+    """Low rows above the centre. A title bar would cost too much height there: a grip at the left side moves them."""
+    CENTRE = auto()
+    """Tabs in the middle; in a window with little room they share one place with those at the bottom."""
+    BOTTOM = auto()
+    """Tabs below the centre."""
+    RIGHT = auto()
+    """One below the other. In a narrow window, and in layouts without a right side, tabs at the bottom."""
+
+
+class LayoutVariant(Enum):
+    """A named layout for one kind of run.
+
+    The layouts "Compare" and "Present" follow the kind of the run that is shown; the other two are made for one kind.
+    """
+
+    BANDIT = auto()
+    LANGUAGE = auto()
+    COMPARE_BANDIT = auto()
+    COMPARE_LANGUAGE = auto()
+    PRESENT_BANDIT = auto()
+    PRESENT_LANGUAGE = auto()
+    RECORDED = auto()
+
+
+@dataclass(frozen=True)
+class DockPlace:
+    """Place of a panel in a layout.
+
+    Attributes:
+        area: the part of the window.
+        rank: smaller is first in its area; panels of one rank stand in the order of the registry. The first tab of
+            the centre and of the bottom is in front.
+    """
+
+    area: Area
+    rank: int = 0
+
+
+def at(area: Area, *layouts: LayoutVariant, rank: int = 0) -> dict[LayoutVariant, DockPlace]:
+    """One place for a panel in several layouts. Without ``layouts`` in all of them."""
+    return dict.fromkeys(layouts or tuple(LayoutVariant), DockPlace(area, rank))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelSpec(Generic[P_co]):
+    """A row of the registry of panels.
+
+    Attributes:
+        id: stable name: of the dock (``dock.<id>`` in saved layouts), in lessons and on the command line.
+        title: shown on the dock and in menus.
+        help: what the panel shows, in one sentence.
+        factory: makes the panel: its class, or a function that imports the class when the panel is first shown.
+        area: where the panel goes when it is asked for in a layout that does not show it.
+        shown: its place in each layout that shows it from the start.
+        eager: made with the window, because the window shows it or because its work goes on unseen.
+        size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
+        shows_recorded: shows a recorded run by itself, so that it is exported with "all"; others compute or are texts.
+        kind: the kind of run it has something to show for: "bandit", "language", "recorded", or empty for all.
+        in_lessons: may be beside a lesson.
+    """
+
+    id: str
+    title: str
+    help: str
+    factory: Callable[[Workspace], P_co]
+    area: Area = Area.BOTTOM
+    shown: Mapping[LayoutVariant, DockPlace] = field(default_factory=dict)
+    eager: bool = False
+    size: tuple[int, int] = (480, 480)
+    shows_recorded: bool = False
+    kind: str = ""
+    in_lessons: bool = False
+
+    def make(self, workspace: Workspace) -> P_co:
+        """A new panel that bears this row's name and title."""
+        panel = self.factory(workspace)
+        panel.set_identity(self.id, self.title)
+        return panel

@@ -1,0 +1,106 @@
+"""The command line: train a run into a file and look into one, without a window and without Qt."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from grpo_core import __version__
+from grpo_core.commands.audit_command import add_command as add_audit
+from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, plain_output
+from grpo_core.commands.diagnose_command import add_command as add_diagnose
+from grpo_core.commands.experiment_commands import add_commands as add_experiments
+from grpo_core.commands.export_command import add_command as add_export
+from grpo_core.commands.import_command import add_command as add_import
+from grpo_core.commands.inspect_command import add_commands as add_inspecting
+from grpo_core.commands.interruptible import interruptible
+from grpo_core.commands.pretrain_command import add_command as add_pretrain
+from grpo_core.commands.train_command import add_commands as add_training
+from grpo_core.commands.verify_command import add_commands as add_verify
+from grpo_core.commands.watch_command import add_command as add_watch
+from grpo_core.errors import Cancelled, GrpoError
+
+_ENDS = (".", "!", "?", "…", "”")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command. Returns the exit code: 0, 2 after an error told in one sentence, 130 after Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter shows a question mark
+            stream.reconfigure(errors="replace")
+    with plain_output():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        command: Callable[[argparse.Namespace], int] = options.command
+        return command(options)
+    except GrpoError as error:
+        said = str(error)
+        print(said if said.endswith(_ENDS) else f"{said}.", file=sys.stderr)  # a library's own words may lack the stop
+        return INTERRUPTED if isinstance(error, Cancelled) else FAILED
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
+        return 0
+    except OSError as error:
+        print(f"{error.filename or 'A file'} cannot be used: {error.strerror}.", file=sys.stderr)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return FAILED
+
+
+def names() -> frozenset[str]:
+    """The names of all commands."""
+    commands: Any = Parser().add_subparsers()
+    _add_commands(commands)
+    return frozenset(commands.choices)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="grpo-lab" if getattr(sys, "frozen", False) else "python -m grpo_core",
+        description="Train and inspect GRPO runs without a window.",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    _add_commands(parser.add_subparsers(required=True, metavar="COMMAND"))
+    return parser
+
+
+def _add_commands(commands: Any) -> None:
+    add_training(commands)
+    add_inspecting(commands)
+    add = partial(_interruptible_command, commands)
+    add_pretrain(add)
+    add_experiments(add)
+    add_export(add)
+    add_import(add)
+    add_audit(add)
+    add_diagnose(add)
+    add_watch(add)
+    add_verify(add)
+
+
+def _interruptible_command(
+    commands: Any, name: str, help: str, run: Callable[[argparse.Namespace, Callable[[], None]], int]
+) -> argparse.ArgumentParser:
+    """A command that asks now and then whether Ctrl-C was pressed."""
+
+    def interruptible_run(options: argparse.Namespace) -> int:
+        with interruptible() as cancelled:
+
+            def poll() -> None:
+                if cancelled():
+                    raise Cancelled("Stopped on request.")
+
+            return run(options, poll)
+
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=run.__doc__)
+    parser.set_defaults(command=interruptible_run)
+    return parser

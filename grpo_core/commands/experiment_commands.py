@@ -1,0 +1,260 @@
+"""Races and sweeps on the command line: a table on the screen, every curve as CSV."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from grpo_core.assignments import settings_from
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.comparison import Trained
+from grpo_core.claims.numbers import written
+from grpo_core.commands.queue_command import SEEDS, UPDATES, run_queue
+from grpo_core.commands.trl_sweep_command import write_for_trl
+from grpo_core.config import Settings
+from grpo_core.csv_file import CsvWriter
+from grpo_core.errors import RunFileError, SettingsError
+from grpo_core.experiments.ensemble import Ensemble, Train, band, ensembles
+from grpo_core.experiments.outcome import details, of_sweep, outcome, swept, trained
+from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
+from grpo_core.experiments.sweep import BETAS, grid, has_optimum, resting_beta, tilt_measures
+from grpo_core.learners import learner
+from grpo_core.regular_file import opened_regular
+from grpo_core.runs.files import replacing
+from grpo_core.runs.run_file import RunWriter
+
+COLUMNS = ("run", "update", "measure", "median", "low", "high")
+MOST_UPDATES = 20_000_000
+"""Updates of all seeds of a setting together; every measure of each is kept until the setting is done."""
+FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
+"""What some file systems do not allow in a name."""
+
+
+def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Runs the bandit over a grid of one setting or several, with many seeds at each place."""
+    if options.trl:
+        return write_for_trl(options)
+    if options.language:
+        return run_queue(options, poll)
+    settings, axes = _settings(options), {}
+    for over in options.over or [f"objective.beta={','.join(f'{beta:g}' for beta in BETAS)}"]:
+        path, equals, text = over.partition("=")
+        if not equals:
+            raise SettingsError("--over", over, "write a setting and its values, such as objective.beta=0,0.1,1")
+        values = [value for value in text.split(",") if value]
+        axes[path] = [settings_from(None, [f"{path}={value}"], settings).get(path) for value in values]
+    points = grid(settings, axes)
+    names = [", ".join(f"{path}={_shown(point.get(path))}" for path in axes) for point in points]
+    with _trainer(options) as train:
+        measured = train(points, range(options.seeds), options.updates, poll=poll)
+        came = _report(zip(names, measured, strict=True), _optimum, options, len(points))
+    if len(came) > 1:
+        grid_of = np.array(names).reshape([len(values) for values in axes.values()])
+        rows = np.moveaxis(grid_of, 0, -1).reshape(-1, len(grid_of)).tolist()
+        data = swept(came, rows)
+        in_order = all(isinstance(value, (int, float)) for value in next(iter(axes.values())))
+        path = next(iter(axes))
+        for claims in of_sweep(data, in_order=in_order, smoothness=path != "objective.beta"):
+            print(sentence(*claims))
+        _print_differences(data)
+    return 0
+
+
+def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Lets algorithms race over the same seeds on the same landscape."""
+    settings = _settings(options)
+    if options.local_peak:
+        settings = settings.replace(LOCAL_PEAK)
+    names = options.algorithm or SIX
+    fairness, own_mu = options.fairness, options.own_mu
+    beside = differing({name: entered(settings, name, fairness, own_mu=own_mu) for name in names})
+    with _trainer(options) as train:
+        lanes = race(
+            settings, names, seeds=range(options.seeds), updates=options.updates, fairness=fairness, own_mu=own_mu,
+            poll=poll, train=train,
+        )  # fmt: skip
+        came = _report(lanes, _remarks, options, len(names), beside)
+    data = trained({spoken(name): runs for name, runs in came.items()})
+    if len(data.courses) > 1:
+        print(sentence(*outcome(data)))
+        _print_differences(data)
+        for claim in details(data):
+            print(sentence(claim))
+    return 0
+
+
+def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """The commands ``sweep`` and ``race``. ``add`` makes a parser from a name, a help text and what it runs."""
+    one = add("sweep", "run the bandit over the values of a setting, many seeds at once", run_sweep)
+    one.add_argument(
+        "--over", action="append", metavar="SETTING=V,V,…", help="what differs; may be repeated (default a grid of β)"
+    )
+    one.add_argument(
+        "--language", action="store_true",
+        help="real runs of the language model, one file each in the folder --out; called again, it goes on",
+    )  # fmt: skip
+    one.add_argument(
+        "--trl", metavar="MODEL",
+        help="train nothing, but write into the folder --out what trains this model's folder with TRL: a script, a "
+        "table of settings and a job array",
+    )  # fmt: skip
+    two = add("race", "let algorithms race over the same seeds", run_race)
+    two.add_argument("--algorithm", action="append", metavar="NAME", help="a preset; may be repeated (default six)")
+    two.add_argument("--fairness", choices=FAIRNESS, default="updates", help="what is equal for all")
+    two.add_argument(
+        "--own-mu", action="store_true",
+        help=f"as many passes over a batch as each source makes (default learner.mu={MU} for all)",
+    )  # fmt: skip
+    two.add_argument("--local-peak", action="store_true", help="two peaks, and a start that leans to the lower one")
+    for parser in (one, two):
+        parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
+        fewer = ["", ""] if parser is two else [f", of the language model {count}" for count in (SEEDS, UPDATES)]
+        parser.add_argument("--seeds", type=int, metavar="N", help=f"runs of each (default 64{fewer[0]})")
+        parser.add_argument("--updates", type=int, metavar="N", help=f"of each run (default 200{fewer[1]})")
+        parser.add_argument("--out", metavar="FILE", help="write every curve as CSV")
+        parser.add_argument(
+            "--cluster", metavar="WHERE",
+            help="train on the workers of a Dask scheduler: its address, its scheduler file, “local” or “local:4”",
+        )  # fmt: skip
+        parser.add_argument("--runs", metavar="FOLDER", help="write the median run of each as a run file")
+
+
+@contextlib.contextmanager
+def _trainer(options: argparse.Namespace) -> Iterator[Train]:
+    """Yield the function that trains bandits: this process's own, or that of the cluster that is asked for."""
+    if options.cluster is None:
+        yield ensembles
+        return
+    from grpo_core.jobs.cluster import cluster
+
+    with cluster(options.cluster) as there:
+        yield there.ensembles
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    options.seeds = 64 if options.seeds is None else options.seeds
+    options.updates = 200 if options.updates is None else options.updates
+    if options.seeds < 1 or options.updates < 1:
+        raise SettingsError("--seeds and --updates", min(options.seeds, options.updates), "give numbers from 1 on")
+    if options.seeds * options.updates > MOST_UPDATES:
+        raise SettingsError(
+            "--seeds times --updates", options.seeds * options.updates, f"it may be {MOST_UPDATES:,} at the most"
+        )
+    return settings_from(None, options.set, Settings().replace({"learner.mu": MU}))
+
+
+def _remarks(lane: Ensemble) -> str:
+    return (
+        f"{lane.samples[-1]:,} samples, μ {lane.settings.learner.mu}, {_failed(lane)}, "
+        f"{100 * lane.wrong_way.mean():.0f} % of steps the wrong way"
+    )
+
+
+def _optimum(point: Ensemble) -> str:
+    """Who failed at the place, and what theory says of it, where it says something."""
+    lost = _failed(point)
+    if not has_optimum(point.settings):
+        return lost
+    best = tilt_measures(point.settings, resting_beta(point.settings))
+    return f"{lost}, KL of the exponential tilt {best['kl']:.3f}"
+
+
+def _failed(runs: Ensemble) -> str:
+    diverged = f", {100 * runs.diverged.mean():.0f} % diverged" if runs.diverged.any() else ""
+    return f"{100 * runs.stuck:.0f} % stuck{diverged}"
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _report(
+    results: Iterable[tuple[str, Ensemble]],
+    remarks: Callable[[Ensemble], str],
+    options: argparse.Namespace,
+    count: int,
+    beside: Mapping[str, str] | None = None,
+) -> dict[str, Ensemble]:
+    """Print a line for each ensemble as it comes, and write its curves and its median run.
+
+    ``beside``: what is said after the name of each. Gives back what came, by name.
+    """
+    from tqdm import tqdm
+
+    came: dict[str, Ensemble] = {}
+    out, folder = options.out, None if options.runs is None else Path(options.runs)
+    with contextlib.ExitStack() as stack:
+        writer = None
+        if out is not None:
+            writer = CsvWriter(stack.enter_context(_table(Path(out))))
+            writer.writerow(COLUMNS)
+        print("reward after the last update: mean, median (middle half of the seeds)   KL      best action")
+        for name, runs in tqdm(results, total=count, unit="setting", file=sys.stderr, disable=None, leave=False):
+            came[name] = runs
+            last = runs.counted("reward")[-1]
+            middle, low, high = band(last)
+            kl, best = (float(np.median(runs.counted(measure)[-1])) for measure in ("kl", "best_prob"))
+            terms = "" if beside is None else beside[name]
+            line = f"{last.mean():.3f}   {middle:7.3f} ({low:.3f} to {high:.3f})   {kl:.3f}   {best:.3f}"
+            print(f"{line}   {f'{name}  {terms}'.rstrip()}  {remarks(runs)}".rstrip(), flush=True)
+            if writer is not None:
+                writer.writerows(_rows(name, runs))
+            if folder is not None:
+                _write_median(folder, name, runs)
+    if out is not None:
+        print(f"{out} holds every curve.", file=sys.stderr)
+    return came
+
+
+def _print_differences(data: Trained) -> None:
+    """Print the leader against each other."""
+    (leader, _), *others = data.ranked()
+    found = data.against(leader)
+    print(f"{leader} against each other, mean paired difference over the seeds [95 % interval, Holm]:")
+    for name, _ in others:
+        by, low, high = written(found[name].by, found[name].low, found[name].high)
+        print(f"{by} [{low}, {high}]{'  level' if found[name].level else ''}   {name}")
+
+
+@contextlib.contextmanager
+def _table(out: Path) -> Iterator[TextIO]:
+    """A table that takes the place of ``out`` once it is whole.
+
+    Raises:
+        RunFileError: something is there that is no table of curves, or the folder cannot be written.
+    """
+    if out.exists():
+        beginning = ",".join(COLUMNS).encode()
+        ours = False
+        with contextlib.suppress(OSError), opened_regular(out) as file:
+            ours = file.read(len(beginning)) == beginning
+        if not ours:
+            raise RunFileError(f"{out} is no table of curves, so it is not replaced; choose another name.")
+    with replacing(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        yield file
+
+
+def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
+    """The run that ends with the median reward as a run file, trained once more by itself: the same bits."""
+    settings = runs.run(runs.median())
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{FORBIDDEN.sub('_', name)}, seed {settings.seed}.grpo"
+    if path.exists():
+        raise RunFileError(f"{path} exists already; choose another folder.")
+    training = learner(settings)
+    with RunWriter.create(path, settings, title=f"{name}, seed {settings.seed}") as writer:
+        for _ in runs.measures["reward"][1:]:
+            writer.append(next(training))
+
+
+def _rows(name: str, runs: Ensemble) -> Iterator[tuple[object, ...]]:
+    for measure in runs.measures:
+        for update, limits in enumerate(zip(*band(runs.counted(measure)), strict=True)):
+            yield name, update, measure, *(repr(float(limit)) for limit in limits)

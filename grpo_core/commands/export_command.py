@@ -1,0 +1,103 @@
+"""Exporting on the command line, as far as it needs no window: a run as a folder of CSV, an update as a script."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.export.tables import checked, export_folder, export_step
+from grpo_core.runs.run_file import RunReader
+
+PICTURES = (".png", ".svg", ".pdf")
+TOLD = 5
+"""Sentences about updates that could not be read, before the rest is only counted."""
+
+
+def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """The command ``export``. ``add`` makes a parser from a name, a help text and what it runs."""
+    parser = add("export", "write a run as CSV, or an update as a NumPy script", run_export)
+    parser.add_argument("run", metavar="FILE", type=Path, help="a run file")
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="PATH",
+        help="a folder for series.csv, settings.json and samples.csv, or a script such as step12.py",
+    )  # fmt: skip
+    parser.add_argument("--step", metavar="N", help="one update (default the last for a script, all for a folder)")
+    parser.add_argument("--steps", metavar="M:N", help="the updates M to N in samples.csv")
+    parser.add_argument("--pass", dest="passed", metavar="N", help="one inner pass in the script (default all)")
+    parser.add_argument("--force", action="store_true", help="replace what exists")
+
+
+def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Writes a run as a folder of CSV files, or one update as a script that needs NumPy alone."""
+    from tqdm import tqdm
+
+    out: Path = options.out
+    steps = span(options.step, options.steps)
+    ending = out.suffix.lower()
+    if ending == ".py":
+        if options.steps is not None:
+            raise GrpoError("A script holds one update; name it with --step.")
+        with RunReader.open(options.run) as reader:
+            number = checked(steps or range(reader.last, reader.last + 1), reader)[0]
+        passed = None if options.passed is None else whole("--pass", options.passed) - 1
+        export_step(options.run, out, number, passed=passed, force=options.force)
+        print(f"{out} computes update {number} again; run it with: python {out}")
+        return 0
+    if ending in PICTURES:
+        raise GrpoError(f"Pictures such as {out.name} are drawn by the window: python -m app export … --panel NAME.")
+    if ending in (".csv", ".json", ".parquet"):
+        raise GrpoError(f"A run becomes a folder of CSV files, not the file {out.name}; give the name of a folder.")
+    if options.passed is not None:
+        raise GrpoError("--pass is for scripts; a folder holds every pass.")
+    if out.exists() and not out.is_dir():
+        raise RunFileError(f"{out} is a file; choose the name of a folder.")
+    with tqdm(unit="update", file=sys.stderr, disable=None, leave=False) as bar:
+
+        def counted() -> None:
+            bar.update()
+            poll()
+
+        done = export_folder(options.run, out, steps=steps, force=options.force, poll=counted)
+    for sentence in done.left_out[:TOLD]:
+        print(f"Left out: {sentence}", file=sys.stderr)
+    if len(done.left_out) > TOLD:
+        print(f"Left out: {len(done.left_out) - TOLD} more updates.", file=sys.stderr)
+    print(f"{out} holds {', '.join(path.name for path in done.files)}; the samples of {done.updates} updates.")
+    return 0
+
+
+def span(step: Any, steps: Any, least: int = 1) -> range | None:
+    """The updates that ``--step`` or ``--steps`` names, from ``least`` on. None where neither is given.
+
+    Raises:
+        GrpoError: they cannot be read, or both are given.
+    """
+    if step is not None and steps is not None:
+        raise GrpoError("Give --step for one update or --steps for several, not both.")
+    if step is not None:
+        number = whole("--step", step, least)
+        return range(number, number + 1)
+    if steps is None:
+        return None
+    first, colon, last = str(steps).partition(":")
+    if not colon:
+        raise GrpoError(f"--steps cannot be “{steps}”: give the first and the last update, such as 1:50.")
+    begin, end = whole("--steps", first, least), whole("--steps", last, least)
+    if end < begin:
+        raise GrpoError(f"--steps cannot be “{steps}”: the first update comes before the last, as in {end}:{begin}.")
+    return range(begin, end + 1)
+
+
+def whole(name: str, text: str, least: int = 1) -> int:
+    """A whole number from ``least`` on.
+
+    Raises:
+        GrpoError: ``text`` is none.
+    """
+    if not (text.isascii() and text.isdecimal()) or int(text[:18]) < least:
+        raise GrpoError(f"{name} cannot be “{text}”: allowed is a whole number from {least} on.")
+    return int(text[:18])

@@ -1,0 +1,51 @@
+"""``grpo-lab import``: a run that another trainer recorded, converted into a run file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from grpo_core.command_numbers import count
+from grpo_core.foreign.readers import recorded
+from grpo_core.text import tr
+from grpo_core.traces.conversion import convert
+
+
+def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add ``import`` to the commands."""
+    parser = add("import", tr("convert a run that another trainer recorded into one run file"), run)
+    parser.add_argument("source", type=Path, help=tr("the file or folder of a recorded run"))
+    parser.add_argument("out", type=Path, help=tr("the run file to write, such as run.grpo"))
+    parser.add_argument(
+        "--sweep", action="store_true",
+        help=tr("the source is the folder of a sweep for TRL, and out a table (CSV) of every series of its runs"),
+    )  # fmt: skip
+    parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
+
+
+def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Write the run file. It holds the texts, so only its owner can read it; ``poll`` raises after Ctrl-C."""
+    if options.sweep:
+        from grpo_core.commands.trl_sweep_command import collect
+
+        return collect(options.source, options.out, lambda path: recorded(path, poll))
+    with recorded(options.source, poll) as source:
+        first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
+
+        def progress(done: int, count: int) -> None:
+            poll()
+            if sys.stderr.isatty():
+                print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
+
+        left_out = convert(source, options.out, range(first, len(source) + 1), progress)
+        written = len(source) - first + 1 - len(left_out)
+        print(
+            tr("{out} holds {count} updates of {title}, {bytes:,} bytes.").format(
+                out=options.out, count=written, title=source.title, bytes=options.out.stat().st_size
+            )
+        )
+        for sentence in left_out:
+            print(tr("Left out: {sentence}").format(sentence=sentence), file=sys.stderr)
+        return 0

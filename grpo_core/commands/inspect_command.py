@@ -1,0 +1,79 @@
+"""The commands that tell: what a run file holds, which presets there are, which settings."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from grpo_core.assignments import described_settings
+from grpo_core.command_numbers import count
+from grpo_core.config import PRESETS, language_settings
+from grpo_core.errors import GrpoError
+from grpo_core.runs.library import Lineage
+from grpo_core.runs.run_file import RunReader
+
+
+def add_commands(commands: Any) -> None:
+    """Adds ``inspect``, ``presets`` and ``settings`` to the commands of a parser (what ``add_subparsers`` returns)."""
+    one = commands.add_parser("inspect", help="look into a run file", description=inspect.__doc__)
+    one.set_defaults(command=inspect)
+    one.add_argument("run", metavar="FILE", help="a run file")
+    one.add_argument("--step", type=count, metavar="N", help="the update to show (default the last)")
+    one.add_argument("--pass", dest="passed", type=count, metavar="N", help="its inner pass (default the last)")
+    one.add_argument(
+        "--explain",
+        metavar="NAME",
+        help="a number to explain: advantage, ratio, kl, gradient, ... (by default the loss)",
+    )
+    for place in ("row", "token", "context", "action", "group"):
+        one.add_argument(f"--{place}", type=count, metavar="N", help=f"the {place} of that number, counted from 1")
+    one.add_argument("--verbose", action="store_true", help="the digits of that number's second computation")
+    presets = commands.add_parser("presets", help="list the presets", description=list_presets.__doc__)
+    presets.set_defaults(command=list_presets)
+    settings = commands.add_parser("settings", help="list the settings", description=list_settings.__doc__)
+    settings.set_defaults(command=list_settings)
+    settings.add_argument("--language", action="store_true", help="those of the language model")
+
+
+def inspect(options: argparse.Namespace) -> int:
+    """Prints what a run is, one of its updates, and an explanation of one of its numbers."""
+    from grpo_core.commands.inspection import explanation, step_text, summary
+
+    path = Path(options.run)
+    with RunReader.open(path) as reader, contextlib.closing(Lineage(reader, path.parent)) as lineage:
+        wanted = options.step is not None or options.passed is not None or options.explain is not None
+        if not wanted:
+            print(summary(reader))
+            return 0
+        step = lineage.step(reader.last if options.step is None else options.step)
+        passed = (step.passes if options.passed is None else options.passed) - 1
+        if not 0 <= passed < step.passes:
+            raise GrpoError(f"Update {step.step} has no pass {passed + 1}; it has passes 1 to {step.passes}.")
+        from grpo_core.explain import Quantity
+
+        places = {name: getattr(options, name) for name in ("row", "token", "context", "action", "group")}
+        inner = {name: None if place is None else place - 1 for name, place in places.items()}
+        quantity = Quantity(options.explain or "loss", passed=passed, **inner)
+        text = explanation(step, quantity, verbose=options.verbose)
+        print(step_text(step, passed, reader.origin), text, sep="\n\n")
+    return 0
+
+
+def list_presets(options: argparse.Namespace) -> int:
+    """Lists the presets: what each reproduces, and what of it is not reproduced."""
+    for name, preset in PRESETS.items():
+        print(f"{name}\n    {preset.source}" + (f"\n    Not covered: {preset.not_covered}" * bool(preset.not_covered)))
+    return 0
+
+
+def list_settings(options: argparse.Namespace) -> int:
+    """Lists the settings: what each does, its default, and what is allowed."""
+    for path, rule, default in described_settings(language_settings() if options.language else None):
+        if isinstance(default, tuple):
+            default, allowed = ",".join(f"{number:g}" for number in default), "numbers with commas between them"
+        else:
+            allowed = rule.allowed
+        print(f"{path}\n    {rule.help}\n    Default {'nothing' if default is None else default}; {allowed}")
+    return 0

@@ -1,0 +1,104 @@
+"""A sweep of the language model on the command line: a queue of real runs in a folder. Called again, it goes on."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from grpo_core.assignments import settings_from
+from grpo_core.config import Settings, language_settings
+from grpo_core.csv_file import CsvWriter
+from grpo_core.errors import Cancelled, SettingsError, given_up
+from grpo_core.metrics import METRICS
+from grpo_core.queue import queue as runs
+from grpo_core.runs.files import replacing
+
+BETAS = "objective.beta=0,0.04,0.2"
+SEEDS, UPDATES = 2, 60
+CURVES = "results.csv"
+
+
+def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Trains the language model over a grid of one setting or several: one run file each, in a folder."""
+    folder, wanted = queue_of(options, language_settings())
+    queue = runs.begin(folder, wanted)
+    try:
+        done = _worked(folder, queue, poll, options.cluster)
+    finally:
+        _write_curves(folder)
+    print(_table(folder, queue))
+    if not done:
+        raise Cancelled(f"Stopped on request; the same command goes on with {folder}.")
+    print(f"{folder / CURVES} holds every curve.", file=sys.stderr)
+    return 0
+
+
+def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Queue]:
+    """The folder and the queue that the options of ``sweep`` ask for, from the settings ``base`` on.
+
+    Raises:
+        SettingsError: an option is missing or cannot be.
+    """
+    if options.out is None:
+        raise SettingsError("--out", "", "give the folder for the runs, such as --out beta-sweep")
+    settings = settings_from(None, options.set, base)
+    axes = dict(runs.axis(settings, text) for text in options.over or [BETAS])
+    seeds = SEEDS if options.seeds is None else options.seeds
+    updates = UPDATES if options.updates is None else options.updates
+    return Path(options.out), runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
+
+
+def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: str | None) -> bool:
+    """Train with a progress bar over all updates, here or on the cluster ``where``. Whether everything is done."""
+    from tqdm import tqdm
+
+    cancelled = given_up(poll)
+    total = queue.updates * len(queue.runs)
+    before = sum(min(runs.run_status(folder, run).done, queue.updates) for run in queue.runs)
+    with tqdm(total=total, initial=before, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
+
+        def report(progress: runs.Progress) -> None:
+            if progress.note:
+                bar.write(f"{queue.runs[progress.place].title}: {progress.note}", file=sys.stderr)
+            bar.set_postfix_str(queue.runs[progress.place].title, refresh=False)
+            bar.update(0 if progress.trouble else 1)
+
+        if where is None:
+            return runs.work(folder, cancelled=cancelled, progress=report)
+        from grpo_core.jobs.cluster import cluster
+        from grpo_core.jobs.queue_cluster import training
+
+        with cluster(where) as there:
+            try:
+                for progress in training(there, folder, poll):
+                    report(progress)
+            except Cancelled:
+                return False
+            return True
+
+
+def _table(folder: Path, queue: runs.Queue) -> str:
+    """A line for each run: its updates, and its last metrics."""
+    lines = ["updates   held-out, greedy   reward   KL      run"]
+    for run in queue.runs:
+        status = runs.run_status(folder, run)
+        right, reward, kl = (status.last.get(name, float("nan")) for name in ("accuracy_greedy", "reward_mean", "kl"))
+        trouble = f"   {status.trouble}" if status.trouble else ""
+        lines.append(f"{status.done:7d}   {right:16.3f}   {reward:6.3f}   {kl:.3f}   {run.title}{trouble}")
+    return "\n".join(lines)
+
+
+def _write_curves(folder: Path) -> None:
+    """Every series of every run, one row an update."""
+    queue = runs.read(folder)
+    curves = folder / CURVES
+    with replacing(curves) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = CsvWriter(file)
+        writer.writerow((*queue.axes, "seed", "update", *METRICS))
+        for result in runs.results(folder):
+            place = [result.settings.get(path) for path in queue.axes]
+            for update in range(len(result.measures["reward_mean"])):
+                values = (repr(float(result.measures[name][update])) for name in METRICS)
+                writer.writerow((*place, result.seed, update + 1, *values))

@@ -1,0 +1,166 @@
+"""The commands that train: a new run into a file, or a script with which TRL trains the same."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from grpo_core.assignments import settings_from
+from grpo_core.breakpoints import Breakpoint, Watch, breakpoint_from_text, nothing_before, sentence
+from grpo_core.command_numbers import count
+from grpo_core.commands.command_line import FAILED, INTERRUPTED
+from grpo_core.commands.interruptible import interruptible
+from grpo_core.config import Settings, language_settings
+from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
+from grpo_core.foreign.readers import Readers
+from grpo_core.hf.memory import need
+from grpo_core.learners import Learner, learner
+from grpo_core.lm.word_tasks import ABOUT
+from grpo_core.metrics import metrics
+from grpo_core.runs.database import opened
+from grpo_core.runs.files import lock, release, take_place
+from grpo_core.runs.library import free_name
+from grpo_core.runs.run_file import RunWriter
+
+
+def add_commands(commands: Any) -> None:
+    """Adds ``train`` and ``trl-script`` to the commands of a parser (what ``add_subparsers`` returns)."""
+    training = commands.add_parser("train", help="train a new run into a file", description=train.__doc__)
+    training.set_defaults(command=train)
+    training.add_argument("--language", action="store_true", help="the language model instead of the bandit")
+    training.add_argument(
+        "--model", metavar="FOLDER", help="a model of your own: a folder with config.json, safetensors and "
+        "tokenizer.json, or a GGUF file",
+    )  # fmt: skip
+    training.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
+    training.add_argument(
+        "--set", action="append", default=[], metavar="SETTING=VALUE",
+        help="change a setting, as in objective.beta=0.1; may be repeated; “settings” lists them",
+    )  # fmt: skip
+    training.add_argument("--steps", type=count, default=200, metavar="N", help="updates to train (default 200)")
+    training.add_argument(
+        "--stop-when", action="append", default=[], type=_breakpoint, metavar="CONDITION",
+        help="stop where it becomes true, as in entropy<1.0, max_prob>0.9 or, for the first one, dead_groups!=0; "
+        "may be repeated",
+    )  # fmt: skip
+    training.add_argument(
+        "--seed", type=int, metavar="N", help=f"fixes every random number (default {Settings().seed})"
+    )
+    training.add_argument("--title", default="", help="the name shown in the window")
+    training.add_argument("--out", required=True, metavar="FILE", help="the run file to write, such as run.grpo")
+    training.add_argument("--force", action="store_true", help="replace the file if it exists")
+
+    script = commands.add_parser(
+        "trl-script", help="write the settings as a script for TRL", description=trl_script.__doc__
+    )
+    script.set_defaults(command=trl_script, language=False)
+    script.add_argument("--model", metavar="FOLDER", required=True, help="a model of your own")
+    script.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
+    script.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
+    script.add_argument("--out", required=True, metavar="FILE", type=Path, help="the script to write, such as train.py")
+    script.add_argument("--force", action="store_true", help="replace the file if it exists")
+
+
+def train(options: argparse.Namespace) -> int:
+    """Trains a new run and leaves it in a file."""
+    out = Path(options.out)
+    settings = settings_from(options.preset, options.set, _base(options))
+    if options.seed is not None:
+        settings = settings.replace({"seed": options.seed})
+    with interruptible() as cancelled, _written_to(out, options.force) as path:
+        training = learner(settings, cancelled=cancelled)
+        with RunWriter.create(path, settings, title=options.title or out.stem) as writer:
+            trouble = _trained(training, writer, options.steps, Watch(options.stop_when, nothing_before))
+            writer.commit()
+        if trouble is None and path != out:
+            take_place(path, out)
+    if trouble is not None:
+        stays = "" if path == out else f"\n{out} stays as it was."
+        print(f"{trouble}\n{path} holds {_counted(writer.committed)}.{stays}", file=sys.stderr)
+        return INTERRUPTED if isinstance(trouble, Cancelled) else FAILED
+    print(f"{out} holds {_counted(writer.committed)}.")
+    return 0
+
+
+def trl_script(options: argparse.Namespace) -> int:
+    """Writes a script that trains with TRL what “train --model” trains here. What TRL cannot do is refused."""
+    from grpo_core.hf.trl_script import script
+
+    out: Path = options.out
+    if out.exists() and not options.force:
+        raise GrpoError(f"{out} exists already; choose another name, or add --force to replace it.")
+    out.write_text(script(settings_from(options.preset, options.set, _base(options))), encoding="utf-8")
+    print(f"{out} trains with TRL 1.16; run it with: accelerate launch {out}")
+    return 0
+
+
+def _base(options: argparse.Namespace) -> Settings | None:
+    """The defaults of the kind of run that is asked for. Of a model from a folder it is said what it is and needs."""
+    if options.model is None:
+        return language_settings() if options.language else None
+    with contextlib.closing(Readers(own_process=True)) as readers:
+        files, ignored = readers.model(Path(options.model))
+    settings = files.settings
+    wanted = settings_from(options.preset, options.set, settings)
+    about = ABOUT[wanted.language.problem]
+    sentences = [files.description, need(files, wanted).sentence, ignored]
+    print(*filter(None, [*sentences, about.watch, about.gamed]), sep="\n", file=sys.stderr)
+    return settings
+
+
+@contextlib.contextmanager
+def _written_to(out: Path, force: bool) -> Iterator[Path]:
+    """The file of a new run: ``out``, or a file beside the run there, which only a finished run replaces.
+
+    Raises:
+        RunFileError: something is there that may not be replaced: without ``force`` anything, with it all but a run
+            that nobody writes.
+    """
+    if not out.exists():
+        yield out
+        return
+    if not force:
+        raise RunFileError(f"{out} exists already; choose another name, or add --force to replace it.")
+    opened(out)[0].close()  # a sentence where it is no run file: such a one is not ours to replace
+    file_lock = lock(out)
+    try:
+        yield free_name(out)
+    finally:
+        release(file_lock)
+
+
+def _trained(training: Learner, writer: RunWriter, steps: int, watch: Watch) -> Exception | None:
+    """Trains up to ``steps`` updates with a progress bar, or to a breakpoint. What went wrong, if anything did."""
+    from tqdm import tqdm
+
+    with tqdm(total=steps, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
+        for _ in range(steps):
+            try:
+                step = next(training)
+            except GrpoError as error:
+                return Cancelled("Stopped on request.") if isinstance(error, Cancelled) else error
+            scalars = metrics(step)
+            writer.append(step, scalars)
+            if bar.update():
+                bar.set_postfix_str(f"mean reward {scalars['reward_mean']:.3f}")
+            if writer.full:
+                return RunFileError(writer.full)
+            if reached := watch.reached(scalars):
+                bar.write(sentence(step.step, reached, scalars), file=sys.stderr)
+                break
+        return None
+
+
+def _counted(updates: int) -> str:
+    return "1 update" if updates == 1 else f"{updates} updates"
+
+
+def _breakpoint(text: str) -> Breakpoint:
+    try:
+        return breakpoint_from_text(text)
+    except SettingsError as error:
+        raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None

@@ -1,0 +1,219 @@
+"""One update as a short script that computes its numbers again with NumPy alone, from the recorded inputs in it.
+
+The script is written for one update: it holds the branches of the loss that this update took and no others, so that a
+student can read it from top to bottom. Nothing of this program is imported there; that its numbers are those of
+``recompute`` is what the tests hold together.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core import __version__, recompute
+from grpo_core.baselines import BASELINES
+from grpo_core.config import Settings
+from grpo_core.export.advantage_lines import advantage_lines, setting_lines
+from grpo_core.export.loss_lines import loss_lines
+from grpo_core.export.script_words import differing, one_line
+from grpo_core.kl import EXACT
+from grpo_core.record import Origin, Step
+
+WIDTH = 110
+
+
+def step_script(step: Step, origin: Origin, *, title: str = "", passes: Sequence[int] | None = None) -> str:
+    """The text of a Python script that prints advantages, ratios, clip, KL, weights, loss and gradient of ``step``.
+
+    Args:
+        step: the update.
+        origin: gives the words of its tokens.
+        title: of the run.
+        passes: which inner passes, counted from 0; all by default.
+
+    Raises:
+        SettingsError: the objective asks for something that the step does not have.
+    """
+    passes = range(step.passes) if passes is None else passes
+    terms = [recompute.terms(step, n) for n in passes]
+    inputs = _inputs(step, origin, passes, [float(each.loss) for each in terms])
+    special = sorted({word for line in inputs for word in re.findall(r"\b(?:nan|inf)\b", line.partition("#")[0])})
+    lines = [
+        *_head(step, title),
+        "import numpy as np",
+        *([f"from numpy import {', '.join(special)}"] if special else []),
+        "",
+        *inputs,
+        "",
+        *_section("settings"),
+        *setting_lines(step),
+        "",
+        *_section("advantage: how much better than what a completion is compared with"),
+        *advantage_lines(step),
+        "",
+        *_section("one pass after the other"),
+        *loss_lines(step, has_kl=terms[0].kl is not None),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(step: Step, title: str) -> list[str]:
+    run = f" of “{one_line(title)}”" if title else ""
+    settings: Settings = step.settings
+    sentences = [
+        f"Update {step.step}{run}: its numbers once more, from the recorded inputs below, with NumPy alone.",
+        f"Written by GRPO Lab {__version__}. Settings: {differing(settings)}; seed {settings.seed}.",
+        "loss = Σ W (β KL − surrogate) over B completions (rows) of at most T tokens (columns); in nats.",
+    ]
+    return [f"# {line}" for each in sentences for line in textwrap.wrap(each, WIDTH)] + [""]
+
+
+def _section(title: str) -> list[str]:
+    return [f"# {'-' * 10} {title}"]
+
+
+def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[float]) -> list[str]:
+    """The recorded values, as literals. Of the tables by token only what is no padding."""
+    mask, objective = step.mask, step.settings.objective
+    lines = [
+        *_section("what was recorded"),
+        *_mask(mask),
+        "",
+        "",
+        "def by_token(values):",
+        '    """(B, T) with one of ``values`` for each real token, 0 in padding."""',
+        "    table = np.zeros(MASK.shape)",
+        "    table[MASK] = values",
+        "    return table",
+        "",
+        "",
+        *_array("GROUP", step.group, "prompt of each completion (B,)"),
+        *_array("REWARD", step.rewards, "(B,); nan: not scored" if np.isnan(step.rewards).any() else "(B,)"),
+    ]
+    if step.advantage is not None:
+        given = step.advantage if step.advantage.ndim == 1 else step.advantage[mask]
+        wrap = "np.array" if step.advantage.ndim == 1 else "by_token"
+        lines += _array("ADVANTAGE", given, "as the source gave it", wrap)
+    elif objective.credits_steps and step.step_rewards is not None:
+        help = "of the step that ends with each token; nan: none ends here"
+        lines += _array("STEP_REWARD", recompute.paid_for_steps(step), help, "np.array", ".reshape(MASK.shape)")
+    elif BASELINES[objective.baseline].from_critic and step.values is not None:
+        lines += _array("VALUE", step.values[mask], "the critic's, before each token", "by_token")
+    lines += _array("OLD_LOGP", step.old_logp[mask], "log-probability of each token when it was sampled", "by_token")
+    if step.ref_logp is not None:
+        lines += _array("REF_LOGP", step.ref_logp[mask], "by the reference policy", "by_token")
+    if step.gate is not None:
+        lines += ["# multiplies the surrogate in each pass", "GATE = ["]
+        for n in passes:
+            gate = recompute.gate_of(step, n)
+            assert gate is not None
+            lines += _literal("    by_token([", gate[mask], "]),")
+        lines += ["]"]
+    elif recompute.gate_of(step, 0) is not None:
+        assert step.sampling_logp is not None and objective.importance_cap is not None
+        lines += _array("SAMPLING_LOGP", step.sampling_logp[mask], "by the policy that sampled", "by_token")
+        lines += [f"CAP = {_number(objective.importance_cap)}  # of the importance weight", *_WEIGHT]
+        lines += [f"GATE = [WEIGHT] * {len(passes)}"]
+    lines += ["# log-probability of each token before each pass", "LOGP = ["]
+    for n in passes:
+        lines += _literal("    by_token([", step.logp[n][mask], "]),")
+    lines += ["]", *_passes(step, passes), *_distributions(step, passes)]
+    words = [_word(origin, index) for index in step.tokens[mask].tolist()]
+    return [*lines, *_wrapped("SAMPLED = [", words, "]"), *_wrapped("LAB_LOSS = [", map(repr, losses), "]")]
+
+
+_WEIGHT = [
+    "apart = OLD_LOGP - SAMPLING_LOGP",
+    "WEIGHT = np.where(np.isfinite(apart), np.minimum(np.exp(apart), CAP), 1.0)  # multiplies the surrogate",
+]
+
+
+def _passes(step: Step, passes: Sequence[int]) -> list[str]:
+    lines = [f"PASS = {[n + 1 for n in passes]}"]
+    if step.part.any():
+        lines += ["PART = [  # micro-batch of each completion in each pass; -1: not used"]
+        for n in passes:
+            lines += _wrapped("    np.array([", map(str, step.part[n].tolist()), "]),")
+        lines += ["]"]
+    if step.denominator is not None:
+        rows = ", ".join(f"[{', '.join(_number(x) for x in step.denominator[n])}]" for n in passes)
+        lines += [f"DENOMINATOR = np.array([{rows}])  # (passes, micro-batches)"]
+    return lines
+
+
+def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
+    """The whole policies, where an exact KL or an entropy bonus needs them."""
+    objective = step.settings.objective
+    if not (objective.kl == EXACT or objective.entropy_bonus) or step.context is None:
+        return []
+    known = [step.distribution(n) for n in passes]
+    lines = _array("CONTEXT", step.context[step.mask], "row below for each token's place", "by_token", ".astype(int)")
+    lines += ["POLICY = [  # log-probability of every action in every context (C, V), before each pass"]
+    for each in known:
+        lines += ["    None,"] if each is None else _literal("    np.array([", each, f"]).reshape{each.shape},")
+    lines += ["]"]
+    if step.ref_dist_logp is not None:
+        lines += _array(
+            "REFERENCE",
+            step.ref_dist_logp,
+            "of the reference policy",
+            "np.array",
+            f".reshape{step.ref_dist_logp.shape}",
+        )
+    return lines
+
+
+def _mask(mask: np.ndarray) -> list[str]:
+    """The places that hold a token: a rectangle, lengths, or place by place."""
+    B, T = mask.shape
+    length = mask.sum(axis=1)
+    if mask.all():
+        return [f"MASK = np.ones(({B}, {T}), bool)  # which places hold a token (B, T)"]
+    if (mask == (np.arange(T) < length[:, None])).all():
+        return [
+            *_array("LENGTHS", length, "tokens of each completion (B,)"),
+            f"MASK = np.arange({T}) < LENGTHS[:, None]  # which places hold a token (B, T)",
+        ]
+    return _array("MASK", mask.astype(int), "which places hold a token (B, T)", "np.array", f".reshape({B}, {T}) > 0")
+
+
+def _array(name: str, values: np.ndarray, help: str, wrap: str = "np.array", after: str = "") -> list[str]:
+    return [f"# {help}", *_literal(f"{name} = {wrap}([", values, f"]){after}")]
+
+
+def _literal(before: str, values: np.ndarray, after: str) -> list[str]:
+    return _wrapped(before, map(_number, np.ravel(values)), after)
+
+
+def _wrapped(before: str, parts: Iterable[str], after: str) -> list[str]:
+    """A list that is filled in as many lines as it takes."""
+    whole = f"{before}{', '.join(parts := list(parts))}{after}"
+    if len(whole) <= WIDTH:
+        return [whole]
+    inner = " " * (len(before) - len(before.lstrip()) + 4)
+    lines, line = [before], ""
+    for part in parts:
+        if line and len(inner) + len(line) + len(part) + 2 > WIDTH:
+            lines.append(inner + line.rstrip())
+            line = ""
+        line += f"{part}, "
+    return [*lines, inner + line.rstrip(), " " * (len(inner) - 4) + after]
+
+
+def _number(value: Any) -> str:
+    """The shortest text that reads back as the same number of its own precision."""
+    if isinstance(value, (np.bool_, np.integer)):
+        return str(int(value))
+    if not math.isfinite(value):
+        return str(float(value))
+    return str(value) if isinstance(value, np.floating) else repr(float(value))
+
+
+def _word(origin: Origin, index: int) -> str:
+    words = origin.vocabulary
+    return ascii(words[index] if 0 <= index < len(words) else str(index + 1))

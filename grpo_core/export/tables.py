@@ -1,0 +1,230 @@
+"""A run as plain tables: a folder of CSV and JSON that any other program reads, and one update as a script.
+
+``series.csv`` has one row an update, ``samples.csv`` one row a sampled token and pass, ``settings.json`` what the run
+ran under from which update on. Numbers are written in full: the shortest text that reads back as the same float.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from grpo_core import __version__, step_table
+from grpo_core.csv_file import CsvWriter
+from grpo_core.errors import RunFileError
+from grpo_core.export.script import step_script
+from grpo_core.metrics import METRICS
+from grpo_core.record import Origin, Step
+from grpo_core.runs.files import replacing
+from grpo_core.runs.library import Lineage
+from grpo_core.runs.run_file import RunReader
+from grpo_core.runs.thinning import stretch_at, stretches_text
+from grpo_core.text import tr
+
+SERIES, SAMPLES, SETTINGS = "series.csv", "samples.csv", "settings.json"
+LOG_PROBABILITIES = ("old_logp", "logp", "ref_logp")
+NUMBERS = ("reward", "advantage", "ratio", "clipped", "surrogate", "kl", "weight", "token_loss", "gradient")
+PLACES = ("update", "pass", "sample", "group", "prompt", "completion", "place", "token")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """The files that an export has written.
+
+    Attributes:
+        files: in the order of writing.
+        updates: how many updates ``samples.csv`` holds.
+        left_out: why updates are missing there, one sentence each.
+    """
+
+    files: tuple[Path, ...]
+    updates: int
+    left_out: tuple[str, ...] = ()
+
+
+def export_folder(
+    run: Path,
+    folder: Path,
+    *,
+    steps: range | None = None,
+    force: bool = False,
+    poll: Callable[[], None] = lambda: None,
+) -> Exported:
+    """Write the run file ``run`` as CSV into ``folder``, which is made if it is not there.
+
+    Args:
+        run: a run file; of a branch, the updates before it are read from the run it came from.
+        folder: other files in it stay.
+        steps: the updates in ``samples.csv``; all by default.
+        force: replace the three files if they exist.
+        poll: called once an update; may raise to stop. Each file is there as a whole or not at all.
+
+    Raises:
+        RunFileError: the run cannot be read, the folder cannot be written, or a file exists.
+    """
+    targets = [folder / name for name in (SERIES, SETTINGS, SAMPLES)]
+    with RunReader.open(run) as reader, closing(Lineage(reader, run.parent)) as lineage:
+        _refuse_existing(targets, force)
+        wanted = checked(steps, reader) if steps is not None else range(1, reader.last + 1)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunFileError(
+                tr("The folder {folder} cannot be made: {reason}.").format(folder=folder, reason=error.strerror)
+            ) from None
+        with _writing(targets[0]) as file:
+            _write_series(file, reader)
+        with _writing(targets[1]) as file:
+            json.dump(_described(reader), file, indent=2, ensure_ascii=False)
+            file.write("\n")
+        left_out: list[str] = []
+        with _writing(targets[2]) as file:
+            count = _write_samples(file, lineage, wanted, left_out, poll)
+    return Exported(files=tuple(targets), updates=count, left_out=tuple(left_out))
+
+
+def export_step(run: Path, target: Path, number: int, *, passed: int | None = None, force: bool = False) -> None:
+    """Write update ``number`` of the run file ``run`` as a NumPy-only script. ``passed``: one pass, counted from 0.
+
+    Raises:
+        RunFileError: the update cannot be read, or ``target`` cannot be written or exists.
+        SettingsError: the update cannot be computed again from what is recorded.
+    """
+    with RunReader.open(run) as reader, closing(Lineage(reader, run.parent)) as lineage:
+        _refuse_existing([target], force)
+        if not target.parent.is_dir():
+            raise RunFileError(tr("There is no folder {folder}; choose one that exists.").format(folder=target.parent))
+        step = lineage.step(number)
+        if passed is not None and not 0 <= passed < step.passes:
+            sentence = tr("Update {number} has no pass {asked}; it has passes 1 to {last}.")
+            raise RunFileError(sentence.format(number=number, asked=passed + 1, last=step.passes))
+        passes = None if passed is None else (passed,)
+        text = step_script(step, reader.origin, title=reader.meta.title, passes=passes)
+    with _writing(target) as file:
+        file.write(text)
+
+
+def checked(steps: range, reader: RunReader) -> range:
+    """``steps``, if the run has them all.
+
+    Raises:
+        RunFileError: it has not.
+    """
+    if not reader.last:
+        raise RunFileError(tr("{name} has no update yet.").format(name=reader.path.name))
+    for step in (steps[0], steps[-1]):
+        if not 1 <= step <= reader.last:
+            sentence = tr("{name} has no update {step}; it has updates 1 to {last}.")
+            raise RunFileError(sentence.format(name=reader.path.name, step=step, last=reader.last))
+    return steps
+
+
+def _refuse_existing(targets: list[Path], force: bool) -> None:
+    for target in targets:
+        if target.is_dir():
+            raise RunFileError(tr("{target} is a folder; choose the name of a file.").format(target=target))
+        if target.exists() and not force:
+            sentence = tr("{target} exists already; choose another name, or add --force to replace it.")
+            raise RunFileError(sentence.format(target=target))
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[IO[str]]:
+    """A text file that takes the place of ``path`` once it is whole. The system's refusals become sentences."""
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def _write_series(file: IO[str], reader: RunReader) -> None:
+    """One row an update. A series that the run does not have is empty. The best action is named as in the samples."""
+    writer = CsvWriter(file, "\n")
+    writer.writerow(("update", *METRICS))
+    columns = [reader.series(name) for name in METRICS]
+    for number in range(reader.last):
+        cells = {name: _cell(column[number]) for name, column in zip(METRICS, columns, strict=True)}
+        best = columns[tuple(METRICS).index("best_action")][number]
+        if math.isfinite(best) and 0 <= best < len(reader.origin.vocabulary):
+            cells["best_action"] = reader.origin.vocabulary[int(best)]
+        writer.writerow((number + 1, *cells.values()))
+
+
+def _described(reader: RunReader) -> dict[str, Any]:
+    """A description of the run, and of its settings from which update on."""
+    meta = reader.meta
+    return {
+        "program": f"GRPO Lab {__version__}",
+        "run": {
+            "id": meta.id,
+            "title": meta.title,
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(meta.created)),
+            "written_by": meta.version,
+            "updates": reader.last,
+            "branch_of": None if meta.parent is None else {"run": meta.parent[0], "after_update": meta.parent[1]},
+        },
+        "settings": [
+            {"from_update": first, **json.loads(settings.to_json())} for first, settings in reader.settings_changes()
+        ],
+    }
+
+
+def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list[str], poll: Callable[[], None]) -> int:
+    """Every sampled token of every pass of ``steps``. Returns how many updates could be read."""
+    writer = CsvWriter(file, "\n")
+    parts = lineage.reader.origin.reward_names
+    writer.writerow((*PLACES, *NUMBERS, *LOG_PROBABILITIES, *(f"reward_{name}" for name in parts)))
+    count, point = 0, lineage.reader.first - 1
+    if steps and steps[0] < point:
+        try:
+            lineage.holder(steps[0])
+        except RunFileError as error:  # one sentence for all that lie there
+            left_out.append(str(error))
+            steps = range(point, max(steps.stop, point))
+    thinned = lineage.thinned()
+    left_out.extend(stretches_text([s]) for s in thinned if steps and s.first <= steps[-1] and s.last >= steps[0])
+    for number in steps:
+        poll()
+        if stretch_at(thinned, number) is not None and lineage.kept(number) != number:
+            continue
+        try:
+            step = lineage.step(number)
+        except RunFileError as error:
+            left_out.append(str(error))
+            continue
+        for passed in range(step.passes):
+            writer.writerows(sample_rows(step, passed, lineage.reader.origin))
+        count += 1
+    return count
+
+
+def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object]]:
+    """Rows of ``samples.csv``: one for each token of pass ``passed`` of an update."""
+    columns = [column.name for column in step_table.columns(step)]
+    for row in step_table.rows(step, passed, origin=origin):
+        cells = dict(zip(columns, row.cells, strict=True))
+        place = (row.row, row.token)
+        known = (step.old_logp, step.logp[passed], step.ref_logp)
+        parts = () if step.reward_parts is None else step.reward_parts[row.row]
+        yield [
+            step.step, passed + 1, row.row + 1, row.group + 1, cells["prompt"],
+            cells.get("completion", cells.get("action")), row.token + 1, cells.get("token", cells.get("action")),
+            *(_cell(cells[name]) for name in NUMBERS),
+            *("" if table is None else _cell(table[place]) for table in known),
+            *map(_cell, parts),
+        ]  # fmt: skip
+
+
+def _cell(value: Any) -> object:
+    """A number in full. Nothing where there is none."""
+    if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
+        return ""
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    return repr(float(value)) if isinstance(value, (float, np.floating)) else value

@@ -1,0 +1,171 @@
+"""Arguments and results of experiments, as JSON with raw bytes for arrays, and back. No pickle."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.audit.put_right import Moved, PutRight
+from grpo_core.claims.faults import Fault
+from grpo_core.claims.findings import Clipped, EntropyFar, EqualGroups, EqualShares
+from grpo_core.claims.measured import Measured
+from grpo_core.claims.measures import (
+    AllCounted,
+    CutOff,
+    CutOffMore,
+    Drifts,
+    FirstPassApart,
+    ImportanceCut,
+    SamplerApart,
+    Unwritten,
+)
+from grpo_core.claims.put_right import Righted
+from grpo_core.config import Settings, settings_from_json
+from grpo_core.experiments.digest import Course, Digest
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.repeats import Repeats
+from grpo_core.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
+from grpo_core.hf.adapter_files import AdapterFiles
+from grpo_core.hf.folder import ModelFiles
+from grpo_core.jobs.recorded_jobs import Verdict
+from grpo_core.lessons.experiments import chain
+from grpo_core.lessons.experiments.family import Compared
+from grpo_core.lessons.experiments.lengths import Lengths
+from grpo_core.memory import Block
+from grpo_core.record import Step
+from grpo_core.runs.layout import decoded, encoded
+from grpo_core.traces.importers.source import Completions, Report, Texts
+from grpo_core.traces.trajectory import ToolCall, Trajectory, Turn
+from grpo_core.what_if import Compared as ComparedNumber
+
+KINDS: dict[str, Any] = {
+    "block": Block,
+    "chain course": chain.ChainProgress,
+    "compared": Compared,
+    "completions": Completions,
+    "course": Course,
+    "diagnosis": Diagnosis,
+    "digest": Digest,
+    "adapter": AdapterFiles,
+    "ensemble": Ensemble,
+    "evidence": Evidence,
+    "finding": Finding,
+    "compared number": ComparedNumber,
+    "put right": PutRight,
+    "moved": Moved,
+    "healthy": Healthy,
+    "lengths": Lengths,
+    "model": ModelFiles,
+    "not looked at": NotLookedAt,
+    "repeats": Repeats,
+    "report": Report,
+    "texts": Texts,
+    "tool call": ToolCall,
+    "trajectory": Trajectory,
+    "turn": Turn,
+    "verdict": Verdict,
+    **{
+        f"claim: {kind.__name__}": kind
+        for kind in (
+            AllCounted, Clipped, CutOff, CutOffMore, Drifts, EntropyFar, EqualGroups, EqualShares, Fault,
+            FirstPassApart, ImportanceCut, Measured, Righted, SamplerApart, Unwritten,
+        )
+    },
+}  # fmt: skip
+"""Dataclasses that cross field by field, by the name under which they do."""
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+BESIDE = ("label", "prompt_texts", "completion_texts")
+"""What a step of another trainer holds beside its arrays."""
+
+Tree = Any
+"""What ``json.dumps`` takes."""
+
+
+def packed(value: object) -> tuple[Tree, list[bytes]]:
+    """``value`` as a tree, and the bytes of its arrays. :func:`unpacked` makes an equal one.
+
+    Raises:
+        TypeError: something in it is of none of the types that cross.
+    """
+    blobs: list[bytes] = []
+    return _tree(value, blobs), blobs
+
+
+def unpacked(tree: Tree, blobs: Sequence[bytes]) -> Any:
+    """The inverse of :func:`packed`. Arrays are read-only.
+
+    Raises:
+        ValueError: the tree holds something unknown.
+    """
+    match tree:
+        case None | bool() | int() | float() | str():
+            return tree
+        case {"array": place, "dtype": dtype, "shape": shape}:
+            return np.frombuffer(blobs[place], dtype).reshape(shape)
+        case {"settings": text}:
+            return _settings(text)
+        case {"step": place, "layout": layout, "number": number, "under": text, "beside": beside}:
+            step = decoded(layout, blobs[place], number, _settings(text))
+            return dataclasses.replace(step, **unpacked(beside, blobs)) if beside else step
+        case {"path": text}:
+            return Path(text)
+        case {"strings": values}:
+            return tuple(values)
+        case {"tuple": values}:
+            return tuple(unpacked(value, blobs) for value in values)
+        case {"list": values}:
+            return [unpacked(value, blobs) for value in values]
+        case {"dict": pairs}:
+            return {unpacked(key, blobs): unpacked(value, blobs) for key, value in pairs}
+        case {"kind": name, "fields": fields}:
+            return KINDS[name](**{field: unpacked(value, blobs) for field, value in fields.items()})
+        case _:
+            raise ValueError(f"an experiment's process sent {tree!r}")
+
+
+def _tree(value: object, blobs: list[bytes]) -> Tree:
+    if type(value) in _NAMES:
+        assert dataclasses.is_dataclass(value)
+        fields = {field.name: _tree(getattr(value, field.name), blobs) for field in dataclasses.fields(value)}
+        return {"kind": _NAMES[type(value)], "fields": fields}
+    match value:
+        case np.generic():
+            return value.item()
+        case None | bool() | int() | float() | str():
+            return value
+        case np.ndarray():
+            return {"array": _placed(value.tobytes(), blobs), "dtype": value.dtype.str, "shape": value.shape}
+        case Path():
+            return {"path": str(value)}
+        case Settings():
+            return {"settings": value.to_json()}
+        case Step():
+            layout, record = encoded(value)
+            place = _placed(record, blobs)
+            beside = {name: known for name in BESIDE if (known := getattr(value, name)) is not None}
+            return {
+                "step": place, "layout": layout, "number": value.step, "under": value.settings.to_json(),
+                "beside": _tree(beside, blobs) if beside else None,
+            }  # fmt: skip
+        case tuple() if value and all(one is None or type(one) is str for one in value):
+            return {"strings": value}
+        case tuple() | list():
+            return {type(value).__name__: [_tree(one, blobs) for one in value]}
+        case dict():
+            return {"dict": [(_tree(key, blobs), _tree(one, blobs)) for key, one in value.items()]}
+        case _:
+            raise TypeError(f"{type(value).__name__} does not cross to the process of an experiment")
+
+
+_settings = lru_cache(maxsize=16)(settings_from_json)
+
+
+def _placed(data: bytes, blobs: list[bytes]) -> int:
+    blobs.append(data)
+    return len(blobs) - 1

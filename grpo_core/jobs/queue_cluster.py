@@ -1,0 +1,67 @@
+"""A queue of runs on a cluster: every run a few updates at a time, from its file and back into it.
+
+A call takes the file of a run and answers with the longer one, which then takes its place. So what has been done lies
+in the folder whatever becomes of worker, scheduler or client, and no update is there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import RunFileError
+from grpo_core.jobs.cluster import Cluster
+from grpo_core.queue.queue import Pace, Progress, Queue, claimed, read, run_status
+from grpo_core.queue.queue_state import trouble_beside
+from grpo_core.runs.files import in_use, replacing
+from grpo_core.text import tr
+
+
+def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterator[Progress]:
+    """Go on with the queue in ``folder``, all of its runs at once, and yield after every update.
+
+    Arguments, what is yielded and errors are those of :func:`grpo_core.queue.queue.training`, and those of
+    :class:`~grpo_core.jobs.cluster.Cluster`. ``poll`` raises to give up.
+    """
+    queue = read(folder)
+    with claimed(folder):
+        statuses = [run_status(folder, run) for run in queue.runs]
+        pace = Pace(sum(queue.updates - one.done for one in statuses if not one.finished(queue)))
+        waiting: dict[Any, int] = {}
+        for place, status in enumerate(statuses):
+            if not status.finished(queue):
+                waiting[_asked(cluster, folder, queue, place, status.done)] = place
+        for place, answer in cluster.answers(waiting, poll):
+            path = folder / queue.runs[place].file
+            _require_free(path, queue.runs[place].title)
+            with replacing(path) as temporary:
+                temporary.write_bytes(answer["file"].tobytes())
+            done = answer["last"]
+            for done, scalars, note in answer["made"]:
+                yield Progress(place, done, scalars, pace.lap(), note=note)
+            if answer["trouble"]:
+                pace.give_up(queue.updates - done)
+                trouble_beside(path).write_text(answer["trouble"], encoding="utf-8")
+                yield Progress(place, done, {}, pace.left, answer["trouble"])
+            elif done < queue.updates:
+                waiting[_asked(cluster, folder, queue, place, done)] = place
+
+
+def _asked(cluster: Cluster, folder: Path, queue: Queue, place: int, done: int) -> Any:
+    """The next updates of a run on their way: up to its next snapshot, from which nothing is replayed."""
+    run = queue.runs[place]
+    path, every = folder / run.file, run.settings.model.snapshot_every
+    _require_free(path, run.title)
+    file = path.read_bytes() if path.exists() else b""
+    until = min((done // every + 1) * every, queue.updates)
+    return cluster.asked("run", run.settings, run.title, until, np.frombuffer(file, np.uint8))
+
+
+def _require_free(path: Path, title: str) -> None:
+    if path.exists() and in_use(path):
+        raise RunFileError(
+            tr("{title} is being trained in a window; close it there, then go on here.").format(title=title)
+        )

@@ -1,0 +1,102 @@
+"""Jobs on recorded runs that would keep the window waiting: their series, the audit, the diagnosis."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from grpo_core import recorded_series
+from grpo_core.audit.audit import Audit, audit
+from grpo_core.audit.put_right import PutRight
+from grpo_core.audit.report import as_text, traced, why_not
+from grpo_core.errors import RunFileError
+from grpo_core.health import Diagnosis, diagnose
+from grpo_core.traces.importers import open_source
+from grpo_core.traces.importers.source import Source
+
+Poll = Callable[[], None]
+BATCH_SECONDS = 0.2
+"""Time between two batches of numbers."""
+
+
+def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict[str, float]]]:
+    """The numbers of the updates ``start`` + 1 to ``end`` of the run at ``path``, in batches, in order.
+
+    Raises:
+        RunFileError: it cannot be opened.
+    """
+    source = open_source(Path(path))
+    yield from batches(source, start, min(end, len(source)), poll)
+
+
+def batches(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
+    """The numbers of the updates ``start`` + 1 to ``end``, in batches. Nothing for an update that cannot be read.
+
+    A last update that cannot be read may be half written: it is left for later.
+    """
+    rows: list[dict[str, float]] = []
+    begun = time.monotonic()
+    for position in range(start + 1, end + 1):
+        poll()
+        try:
+            rows.append(recorded_series.numbers(source, position))
+        except RunFileError:
+            if position == len(source):
+                break
+            rows.append({})
+        if time.monotonic() - begun > BATCH_SECONDS:
+            yield rows
+            rows, begun = [], time.monotonic()
+    if rows:
+        yield rows
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The result of an audit.
+
+    Attributes:
+        agrees: whether everything that was compared agrees; None where nothing could be compared.
+        text: the whole of it, in sentences.
+        step: the trainer's number of the first update that departs; None where none does.
+        row: the completion that departs there, from 1; None where the whole update does.
+        put_right: that update beside itself with the named cause put right; None without one.
+    """
+
+    agrees: bool | None
+    text: str
+    step: int | None = None
+    row: int | None = None
+    put_right: PutRight | None = None
+
+
+def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
+    """The diagnosis of the run at ``path``, then the verdict of its audit.
+
+    Raises:
+        RunFileError: it cannot be opened.
+    """
+    source = open_source(Path(path))
+    yield diagnose(source, progress=lambda done, count: poll())
+    yield verdict(source, poll)
+
+
+def verdict(source: Source, poll: Poll) -> Verdict:
+    """The audit of a recorded run. Of one without log-probabilities, why there is none."""
+    recorded = traced(source)
+    if recorded is None:
+        return Verdict(agrees=None, text=why_not(source))
+    result: Audit = audit(recorded, progress=lambda done, count: poll())
+    text = as_text(source, dataclasses.replace(result, put_right=None))  # which the page shows as a table
+    if result.first is None:
+        return Verdict(agrees=result.agrees if result.compared else None, text=text)
+    step, number = result.first
+    return Verdict(
+        agrees=False,
+        text=text,
+        step=step.label,
+        row=None if number.row is None else number.row + 1,
+        put_right=result.put_right,
+    )

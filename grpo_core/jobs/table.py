@@ -1,0 +1,121 @@
+"""Experiments in a process of their own: one job at a time, its results as messages as they come, given up when asked
+(``grpo_core/child``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grpo_core.child.answering import Answer, Poll, answer
+from grpo_core.config import Settings, language_settings
+from grpo_core.errors import given_up
+from grpo_core.experiments.digest import Digest, digested
+from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.race import race
+from grpo_core.experiments.repeats import repeated
+from grpo_core.host.language import LanguageModels
+from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.learners import nothing_earlier
+from grpo_core.lessons.experiments import chain, group_sizes, lengths, stale_samples
+from grpo_core.lessons.experiments.checkup import checkup
+from grpo_core.lessons.experiments.family import compared
+from grpo_core.queue import queue_job
+from grpo_core.record import Step
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+
+def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
+    """All seeds under every point. Runs that diverge are no error: their numbers show it.
+
+    Raises:
+        SettingsError: a point cannot be trained side by side.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        yield from ensembles(points, seeds, updates, poll=poll)
+
+
+def raced(
+    settings: Settings,
+    names: Sequence[str],
+    seeds: int,
+    updates: int,
+    fairness: str,
+    own_mu: bool = False,
+    *,
+    poll: Poll,
+) -> Iterator[Digest]:
+    """A race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and what a picture shows of it.
+
+    Raises:
+        SettingsError: the race cannot be; before anything is computed.
+    """
+    return digested(
+        race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness, own_mu=own_mu, poll=poll)
+    )
+
+
+def lengths_tried(settings: Settings, *, poll: Poll) -> Iterator[lengths.Lengths]:
+    """One result: how long answers of the length toy become."""
+    yield lengths.tried(settings, poll=poll)
+
+
+def chain_tried(settings: Settings, updates: int, *, poll: Poll) -> Iterator[chain.ChainProgress]:
+    """One result: the chain of decisions, learned for so many updates."""
+    yield chain.tried(settings, updates, poll=poll)
+
+
+def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
+    """The first update of a language model under each of ``points``."""
+    models = LanguageModels()
+    for settings in points:
+        yield next(models.learner(settings, resume=None, earlier=nothing_earlier, cancelled=given_up(poll)))
+
+
+def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
+    """What the process of the shipped language model holds after its first update: blocks, and bytes in all, which
+    torch can say, where it is installed, and NumPy keeps no count of."""
+    from grpo_core.lm.engines import ENGINES, torch_is_there
+    from grpo_core.lm.learner import LanguageLearner
+    from grpo_core.lm.recorded_engine import NUMPY, TORCH
+
+    engine = TORCH if torch_is_there() else NUMPY
+    learner = LanguageLearner(language_settings(), cancelled=given_up(poll), make_policy=ENGINES[engine])
+    next(learner)
+    if engine == NUMPY:
+        from grpo_core.lm.numpy_engine import ledger as arrays
+
+        yield {"blocks": arrays.counted(learner.policy), "held": None, "allocated": None}
+        return
+    from grpo_core.lm import ledger as counting
+
+    yield {
+        "blocks": list(counting.counted(learner.policy)),
+        "held": counting.held(),
+        "allocated": counting.allocated(learner.policy),
+    }
+
+
+JOBS: dict[str, Answer] = {
+    "ensembles": trained,
+    "race": raced,
+    "family": compared,
+    "checkup": checkup,
+    "group_sizes": group_sizes.tried,
+    "stale_samples": stale_samples.tried,
+    "lengths": lengths_tried,
+    "chain": chain_tried,
+    "repeats": repeated,
+    "first_updates": first_updates,
+    "ledger": ledger,
+    "queue": queue_job.trained,
+}
+"""What can be asked for, by name. Arguments and results are what :mod:`grpo_core.jobs.packing` knows."""
+
+
+def serve(connection: Connection) -> None:
+    """The process's whole life."""
+    answer(connection, JOBS, packed, unpacked)

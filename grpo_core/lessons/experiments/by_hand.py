@@ -1,0 +1,118 @@
+"""Policies set by hand: one probability is dragged and the others share the rest, and every action's ratio then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from grpo_core import objective as loss
+from grpo_core.bandit.tabular_policy import log_probs
+from grpo_core.config import Objective
+from grpo_core.errors import SettingsError
+from grpo_core.objective import Terms
+from grpo_core.text import tr
+
+LEAST = 1e-4
+"""The smallest probability that a hand can set, and what it leaves to the others at least."""
+FLOOR = 1e-9
+"""What gives way again and again stops here, far from where a ratio would overflow."""
+
+
+def from_weights(weights: Sequence[float]) -> np.ndarray:
+    """log π of a policy proportional to ``weights``, (A,), in nats.
+
+    Raises:
+        SettingsError: fewer than two weights, or one that is not a number above 0 or a vanishing part of them all.
+    """
+    given = np.asarray(weights, dtype=float)
+    if given.ndim != 1 or len(given) < 2 or not (np.isfinite(given) & (given > 0)).all():
+        raise SettingsError("probabilities", tuple(weights), tr("allowed are two or more numbers above 0"))
+    if given.max() > given.min() / FLOOR:
+        raise SettingsError(
+            "probabilities", tuple(weights), tr("none may be below {floor:g} of another").format(floor=FLOOR)
+        )
+    return log_probs(np.log(given), 1.0)
+
+
+def with_probability(logp: np.ndarray, action: int, prob: float) -> np.ndarray:
+    """log π (A,) with ``action`` at probability ``prob``. The others keep their proportions and share the rest.
+
+    ``prob`` is held within [:data:`LEAST`, 1 − :data:`LEAST`].
+    """
+    limited = min(max(float(prob), LEAST), 1 - LEAST)
+    moved = logp.copy()
+    moved[action] = -np.inf
+    moved = moved - np.logaddexp.reduce(moved) + np.log1p(-limited)
+    moved[action] = np.log(limited)
+    return log_probs(np.maximum(moved, np.log(FLOOR)), 1.0)
+
+
+def ratio_terms(objective: Objective, logp: np.ndarray, old_logp: np.ndarray, advantage: float) -> Terms:
+    """The loss's own terms of every action, as if each had been sampled once with the same advantage. (A, 1) each.
+
+    ``logp``, ``old_logp``: (A,). The KL is left out.
+    """
+    alone = objective.replace(beta=0.0, entropy_bonus=0.0)
+    each = np.full(len(logp), float(advantage))
+    return loss.evaluate(alone, logp[:, None], old_logp[:, None], each, np.ones((len(logp), 1), dtype=bool))
+
+
+def ratio_of_each(objective: Objective, old_logp: np.ndarray, gain: float) -> np.ndarray:
+    """Ratio of every action when it alone gains ``gain`` of probability, or as much as there is, (A,)."""
+    prob = np.exp(old_logp)
+    moved = [with_probability(old_logp, action, float(prob[action]) + gain) for action in range(len(prob))]
+    return np.array([ratio_terms(objective, logp, old_logp, 1.0).ratio[action, 0] for action, logp in enumerate(moved)])
+
+
+class Ratios:
+    """An old policy, the one that a hand has made of it, and every ratio between them.
+
+    Attributes:
+        old_logp, logp: log π_old and log π, (A,).
+        action: the one that was moved.
+        gain: what each action is given in turn, in :attr:`alone`.
+    """
+
+    def __init__(self, objective: Objective, old_logp: np.ndarray, logp: np.ndarray, action: int, gain: float) -> None:
+        self.objective, self.old_logp, self.logp, self.action, self.gain = objective, old_logp, logp, action, gain
+
+    @cached_property
+    def ratio(self) -> np.ndarray:
+        """π / π_old, (A,)."""
+        return np.asarray(ratio_terms(self.objective, self.logp, self.old_logp, 1.0).ratio[:, 0])
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """The ratio of each action after ``gain``, (A,)."""
+        return ratio_of_each(self.objective, self.old_logp, self.gain)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """1 − ε and 1 + ε."""
+        return 1 - float(self.objective.clip_low), 1 + float(self.objective.clip_high)
+
+    def outside(self, ratio: np.ndarray) -> int:
+        """Number of ratios outside of the bounds."""
+        low, high = self.bounds
+        return int(((ratio < low) | (ratio > high)).sum())
+
+    def answers(self) -> dict[str, Callable[[], float]]:
+        """The numbers that predictions are compared with, by name."""
+        rarest, likeliest = int(self.old_logp.argmin()), int(self.old_logp.argmax())
+        return {
+            "moved_ratio": lambda: float(self.ratio[self.action]),
+            "others_spread": lambda: float(np.ptp(np.delete(self.ratio, self.action))),
+            "others_ratio": lambda: float(np.delete(self.ratio, self.action).mean()),
+            "mean_ratio": lambda: float(np.exp(self.old_logp) @ self.ratio),
+            "outside": lambda: float(self.outside(self.ratio)),
+            "rare_over_likely": lambda: float(self.alone[rarest] / self.alone[likeliest]),
+            "alone_outside": lambda: float(self.outside(self.alone)),
+            "alone_largest": lambda: float(self.alone.max()),
+            "likeliest_limit": lambda: float(ratio_of_each(self.objective, self.old_logp, 1.0)[likeliest]),
+        }
+
+
+RATIO_ANSWERS = tuple(Ratios(Objective(), np.zeros(1), np.zeros(1), 0, 0.0).answers())
+"""The names of those numbers."""

@@ -1,0 +1,82 @@
+"""The chain of decisions learned from its outcome and from rewards for its steps: many seeds, exact expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.bandit import tabular_policy as policy
+from grpo_core.bandit.simulate import never, start, update
+from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tasks import Task, right_actions, task
+from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+from grpo_core.text import tr
+
+CREDITS = ("outcome", "process")
+SEEDS = tuple(range(64))
+ENOUGH = 0.9
+"""Share of right decisions from which the chain counts as learned."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChainProgress:
+    """Progress of every seed in learning the chain, from update 0 on.
+
+    Attributes:
+        right: expected share of right decisions, (U + 1, S).
+        paid: what the checker of steps pays for a decision on average, (U + 1, S).
+    """
+
+    right: np.ndarray
+    paid: np.ndarray
+
+    def needed(self, share: float = ENOUGH) -> np.ndarray:
+        """Updates until each seed decides rightly with probability ``share``, (S,). Infinite where it never does."""
+        there = self.right >= share
+        return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
+
+    def median_needed(self) -> float:
+        """Median over the seeds of :meth:`needed`. Infinite where half of the seeds never learn the chain."""
+        return float(np.median(self.needed()))
+
+
+def tried(
+    settings: Settings, updates: int, *, seeds: Sequence[int] = SEEDS, poll: Callable[[], None] = never
+) -> ChainProgress:
+    """The chain of decisions learned by every seed for a number of updates.
+
+    Args:
+        settings: of the chain; ``seeds`` replace the seed that they hold.
+        updates: how many, U.
+        seeds: those that are trained, (S,).
+        poll: called before each pass; an exception that it raises ends the training.
+
+    Raises:
+        SettingsError: the task is not the chain of decisions.
+    """
+    if settings.is_language or settings.bandit.landscape != "chain":
+        raise SettingsError("task.landscape", settings.task, tr("only the chain has steps that are rewarded"))
+    work, streams = task(settings.bandit), Streams(seeds)
+    pays, state = paid_for(work), start(work, streams.runs)
+    right = (np.arange(work.longest)[:, None], right_actions(settings.bandit)[:, None])
+    progress = []
+    for number in range(updates + 1):
+        prob = np.exp(policy.log_probs(state.logits, settings.learner.temperature))[: len(seeds)]
+        prob = prob.reshape(len(seeds), -1, *pays.shape)  # (S, P, T, A)
+        progress.append((prob[:, :, right[0], right[1]].mean(axis=(1, 2, 3)), (prob * pays).sum(-1).mean(axis=(1, 2))))
+        if number < updates:
+            state = update(settings, work, state, streams, poll).state
+    shares, pay = (np.array(values) for values in zip(*progress, strict=True))
+    return ChainProgress(right=shares, paid=pay)
+
+
+def paid_for(work: Task) -> np.ndarray:
+    """Pay of every action at every decision by the checker of steps, (T, A), computed by the checker itself."""
+    assert work.step_rewards is not None
+    actions = len(work.vocabulary)
+    tokens = np.broadcast_to(np.arange(actions)[:, None], (1, actions, work.longest))  # a completion an action
+    paid = work.step_rewards(np.zeros(actions, dtype=np.intp), tokens, np.full(tokens.shape, True))
+    return np.asarray(paid[0].T)

@@ -1,0 +1,178 @@
+"""The family: who came from whom, by which switches they differ, and what each switch does to the same runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_core.bandit.simulate import never
+from grpo_core.config import PRESETS, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.lessons.experiments.family_members import FAMILY, Member
+from grpo_core.surrogates import SURROGATES, Ratio
+from grpo_core.text import tr
+
+UPDATES, SEEDS = 60, 32
+MEASURE = "best_prob"
+"""What a member is judged by: the probability of the best action, mean over the prompts."""
+FOLLOWERS = {
+    "objective.surrogate": ("objective.clip_low", "objective.clip_high"),
+    "objective.clip_low": ("objective.clip_high",),
+    "objective.baseline": ("learner.critic",),
+    "objective.reduction": ("objective.max_tokens",),
+    "objective.beta": ("objective.kl", "objective.kl_in", "objective.kl_importance"),
+}
+"""Switches that mean nothing, or something else, without the one they follow: they are turned together."""
+
+
+def member(name: str) -> Member:
+    """The member called ``name``.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    for one in FAMILY:
+        if one.name == name:
+            return one
+    raise SettingsError("member", name, tr("allowed is one of {names}").format(names=", ".join(m.name for m in FAMILY)))
+
+
+def depth(one: Member) -> int:
+    """Generations since the first."""
+    return 0 if not one.parent else 1 + depth(member(one.parent))
+
+
+def forebear(one: Member) -> Member | None:
+    """The nearest ancestor that can be run. None for the first."""
+    while one.parent:
+        one = member(one.parent)
+        if one.preset:
+            return one
+    return None
+
+
+def settings_of(one: Member, settings: Settings) -> Settings:
+    """Settings of a member: its switches on top of task, group and rate of ``settings``.
+
+    A loss without a ratio takes one pass; all others take those of ``settings``, whatever their paper used.
+
+    Raises:
+        SettingsError: it is explained only.
+    """
+    if not one.preset:
+        raise SettingsError("member", one.name, tr("it is explained, not run"))
+    own = PRESETS[one.preset].applied_to(settings)
+    passes = 1 if SURROGATES[own.objective.surrogate].ratio is Ratio.NONE else settings.learner.mu
+    return own.replace({"learner.mu": passes})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """Settings that are turned together.
+
+    Attributes:
+        changes: dotted path -> (value of the ancestor, own value); the leading one first.
+    """
+
+    changes: dict[str, tuple[Any, Any]]
+
+    @property
+    def path(self) -> str:
+        """The dotted path of the leading setting."""
+        return next(iter(self.changes))
+
+
+def switches(one: Member, settings: Settings) -> list[Switch]:
+    """What differs from the nearest ancestor that can be run. Nothing for the first, and where nothing is run."""
+    before = forebear(one)
+    if before is None or not one.preset:
+        return []
+    left = settings_of(before, settings).differences(settings_of(one, settings))
+    switches = []
+    for lead in [*FOLLOWERS, *left]:
+        if lead in left:
+            together = (lead, *(path for path in FOLLOWERS.get(lead, ()) if path in left))
+            switches.append(Switch(changes={path: left.pop(path) for path in together}))
+    return switches
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A member and the ancestor it is compared with, over the same seeds.
+
+    Attributes:
+        own: its runs.
+        before: those of the ancestor; None for the first of the family.
+        turned: leading path of a switch -> the ancestor's runs once that switch, and those before it, are turned.
+    """
+
+    own: Ensemble
+    before: Ensemble | None
+    turned: dict[str, Ensemble]
+
+    @property
+    def change(self) -> np.ndarray:
+        """Change of the last :data:`MEASURE` against the ancestor, (S,). NaN for the first."""
+        return _change(self.before, self.own)
+
+    def share(self, path: str) -> np.ndarray:
+        """The part of that change that a switch adds when it is turned after those before it, (S,). NaN if unknown."""
+        return _change(*self._around(path))
+
+    def same(self, path: str = "") -> bool:
+        """Whether a switch, or all together, leave the last policy of every seed as it was, to rounding."""
+        before, after = self._around(path) if path else (self.before, self.own)
+        return before is not None and after is not None and bool(np.allclose(before.policy, after.policy, atol=1e-9))
+
+    def _around(self, path: str) -> tuple[Ensemble | None, Ensemble | None]:
+        """The runs before and after a switch is turned."""
+        paths = list(self.turned)
+        if path not in paths:
+            return None, None
+        place = paths.index(path)
+        return self.turned[paths[place - 1]] if place else self.before, self.turned[path]
+
+
+def _change(before: Ensemble | None, after: Ensemble | None) -> np.ndarray:
+    if before is None or after is None:
+        return np.full(1, np.nan)
+    return np.asarray(after.measures[MEASURE][-1] - before.measures[MEASURE][-1])
+
+
+def compared(
+    name: str, settings: Settings, *, seeds: Sequence[int] = (), updates: int = UPDATES,
+    poll: Callable[[], None] = never,
+) -> Iterator[Compared]:  # fmt: skip
+    """A member against its ancestor, then its switches turned one after the other: with each the whole, once more.
+
+    Args:
+        name: of :data:`FAMILY`.
+        settings: task, group size, rate and passes.
+        seeds: by default as many as :data:`SEEDS`, from that of the settings on.
+        updates: of each run.
+        poll: called before each pass; what it raises ends the comparison.
+
+    Raises:
+        SettingsError: no such member, one that is explained only, or a task of several decisions.
+    """
+    one = member(name)
+    base = forebear(one)
+    seeds = tuple(seeds) or tuple(range(settings.seed, settings.seed + SEEDS))
+
+    def trained(own: Settings) -> Ensemble:
+        return next(ensembles([own], seeds, updates, poll=poll))
+
+    first = trained(settings_of(one, settings))
+    start = None if base is None else settings_of(base, settings)
+    before = None if start is None else trained(start)
+    turned: dict[str, Ensemble] = {}
+    yield Compared(own=first, before=before, turned={})
+    for switch in switches(one, settings):
+        assert start is not None
+        start = start.replace({path: new for path, (_, new) in switch.changes.items()})
+        turned[switch.path] = trained(start)
+        yield Compared(own=first, before=before, turned=dict(turned))

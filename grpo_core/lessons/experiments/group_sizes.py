@@ -1,0 +1,90 @@
+"""Group sizes against each other over the same seeds: at equal updates, at equal samples, or with the rate to match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from grpo_core.bandit.simulate import never
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.lessons.experiments.expected import expected_step
+
+SIZES = (2, 4, 8, 16, 32, 64)
+KINDS = ("updates", "samples", "scaled")
+"""What is equal: the number of updates; that of samples; that of samples, with a learning rate in proportion to G."""
+UPDATES, SAMPLES = 40, 512
+SEEDS = tuple(range(64))
+RATED_AT = 8
+"""The group size at which a rate in proportion is the settings' own."""
+
+
+def planned(settings: Settings, kind: str, size: int) -> tuple[Settings, int]:
+    """The settings of runs with groups of ``size``, and how many updates they make. ``kind``: one of :data:`KINDS`."""
+    own = settings.replace({"learner.group_size": size})
+    if kind == "scaled":
+        rate = settings.optimizer.learning_rate * size / RATED_AT
+        own = own.replace({"optimizer.learning_rate": rate})
+    return own, UPDATES if kind == "updates" else SAMPLES // size
+
+
+def tried(
+    settings: Settings, kind: str, *, seeds: Sequence[int] = SEEDS, sizes: Sequence[int] = SIZES,
+    poll: Callable[[], None] = never,
+) -> Iterator[tuple[int, Ensemble]]:  # fmt: skip
+    """Train the runs of each group size. Yields (size, runs), one size after the other.
+
+    Args:
+        settings: of the runs, but for the group size and the seed.
+        kind: what all sizes have alike, one of :data:`KINDS`.
+        seeds: of the runs of each size.
+        sizes: completions a group.
+        poll: called about once an update; whatever it raises ends the training.
+
+    Raises:
+        SettingsError: a task of several decisions, or a language model's.
+    """
+    for size in sizes:
+        own, updates = planned(settings, kind, size)
+        yield size, next(ensembles([own], seeds, updates, poll=poll))
+
+
+def last_rewards(runs: Ensemble) -> np.ndarray:
+    """Expected reward of every seed's last policy, (S,)."""
+    return np.asarray(runs.measures["reward"][-1])
+
+
+def middle(runs: Ensemble) -> float:
+    """Median of the last rewards."""
+    return float(np.median(last_rewards(runs)))
+
+
+def silent(runs: Ensemble) -> float:
+    """Share of the seeds whose first update did not move anything."""
+    return float((runs.measures["step"][1] == 0).mean())
+
+
+def gain(runs: dict[int, Ensemble]) -> float:
+    """Mean last reward of the largest size minus that of the smallest. NaN as long as one of the two is missing."""
+    if SIZES[0] not in runs or SIZES[-1] not in runs:
+        return float("nan")
+    return float(last_rewards(runs[SIZES[-1]]).mean() - last_rewards(runs[SIZES[0]]).mean())
+
+
+def left_by_own_mean(sizes: Sequence[int]) -> np.ndarray:
+    """Length of the expected step with the group's own mean as baseline, over that with leave-one-out, (n,).
+
+    Over all groups that three actions can form, without dividing by std.
+    """
+    logits = np.array([0.3, -0.2, 0.5])
+    plain = Settings().replace(
+        {"task.landscape": "custom", "task.actions": 3, "task.custom": (0.1, 0.9, 0.4), "objective.beta": 0.0,
+         "objective.std": "none", "learner.mu": 1}
+    )  # fmt: skip
+
+    def length(size: int, baseline: str) -> float:
+        asked = plain.replace({"learner.group_size": size, "objective.baseline": baseline})
+        return float(np.linalg.norm(expected_step(asked, logits)))
+
+    return np.array([length(size, "group_mean") / length(size, "leave_one_out") for size in sizes])

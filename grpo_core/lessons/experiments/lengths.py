@@ -1,0 +1,81 @@
+"""Lengths that right and wrong answers of the length toy reach: many seeds, the exact expectation of every policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.bandit import tabular_policy as policy
+from grpo_core.bandit.simulate import never, start, update
+from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tasks import task
+from grpo_core.config import Settings
+from grpo_core.errors import SettingsError
+
+ANSWER, RIGHT, WRONG = range(3)
+"""States of the toy: before the answer, after a right one, after a wrong one."""
+UPDATES = 60
+SEEDS = tuple(range(64))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lengths:
+    """Outcome of every seed, from update 0 on.
+
+    Attributes:
+        right, wrong: expected tokens of a right and of a wrong answer, (U + 1, S).
+        chance: probability of a right answer, (U + 1, S).
+    """
+
+    right: np.ndarray
+    wrong: np.ndarray
+    chance: np.ndarray
+
+    def growth(self, which: str) -> float:
+        """Tokens that the median seed's "right" or "wrong" answers have gained since update 0."""
+        lengths = getattr(self, which)
+        return float(np.median(lengths[-1]) - np.median(lengths[0]))
+
+
+def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
+    """Expected tokens of an answer that goes on with probability ``more`` (...), and ends at ``longest`` at the latest.
+
+    The answer itself is one token, and place k + 2 is reached with probability more^k: 1 + Σ more^k, k = 0 … T − 2.
+    """
+    return np.asarray(1 + np.sum(more[..., None] ** np.arange(longest - 1), axis=-1))
+
+
+def tried(
+    settings: Settings, *, seeds: Sequence[int] = SEEDS, updates: int = UPDATES, poll: Callable[[], None] = never
+) -> Lengths:
+    """Every seed trained for so many updates.
+
+    Args:
+        settings: of the length toy; their own seed is of no account.
+        seeds: (S,).
+        updates: U.
+        poll: called before each pass; what it raises ends the training.
+
+    Raises:
+        SettingsError: another task.
+    """
+    if settings.is_language or settings.bandit.landscape != "length":
+        raise SettingsError("task.landscape", settings.task, "only the length toy has answers of a free length")
+    work, streams = task(settings.bandit), Streams(seeds)
+    state = start(work, streams.runs)
+    readings = [_read(settings, state.logits, len(seeds))]
+    for _ in range(updates):
+        state = update(settings, work, state, streams, poll).state
+        readings.append(_read(settings, state.logits, len(seeds)))
+    right, wrong, chance = (np.array(values) for values in zip(*readings, strict=True))
+    return Lengths(right=right, wrong=wrong, chance=chance)
+
+
+def _read(settings: Settings, logits: np.ndarray, seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Length of right and wrong answers, and the chance of a right one, (S,) each. Prompts are averaged."""
+    prob = np.exp(policy.log_probs(logits, settings.learner.temperature))[:seeds, :, 0]  # (S, C), the first action
+    state = prob.reshape(seeds, -1, 3)
+    lengths = expected_length(state, settings.bandit.max_length).mean(axis=1)
+    return lengths[:, RIGHT], lengths[:, WRONG], state[..., ANSWER].mean(axis=1)

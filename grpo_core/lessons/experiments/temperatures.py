@@ -1,0 +1,141 @@
+"""Temperature, measured on real groups: how many answers differ, how many groups live, what they are paid, and the
+first ratio where answers are scored at another temperature than they were sampled at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.advantages import advantages, equal_rewards
+from grpo_core.bandit import tabular_policy as policy
+from grpo_core.bandit.layout import gather, places
+from grpo_core.bandit.sampling import Batch, draw
+from grpo_core.bandit.simulate import never, start
+from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.tasks import task
+from grpo_core.config import Settings, language_settings
+from grpo_core.objective import evaluate
+from grpo_core.record import Step
+
+TEMPERATURES = (
+    0.1, 0.125, 0.16, 0.2, 0.25, 0.315, 0.4, 0.5, 0.63, 0.8, 1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0, 10.0,
+)  # fmt: skip
+"""Preferred numbers (ISO 3, R10): ten to a factor of ten, evenly spaced on a logarithmic axis to one percent."""
+LANGUAGE_TEMPERATURES = (0.1, 0.2, 0.5, 1.0, 1.6, 2.0, 3.15, 5.0)
+"""Temperatures at which a language model is sampled."""
+SEEDS = 8
+"""Runs at each temperature, with the same random numbers at all of them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Groups:
+    """Properties of groups, on average over all that were drawn. Arrays (n,), one entry a temperature.
+
+    Attributes:
+        distinct: different answers in a group, 1 to G.
+        live: share of the groups whose rewards are not all equal.
+        reward: mean reward.
+    """
+
+    distinct: np.ndarray
+    live: np.ndarray
+    reward: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FirstPass:
+    """The first pass over answers that are scored at other temperatures. Arrays (n,), NaN where there was no answer.
+
+    Attributes:
+        praised, punished: mean ratio of the tokens with a positive and with a negative advantage.
+        clipped: share of these tokens that are clipped, before the policy has moved at all.
+    """
+
+    praised: np.ndarray
+    punished: np.ndarray
+    clipped: np.ndarray
+
+
+def distinct(tokens: np.ndarray) -> np.ndarray:
+    """Number of different completions in each group, (..., G, T) -> (...). Padding is −1."""
+    number = tokens[..., 0]
+    if tokens.shape[-1] > 1:  # completions are numbered first; a single token is its own number
+        _, number = np.unique(tokens.reshape(-1, tokens.shape[-1]), axis=0, return_inverse=True)
+    ordered = np.sort(number.reshape(tokens.shape[:-1]), axis=-1)
+    return np.asarray((np.diff(ordered, axis=-1) > 0).sum(axis=-1) + 1)
+
+
+def groups_at(settings: Settings, temperatures: Sequence[float]) -> Groups:
+    """Groups of a bandit's starting policy, drawn as in the first update of :data:`SEEDS` runs at each temperature.
+
+    Raises:
+        SettingsError: the starting policy cannot be drawn from.
+    """
+    drawn = _drawn(settings, temperatures)
+    rows = (len(temperatures), -1, settings.learner.group_size)
+    answers = drawn.completions
+    tokens = np.where(answers.mask, answers.tokens, -1)
+    rewards = drawn.rewards.reshape(rows)
+    return Groups(
+        distinct=distinct(tokens.reshape(*rows, tokens.shape[-1])).mean(axis=-1),
+        live=1 - equal_rewards(rewards).mean(axis=-1), reward=rewards.mean(axis=(1, 2)),
+    )  # fmt: skip
+
+
+def groups_of(step: Step) -> tuple[float, float, float]:
+    """Different answers in a group, share of groups with a signal, and mean reward of a recorded update with full
+    groups."""
+    rows = (-1, step.settings.learner.group_size, step.tokens.shape[-1])
+    different = distinct(np.where(step.mask, step.tokens, -1).reshape(rows))
+    return float(different.mean()), float(1 - recompute.dead_groups(step).mean()), float(step.rewards.mean())
+
+
+def language_at(temperature: float, prompts: int = 32) -> Settings:
+    """A run of the shipped language model whose first update samples at ``temperature``."""
+    return language_settings().replace(
+        {"task.prompts": prompts, "learner.temperature": temperature, "task.held_out": 1, "seed": 0}
+    )
+
+
+def first_pass(settings: Settings, scored_at: Sequence[float]) -> FirstPass:
+    """Answers of a bandit's starting policy, sampled at the settings' temperature and scored at others.
+
+    Raises:
+        SettingsError: the baseline is one that must be given.
+    """
+    drawn = _drawn(settings, [settings.learner.temperature])
+    goal = settings.objective.replace(beta=0.0, entropy_bonus=0.0, kl_in="loss")
+    rewards = drawn.rewards.reshape(SEEDS, -1, settings.learner.group_size)
+    advantage = np.asarray(advantages(goal, rewards)).reshape(drawn.rewards.shape)
+    mask = drawn.completions.mask
+    sampled = _scored(settings, drawn, settings.learner.temperature)
+    up, down = (mask & (sign * advantage > 0)[..., None] for sign in (1, -1))
+    means = []
+    for temperature in scored_at:
+        terms = evaluate(goal, _scored(settings, drawn, temperature), sampled, advantage, mask)
+        means.append((_mean(terms.ratio, up), _mean(terms.ratio, down), _mean(terms.clipped, up | down)))
+    praised, punished, clipped = np.array(means).T
+    return FirstPass(praised=praised, punished=punished, clipped=clipped)
+
+
+def _drawn(settings: Settings, temperatures: Sequence[float]) -> Batch:
+    """The first batch of :data:`SEEDS` runs at each temperature. Those of one temperature follow one another."""
+    work = task(settings.bandit)
+    seeds = range(settings.seed, settings.seed + SEEDS)
+    each = np.repeat(np.asarray(temperatures, dtype=float), SEEDS)[:, None, None]
+    dist = policy.log_probs(start(work, len(each)).logits, each)
+    return draw(settings.learner, work, np.exp(dist), 1, Streams([*seeds] * len(temperatures)), never)
+
+
+def _scored(settings: Settings, drawn: Batch, temperature: float) -> np.ndarray:
+    """log π of the tokens that were drawn, at ``temperature``, (R, B, T)."""
+    answers = drawn.completions
+    dist = policy.log_probs(start(task(settings.bandit), len(answers.tokens)).logits, temperature)
+    return np.where(answers.mask, gather(dist, places(answers.context, answers.tokens, dist.shape)), 0.0)
+
+
+def _mean(values: np.ndarray, which: np.ndarray) -> float:
+    return float(values[which].mean()) if which.any() else float("nan")

@@ -1,0 +1,251 @@
+"""The character transformer in NumPy, as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_core.bandit.gradient import needs_distributions, through_distributions
+from grpo_core.config import Model, Objective, Optimizer, Settings
+from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.lm.characters import Characters, recorded_after, recorded_before
+from grpo_core.lm.checkpoint_file import checkpoint_path, read_checkpoint
+from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, Scores, Table
+from grpo_core.lm.numpy_engine.optimizer import Memory, limited, stepped
+from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
+from grpo_core.lm.numpy_engine.threads import set_threads
+from grpo_core.lm.numpy_engine.transformer import Trace, backward, forward, log_softmax
+from grpo_core.lm.numpy_engine.weights import Weights, shapes
+from grpo_core.lm.packing import Packing, packed
+from grpo_core.lm.passes import Loss, learned
+from grpo_core.lm.recorded_engine import NUMPY
+from grpo_core.lm.sampling import drawn
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kept:
+    """A policy as it was before an update."""
+
+    weights: np.ndarray
+    critic: np.ndarray
+    kind: str
+    memory: Memory | None
+
+
+def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
+    """The weights of a run before its first update.
+
+    Raises:
+        SettingsError: its checkpoint cannot be used.
+    """
+    weights = Weights(size, dtype)
+    if size.checkpoint == "untrained":
+        weights.initialize(seed)
+    else:
+        weights.fill(read_checkpoint(checkpoint_path(size), size, shapes(size))[0])
+    return weights
+
+
+class NumpyPolicy(Characters):
+    """A trainable character transformer with its frozen reference and the optimizer's memory.
+
+    Args:
+        settings: of the first update.
+        dtype: of all its numbers.
+
+    Attributes:
+        weights: the policy.
+        reference: the same weights as at the run's start.
+        gradient: of the loss; 0 between updates.
+        critic: (D + 1,) a linear value of the stream, and its constant.
+
+    Raises:
+        SettingsError: the checkpoint cannot be used, or the settings ask for another device than the CPU.
+    """
+
+    engine = NUMPY
+
+    def __init__(self, settings: Settings, dtype: Any = np.float32) -> None:
+        size = settings.model
+        if size.device != "cpu":
+            raise SettingsError(
+                "model.device", size.device, tr("without torch, which is not installed, models are computed on the cpu")
+            )
+        set_threads(size.threads)
+        self.weights, self.reference = (started(size, settings.seed, dtype) for _ in range(2))
+        self.critic = np.zeros(size.width + 1, dtype)
+        self.gradient = Weights(size, dtype)
+        self._kind = settings.optimizer.kind
+        self._memory: Memory | None = None
+        self._traced: Trace | None = None
+
+    def check(self, settings: Settings) -> None:
+        """Refuse nothing: the character model can be trained under all settings."""
+
+    def computing(self, settings: Settings) -> AbstractContextManager[object]:
+        """Numbers that are not finite are told of by the learner rather than by NumPy."""
+        return np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        """Whether ``error`` says that memory was too short."""
+        return isinstance(error, MemoryError)
+
+    def make_space(self) -> bool:
+        """False: the whole batch is computed at once."""
+        return False
+
+    # -- sample and score ------------------------------------------------------------------------------------------
+
+    def sample(
+        self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
+        greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+        environment: Environment | None = None,
+    ) -> Table:  # fmt: skip
+        """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
+        prefixes = CachedPrefixes(self.weights, prompt_tokens, uniforms.shape[1])
+        done = drawn(
+            prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
+            environment=environment,
+        )  # fmt: skip
+        return done.tokens, done.mask, done.logp
+
+    def batch(
+        self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
+    ) -> Packing:  # fmt: skip
+        """The batch packed, so that nothing is computed twice."""
+        return packed(prompt_tokens, tokens, mask, present)
+
+    def score(
+        self, batch: Packing, temperature: float, poll: Poll, *, against_reference: bool = False,
+        first: Scores | None = None,
+    ) -> Scores:  # fmt: skip
+        """The batch under the present policy."""
+        return _scores(forward(self.weights, batch), batch, temperature)
+
+    def score_reference(self, batch: Packing, temperature: float, poll: Poll) -> Scores:
+        """The batch under the weights of the run's start."""
+        return _scores(forward(self.reference, batch), batch, temperature)
+
+    # -- train -----------------------------------------------------------------------------------------------------
+
+    def train(
+        self, settings: Settings, batch: Packing, reference: Scores | None, draft: Drafts, poll: Poll,
+        number: int,
+    ) -> Passes[Scores]:  # fmt: skip
+        """All passes of update ``number``, each over the whole batch at once."""
+        return learned(self, settings, batch, reference, draft, poll, number)
+
+    def forward(self, place: Packing, temperature: float) -> Scores:
+        """The batch under the present policy. What it keeps is for :meth:`backward`."""
+        self._traced = forward(self.weights, place)
+        return _scores(self._traced, place, temperature)
+
+    def backward(self, place: Packing, temperature: float, loss: Loss) -> None:
+        """Compute d loss / d weights, by way of the logits: with g = d loss / d logp of each token and its place's π,
+        d loss / d logits = (Σ g onehot − π Σ g) / temperature, and what flows through the full distributions."""
+        assert self._traced is not None
+        d_logits = logit_gradient(loss, place, temperature).astype(self.weights.flat.dtype)
+        backward(self.weights, place, self._traced, d_logits, self.gradient)
+        self._traced = None
+
+    def stepped(self, wanted: Optimizer) -> float:
+        """Take one optimizer step along the gradients. Returns their norm before it was limited.
+
+        Nothing is changed if that norm is not finite.
+        """
+        if wanted.kind != self._kind:
+            self._kind, self._memory = wanted.kind, None
+        gradient = self.gradient.flat
+        norm = limited(gradient, wanted.max_grad_norm)
+        if np.isfinite(norm):
+            self._memory = stepped(wanted, self.weights.flat, gradient, self._memory)
+        gradient[:] = 0.0
+        return norm
+
+    @property
+    def optimizer_states(self) -> list[np.ndarray]:
+        """The optimizer's memory of earlier steps."""
+        return [] if self._memory is None else [self._memory.mean, self._memory.square]
+
+    # -- record, keep, restore -------------------------------------------------------------------------------------
+
+    def recorded_before(self, batch: Packing, reference: Scores | None) -> dict[str, Any]:
+        """Place of the distributions, and those of the reference."""
+        return recorded_before(batch.context, reference)
+
+    def recorded_after(
+        self, objective: Objective, batch: Packing, scores: list[Scores], reference: Scores | None
+    ) -> dict[str, Any]:
+        """Log-probabilities and full distributions of the passes."""
+        return recorded_after(objective, scores)
+
+    def measurements(self, batch: Packing, after: Scores, reference: Scores | None) -> dict[str, float]:
+        """None: all follows from the recorded distributions."""
+        return {}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Weights, critic and the optimizer's memory, as ``grpo_core.lm.trained_weights`` has them: float32."""
+        memory = self._memory
+        snapshot = {
+            "weights": _single(self.weights.flat),
+            "critic": _single(self.critic),
+            "adam_steps": np.array([0 if memory is None else memory.steps]),
+        }
+        if memory is not None:
+            snapshot |= {"adam_m": _single(memory.mean), "adam_v": _single(memory.square)}
+        return snapshot
+
+    def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
+        """Return to where :meth:`state` was taken, by this engine or by torch.
+
+        Raises:
+            GrpoError: it belongs to a model of another size.
+        """
+        flat = self.weights.flat
+        if "weights" not in state or state["weights"].shape != flat.shape:
+            raise GrpoError(tr("The recorded weights belong to a model of another size; no run can go on from them."))
+        flat[:], self.critic[:] = state["weights"], state["critic"]
+        self._kind, self._memory = optimizer.kind, None
+        if "adam_m" in state:
+            mean, square = (state[name].astype(flat.dtype) for name in ("adam_m", "adam_v"))
+            self._memory = Memory(mean=mean, square=square, steps=int(state["adam_steps"][0]))
+
+    def kept_for(self, settings: Settings) -> Kept:
+        """A copy to go back to if the next update is given up."""
+        memory = None if self._memory is None else self._memory.copy()
+        return Kept(weights=self.weights.flat.copy(), critic=self.critic.copy(), kind=self._kind, memory=memory)
+
+    def put_back(self, kept: Kept) -> None:
+        """Return to where ``kept`` was taken."""
+        self.gradient.flat[:] = 0.0
+        self.weights.flat[:], self.critic[:] = kept.weights, kept.critic
+        self._kind, self._memory = kept.kind, kept.memory
+
+
+def logit_gradient(loss: Loss, place: Packing, temperature: float) -> np.ndarray:
+    """d ``loss`` / d logits, (C, V)."""
+    dist_logp, real = loss.now.dist_logp, place.mask
+    chosen = place.context[real] * dist_logp.shape[1] + place.targets[real]
+    pushed = np.bincount(chosen, weights=loss.token_gradient[real], minlength=dist_logp.size).reshape(dist_logp.shape)
+    pushed = (pushed - np.exp(dist_logp) * pushed.sum(axis=-1, keepdims=True)) / temperature
+    if loss.reference is not None and needs_distributions(loss.objective):
+        ref_dist = loss.reference.dist_logp
+        pushed += through_distributions(
+            loss.objective, loss.terms, place.context[None], dist_logp[None], ref_dist, temperature
+        )[0]
+    return np.asarray(pushed)
+
+
+def _scores(trace: Trace, batch: Packing, temperature: float) -> Scores:
+    dist_logp = log_softmax(trace.logits if temperature == 1 else trace.logits / temperature)
+    logp = np.where(batch.present, dist_logp[batch.context, batch.targets], dist_logp.dtype.type(0))
+    return Scores(dist_logp=dist_logp, logp=logp, stream=trace.stream)
+
+
+def _single(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float32)

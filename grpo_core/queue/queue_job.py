@@ -1,0 +1,25 @@
+"""A queue of runs as a job of ``grpo_core/jobs``: first how far each run is, then every update as it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from grpo_core.child.answering import Poll
+from grpo_core.errors import given_up
+from grpo_core.queue.queue import read, run_status, training
+
+
+def trained(folder: str, *, poll: Poll) -> Iterator[dict[str, object]]:
+    """Messages: the “status” of each run, “ready” when the work begins, and the “progress” of every update.
+
+    Raises:
+        Cancelled: ``poll`` raised it; what was finished is on disk.
+        GrpoError: as of :func:`grpo_core.queue.queue.training`.
+    """
+    for place, run in enumerate(read(Path(folder)).runs):
+        yield {"is": "status", "place": place, **asdict(run_status(Path(folder), run))}
+    yield {"is": "ready"}
+    for progress in training(Path(folder), given_up(poll)):
+        yield {"is": "progress", **progress._asdict()}

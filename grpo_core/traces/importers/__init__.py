@@ -1,0 +1,94 @@
+"""Runs that other programs recorded: one file a format, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grpo_core.errors import RunFileError
+from grpo_core.text import tr
+from grpo_core.traces.importers import converted, trace, trackio, trl_completions, verifiers, verl
+from grpo_core.traces.importers.source import Source
+from grpo_core.traces.importers.unknown import what_it_looks_like
+
+
+@dataclass(frozen=True, kw_only=True)
+class Importer:
+    """A format.
+
+    Attributes:
+        title: what it is called.
+        probe: whether a file or folder is of this format, by a look at names and first bytes.
+        open: the run in it; raises RunFileError with a sentence where it cannot be read.
+        open_indexed: likewise, with the folder for indexes of large files; None where there is no such index.
+    """
+
+    title: str
+    probe: Callable[[Path], bool]
+    open: Callable[[Path], Source]
+    open_indexed: Callable[[Path, Path], Source] | None = None
+
+
+def importer_for(path: Path) -> Importer | None:
+    """The format of ``path``, None where no importer knows it."""
+    return next((importer for importer in IMPORTERS.values() if importer.probe(path)), None)
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a file or folder, or a database within which the path names a run."""
+    return place_of(path).exists()
+
+
+def place_of(path: Path) -> Path:
+    """The file or folder to look at for changes of the run at ``path``: of a run in a database, the database."""
+    return trackio.database_of(path)[0]
+
+
+def open_source(path: Path, *, index: Path | None = None) -> Source:
+    """The recorded run in a file or folder.
+
+    Args:
+        path: of the file or folder.
+        index: folder of the user's cache in which the places of lines of large files are kept; with it such a file may
+            be :attr:`~grpo_core.traces.importers.source.Source.partial` at first.
+
+    Raises:
+        RunFileError: there is nothing, or it is of no known format, or it cannot be read.
+    """
+    if not exists(path):
+        raise RunFileError(tr("There is no {path}.").format(path=path))
+    importer = importer_for(path)
+    if importer is None:
+        raise RunFileError(
+            tr("{path} is no recorded run that this program knows. {looks} Known are {known}.").format(
+                path=path,
+                looks=what_it_looks_like(path),
+                known=", ".join(importer.title for importer in IMPORTERS.values()),
+            )
+        )
+    return importer.open(path) if index is None or importer.open_indexed is None else importer.open_indexed(path, index)
+
+
+IMPORTERS: dict[str, Importer] = {
+    "trace": Importer(
+        title=tr("a trace of GRPO Lab's TRL recorder (a folder with trace.json)"), probe=trace.probe, open=trace.Trace
+    ),
+    "completions": Importer(
+        title=tr("TRL's completions (completions_00012.parquet)"),
+        probe=trl_completions.probe,
+        open=trl_completions.TrlCompletions,
+    ),
+    "trackio": Importer(title=tr("a trackio database (.db)"), probe=trackio.probe, open=trackio.TrackioRun),
+    "verifiers": Importer(
+        title=tr("traces.jsonl of verifiers or prime-rl"),
+        probe=verifiers.probe,
+        open=verifiers.VerifiersRun,
+        open_indexed=verifiers.VerifiersRun,
+    ),
+    "converted": Importer(
+        title=tr("a run file of GRPO Lab (.grpo)"), probe=converted.probe, open=converted.ConvertedRun
+    ),
+    "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
+}
+"""Every format, by its short name, in the order in which they are tried."""

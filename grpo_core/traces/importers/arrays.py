@@ -1,0 +1,207 @@
+"""Columns of the files of our own recorder (``step_00000001.npz``), which need nothing but NumPy.
+
+Column ``name`` is one array of all its values. One of lists has ``name.lengths`` besides: the length of each row's
+list, -1 for a row without. One of lists of lists has the lengths of the inner lists there, and each row's number of
+them in ``name.counts``. Text is a list of bytes in UTF-8.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Container
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import RunFileError, shortened
+from grpo_core.regular_file import opened_regular
+from grpo_core.text import tr
+from grpo_core.traces.importers.parquet import LARGEST, Columns
+
+SUFFIX = ".npz"
+KINDS = "biuf"
+"""NumPy's letters for the kinds of values that are read."""
+_ERRORS = (
+    OSError, ValueError, EOFError, OverflowError, MemoryError, LookupError, RuntimeError, NotImplementedError,
+    zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
+
+
+def columns_of(path: Path) -> Columns | Arrays:
+    """The columns of one file of a trace: arrays, or Parquet as recorders before 0.3 wrote it.
+
+    Raises:
+        GrpoError: it is Parquet, and pyarrow is not installed.
+        RunFileError: the file is missing, torn or damaged.
+    """
+    return Arrays(path) if path.suffix == SUFFIX else Columns(path)
+
+
+class Arrays:
+    """The columns of one such file, with the methods of :class:`~grpo_core.traces.importers.parquet.Columns`.
+
+    Attributes:
+        names: of the columns.
+        rows: how many there are.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """
+        Raises:
+            RunFileError: the file is missing, torn or damaged, or says that it is larger than ``LARGEST``.
+        """
+        self._path = path
+        self._loaded: dict[str, np.ndarray] = {}
+        try:
+            with opened_regular(path) as file, zipfile.ZipFile(file) as archive:
+                sizes = {one.filename.removesuffix(".npy"): one.file_size for one in archive.infolist()}
+        except _ERRORS as error:
+            raise self._unreadable(error) from None
+        if sum(sizes.values()) > LARGEST:
+            raise RunFileError(
+                tr("{name} says that it holds {size:,} bytes, more than the {most:,} that are read.").format(
+                    name=path.name, size=sum(sizes.values()), most=LARGEST
+                )
+            )
+        self._parts = frozenset(sizes)
+        self.names = tuple(name for name in sizes if "." not in name)
+        self.rows = len(self._array("row"))
+
+    def has_values(self, name: str) -> bool:
+        """Whether there is a column ``name`` and some row of it is not empty.
+
+        Raises:
+            RunFileError: it is damaged.
+        """
+        if name not in self.names or not self.rows:
+            return name in self.names
+        return self._depth(name) == 0 or bool((self._array(self._rows_of(name)) >= 0).any())
+
+    def load(self, left_out: Container[str] = ()) -> Arrays:
+        """The same, with all columns but these read at once: a file is opened once, not once an array. What cannot be
+        read is left to whoever asks for it."""
+        with suppress(*_ERRORS), opened_regular(self._path) as file, zipfile.ZipFile(file) as archive:
+            for name in self._parts - self._loaded.keys():
+                if name.partition(".")[0] not in left_out:
+                    with suppress(*_ERRORS):
+                        self._loaded[name] = _parsed(archive.read(f"{name}.npy"))
+        return self
+
+    def numbers(self, name: str, kind: Any) -> np.ndarray:
+        """A column of numbers, (rows,).
+
+        Raises:
+            RunFileError: there is no such column, it is damaged, or it holds something else.
+        """
+        values = self._of_depth(name, 0)
+        if len(values) != self.rows:
+            raise self._unreadable(ValueError(f"{name}: {len(values)} values in {self.rows} rows"))
+        return values.astype(kind)
+
+    def values(self, name: str, *, optional: bool = False) -> list[Any]:
+        """A column of texts, (rows,). None in every row where an ``optional`` one is not there."""
+        if optional and name not in self.names:
+            return [None] * self.rows
+        return [None if row is None else row.tobytes().decode("utf-8", "replace") for row in self.lists(name, np.uint8)]
+
+    def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
+        """A column of lists of numbers: one array a row, None where the row has none or an ``optional`` one is missing.
+
+        Raises:
+            RunFileError: there is no such column, it is damaged, or it holds something else.
+        """
+        if optional and name not in self.names:
+            return [None] * self.rows
+        flat = self._of_depth(name, 1).astype(kind)
+        lengths = self._lengths(f"{name}.lengths", self.rows, len(flat))
+        return [part if n >= 0 else None for part, n in zip(_cut(flat, lengths), lengths, strict=True)]
+
+    def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
+        """A column of lists of lists of numbers: for each row its arrays, none where an ``optional`` one is missing.
+
+        Raises:
+            RunFileError: there is no such column, it is damaged, or it holds something else.
+        """
+        if optional and name not in self.names:
+            return [[] for _ in range(self.rows)]
+        flat = self._of_depth(name, 2).astype(kind)
+        inner = self._array(f"{name}.lengths")
+        counts = self._lengths(f"{name}.counts", self.rows, len(inner)).clip(0)
+        arrays = _cut(flat, self._lengths(f"{name}.lengths", len(inner), len(flat)))
+        starts = np.cumsum(counts) - counts
+        return [arrays[start : start + n] for start, n in zip(starts, counts, strict=True)]
+
+    def _depth(self, name: str) -> int:
+        """Number of lists around each value of a column."""
+        return sum(f"{name}.{part}" in self._parts for part in ("lengths", "counts"))
+
+    def _rows_of(self, name: str) -> str:
+        """The array with the length of each row."""
+        return f"{name}.{'counts' if self._depth(name) == 2 else 'lengths'}"
+
+    def _of_depth(self, name: str, depth: int) -> np.ndarray:
+        """All values of a column, where that is ``depth`` lists deep."""
+        expected = (tr("one number a row"), tr("a list of numbers a row"), tr("a list of lists of numbers a row"))
+        if name not in self.names:
+            raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
+        if self._depth(name) != depth:
+            raise RunFileError(
+                tr("Column “{name}” of {file} holds {type}; expected is {expected}.").format(
+                    name=name, file=self._path.name, type=expected[self._depth(name)], expected=expected[depth]
+                )
+            )
+        return self._array(name)
+
+    def _lengths(self, name: str, count: int, total: int) -> np.ndarray:
+        """An array of ``count`` lengths whose sum is ``total``. -1 counts as 0."""
+        lengths = self._array(name).astype(np.int64)
+        within = len(lengths) == count and not ((lengths < -1) | (lengths > total)).any()
+        if not within or int(lengths.clip(0).sum()) != total:
+            raise self._unreadable(ValueError(f"{name} does not fit the values"))
+        return lengths
+
+    def _array(self, name: str) -> np.ndarray:
+        """One array of the file. Nothing in it is unpickled, and no more is reserved than the file holds."""
+        if name in self._loaded:
+            return self._loaded[name]
+        try:
+            with opened_regular(self._path) as file, zipfile.ZipFile(file) as archive:
+                data = archive.read(f"{name}.npy")
+            array = _parsed(data)
+        except _ERRORS as error:
+            raise self._unreadable(error) from None
+        self._loaded[name] = array
+        return array
+
+    def _unreadable(self, error: BaseException) -> RunFileError:
+        return RunFileError(
+            tr("{name} cannot be read as arrays of NumPy: {error}").format(
+                name=self._path.name, error=shortened(str(error) or type(error).__name__)
+            )
+        )
+
+
+def _parsed(data: bytes) -> np.ndarray:
+    """A flat array in NumPy's format (``numpy.lib.format``).
+
+    Raises:
+        ValueError: it is none, has another shape or other values, or is torn.
+    """
+    stream = io.BytesIO(data)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("unknown version of the format")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    if len(shape) != 1 or dtype.kind not in KINDS or dtype.itemsize * shape[0] != len(data) - stream.tell():
+        raise ValueError("other values than numbers, or torn")
+    return np.frombuffer(data, dtype, offset=stream.tell())
+
+
+def _cut(flat: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
+    """The parts of an array that have those lengths, one after the other. -1 counts as 0."""
+    ends = np.cumsum(sizes := lengths.clip(0))
+    return [flat[end - size : end] for end, size in zip(ends, sizes, strict=True)]

@@ -1,0 +1,279 @@
+"""Parquet columns as NumPy arrays. pyarrow is imported when the first file is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import GrpoError, RunFileError, shortened
+from grpo_core.regular_file import opened_regular, read_limited
+from grpo_core.text import tr
+from grpo_core.traces.importers.source import NEEDS_PYARROW
+
+LARGEST = 1 << 30
+"""Bytes that columns may have when unpacked: what the file says of them, and what they turn out to have."""
+MOST_ROWS = 200_000
+"""Completions of one file: a few kilobytes can stand for millions that are alike."""
+MOST_VALUES = 1 << 27
+"""Values of one column, those of all its lists counted."""
+AT_ONCE = 1024
+"""Rows that are unpacked before their size is looked at."""
+IN_MEMORY = 64 << 20
+"""Bytes of a file that is read whole before it is unpacked; nothing is mapped, so that a file may be cut meanwhile."""
+
+MAGIC = b"PAR1"
+"""With which a Parquet file begins and ends."""
+
+
+def warm() -> None:
+    """Import pyarrow, where it is installed, while nobody waits."""
+    with suppress(ImportError):
+        import pyarrow.parquet  # noqa: F401
+
+
+def is_written(path: Path) -> bool:
+    """Whether a Parquet file has its end, by its last bytes: one that is being written has none yet."""
+    try:
+        with opened_regular(path) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - len(MAGIC), 0))
+            return size > 2 * len(MAGIC) and file.read(len(MAGIC)) == MAGIC
+    except (OSError, ValueError):
+        return False
+
+
+class Columns:
+    """The columns of one Parquet file, read as they are asked for.
+
+    Attributes:
+        names: of the columns.
+        rows: how many there are.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """
+        Raises:
+            GrpoError: pyarrow is not installed.
+            RunFileError: the file is missing, torn or no Parquet file, or says that it is larger than ``LARGEST``.
+        """
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            raise GrpoError(NEEDS_PYARROW) from None
+        self._path = path
+        self._loaded: Any = None
+        self._errors = (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError)
+        try:
+            content = read_limited(path, IN_MEMORY)
+            source = pyarrow.OSFile(str(path)) if content is None else pyarrow.BufferReader(content)
+            self._file = pyarrow.parquet.ParquetFile(source)
+            facts = self._file.metadata
+            groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
+            size = sum(group.total_byte_size for group in groups)
+            columns = range(facts.num_columns)
+            values = max((sum(group.column(i).num_values for group in groups) for i in columns), default=0)
+            self.names = tuple(self._file.schema_arrow.names)
+            self.rows = int(facts.num_rows)
+        except self._errors as error:
+            raise self._unreadable(error) from None
+        for what, count, most in (
+            (tr("bytes"), size, LARGEST), (tr("rows"), self.rows, MOST_ROWS),
+            (tr("values in a column"), values, MOST_VALUES),
+        ):  # fmt: skip
+            if not 0 <= count <= most:
+                raise RunFileError(
+                    tr("{name} says that it holds {count:,} {what}, more than the {most:,} that are read.").format(
+                        name=path.name, count=count, what=what, most=most
+                    )
+                )
+
+    def has_values(self, name: str) -> bool:
+        """Whether there is a column ``name`` and some row of it is not empty.
+
+        Raises:
+            RunFileError: it is damaged.
+        """
+        return name in self.names and (not self.rows or self.array(name).null_count < self.rows)
+
+    def load(self, left_out: Container[str] = ()) -> Columns:
+        """Read every column but those ``left_out`` in one go, which takes a third of reading them one by one.
+
+        Raises:
+            RunFileError: one of them is damaged.
+        """
+        try:
+            self._loaded = self._bounded([name for name in self.names if name not in left_out])
+        except self._errors as error:
+            raise self._unreadable(error) from None
+        return self
+
+    def _bounded(self, names: list[str]) -> Any:
+        """Columns as an Arrow table, read piece by piece until they are too large.
+
+        Raises:
+            RunFileError: they are.
+        """
+        import pyarrow
+
+        if not self.rows:
+            return self._file.read(columns=names)
+        batches, size = [], 0
+        for batch in self._file.iter_batches(AT_ONCE, columns=names, use_threads=False):
+            batches.append(_plain(batch))
+            size += batches[-1].nbytes
+            if size > LARGEST:
+                raise RunFileError(
+                    tr("{name} holds more than the {most:,} bytes that are read of one file.").format(
+                        name=self._path.name, most=LARGEST
+                    )
+                )
+        return pyarrow.Table.from_batches(batches)
+
+    def array(self, name: str) -> Any:
+        """Column ``name`` as one Arrow array.
+
+        Raises:
+            RunFileError: there is no such column, or it is damaged.
+        """
+        if name not in self.names:
+            raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
+        try:
+            if self._loaded is not None and name in self._loaded.column_names:
+                return self._loaded.column(name).combine_chunks()
+            return self._bounded([name]).column(0).combine_chunks()
+        except self._errors as error:
+            raise self._unreadable(error) from None
+
+    def numbers(self, name: str, kind: Any) -> np.ndarray:
+        """A column of numbers, (rows,).
+
+        Raises:
+            RunFileError: it holds something else, or whole numbers are asked for and rows have none.
+        """
+        column = self._of_numbers(name, (0,), tr("one number a row"))
+        if column.null_count and not np.issubdtype(kind, np.floating):
+            raise RunFileError(
+                tr("Column “{name}” of {file} has no value in {count} of its {rows} rows.").format(
+                    name=name, file=self._path.name, count=column.null_count, rows=self.rows
+                )
+            )
+        try:
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=kind)
+        except (TypeError, ValueError) as error:
+            raise self._unreadable(error) from None
+
+    def values(self, name: str, *, optional: bool = False) -> list[Any]:
+        """A column as Python values, (rows,). None in every row where an ``optional`` one is not there.
+
+        Raises:
+            RunFileError: it is damaged, or holds text that is no UTF-8.
+        """
+        if optional and name not in self.names:
+            return [None] * self.rows
+        try:
+            values: list[Any] = self.array(name).to_pylist()
+        except self._errors as error:
+            raise self._unreadable(error) from None
+        return values
+
+    def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
+        """A column of lists of numbers: one array a row, None where the row has none.
+
+        A column of numbers is taken as one of lists of length 1; of an ``optional`` one that is not there, every row is
+        None.
+
+        Raises:
+            RunFileError: it holds something else.
+        """
+        if optional and name not in self.names:
+            return [None] * self.rows
+        column = self._of_numbers(name, (0, 1), tr("a list of numbers a row"))
+        try:
+            if not hasattr(column, "flatten"):
+                plain = np.asarray(column.to_numpy(zero_copy_only=False))
+                there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+                return [np.array([x], kind) if ok else None for x, ok in zip(plain, there, strict=True)]
+            flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=kind)
+            ends = np.cumsum(lengths := _lengths(column))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise self._unreadable(error) from None
+        there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+        return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
+
+    def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
+        """A column of lists of lists of numbers: for each row its arrays. None where an ``optional`` one is missing.
+
+        Raises:
+            RunFileError: it holds something else.
+        """
+        if optional and name not in self.names:
+            return [[] for _ in range(self.rows)]
+        column = self._of_numbers(name, (2,), tr("a list of lists of numbers a row"))
+        if column.null_count == len(column):
+            return [[] for _ in range(self.rows)]
+        try:
+            inner = column.flatten()
+            flat = np.asarray(inner.flatten().to_numpy(zero_copy_only=False), dtype=kind)
+            ends, counts = np.cumsum(lengths := _lengths(inner)), _lengths(column)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise self._unreadable(error) from None
+        arrays = [flat[e - n : e] for e, n in zip(ends, lengths, strict=True)]
+        starts = np.cumsum(counts) - counts
+        return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
+
+    def _of_numbers(self, name: str, depths: Container[int], expected: str) -> Any:
+        """Column ``name`` as one Arrow array, where numbers stand in it ``depths`` lists deep. ``expected`` says so.
+
+        Raises:
+            RunFileError: there is no such column, it is damaged, or it holds something else.
+        """
+        import pyarrow
+
+        column = self.array(name)
+        inner, depth = column.type, 0
+        while pyarrow.types.is_nested(inner) and hasattr(inner, "value_type"):
+            inner, depth = inner.value_type, depth + 1
+        kinds = ("is_integer", "is_floating", "is_boolean", "is_decimal")
+        of_numbers = depth in depths and any(getattr(pyarrow.types, kind)(inner) for kind in kinds)
+        if not of_numbers and not pyarrow.types.is_null(inner):  # a column without any value may be of no type
+            raise RunFileError(
+                tr("Column “{name}” of {file} holds {type}; expected is {expected}.").format(
+                    name=name, file=self._path.name, type=shortened(column.type), expected=expected
+                )
+            )
+        return column
+
+    def _unreadable(self, error: BaseException) -> RunFileError:
+        return RunFileError(
+            tr("{name} cannot be read as Parquet: {error}.").format(
+                name=self._path.name, error=_short(error).rstrip(".")
+            )
+        )
+
+
+def _plain(batch: Any) -> Any:
+    """A batch with every value written out: a few bytes may stand for the same long text a million times."""
+    import pyarrow
+
+    columns = [
+        column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column for column in batch.columns
+    ]
+    return pyarrow.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _lengths(column: Any) -> np.ndarray:
+    """Entries of each list, 0 for one that is not there."""
+    import pyarrow.compute
+
+    return np.asarray(pyarrow.compute.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _short(error: BaseException) -> str:
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(said.split())[:200] or type(error).__name__

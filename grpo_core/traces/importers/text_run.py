@@ -1,0 +1,227 @@
+"""The common part of sources that hold texts and rewards: no step, groups found from the order of their rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from grpo_core.config import Learner, Objective, Settings
+from grpo_core.config.recorded import RecordedTask
+from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
+from grpo_core.record import Step
+from grpo_core.text import tr
+from grpo_core.traces.importers.source import Completions, Report, Texts, read_twice
+
+LARGEST_GROUP = 4096
+"""Completions of a group, as in the settings of a learner."""
+
+
+class TextRun:
+    """A source of completions without their tokens. :class:`~grpo_core.traces.importers.source.Source` says what its
+    methods do. A format derives from it and gives :meth:`completions`.
+
+    Attributes:
+        why_no_step: what is missing for a step, and how to get it, in a sentence.
+    """
+
+    why_no_step: str
+    partial = False
+
+    def __init__(self, path: Path, title: str, settings: Settings) -> None:
+        self.path, self.title, self.settings = path, title, settings
+        self.siblings: tuple[Path, ...] = ()
+        self.notes: list[str] = []
+        self.labels: list[int] = []
+        self._unwritten = ""
+        self._usual_group: int | None = None
+        self._digests: dict[int, bytes] = {}
+
+    def __len__(self) -> int:
+        """Updates there are, as of the last refresh."""
+        return len(self.labels)
+
+    def step(self, position: int) -> NoReturn:
+        raise NotRecordedError(self.why_no_step)
+
+    def completions(self, position: int) -> Completions:
+        raise NotImplementedError
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return ()
+
+    def texts(self, position: int) -> Texts:
+        table = self.completions(position)
+        return Texts(prompts=table.prompts, completions=table.completions)
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        return read_twice(self, position)
+
+    def reports(self, position: int) -> Sequence[Report]:
+        return ()
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def refresh(self) -> int:
+        raise NotImplementedError
+
+    def note(self, sentence: str) -> None:
+        """Add a sentence on the source, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def without_unwritten(
+        self, files: list[tuple[int, Path]], is_written: Callable[[Path], bool]
+    ) -> list[tuple[int, Path]]:
+        """``files``, without those at the end that are torn or still being written, and a note that names the first of
+        them: the steps before are there. All of them where none is whole, so that reading says what is wrong.
+
+        Args:
+            files: (step, file) in the order of training.
+            is_written: whether a file is whole enough to be read.
+        """
+        kept = list(files)
+        while kept and not is_written(kept[-1][1]):
+            kept.pop()
+        self.notes = [note for note in self.notes if note != self._unwritten]
+        self._unwritten = ""
+        if not kept or len(kept) == len(files):
+            return files
+        self._unwritten = tr("{name} is torn or still being written, and is left out.").format(
+            name=files[len(kept)][1].name
+        )
+        self.note(self._unwritten)
+        return kept
+
+    def with_repeats_marked(self, position: int, table: Completions, read: Callable[[int], Completions]) -> Completions:
+        """``table``, marked and noted where it holds the completions of the update before once more.
+
+        Args:
+            position: of the update.
+            table: its completions.
+            read: the completions of another update.
+        """
+        digest = self._digests[position] = _digest(table)
+        if position > 1 and position - 1 not in self._digests:
+            with suppress(RunFileError, NotRecordedError):
+                self._digests[position - 1] = _digest(read(position - 1))
+        if not table.prompts or digest != self._digests.get(position - 1):
+            return table
+        self.note(
+            tr(
+                "Steps hold the completions of the step before them once more: one generation served several, and "
+                "what is counted over steps counts it once."
+            )
+        )
+        return replace(table, repeated=True)
+
+    def compare_groups(self, position: int, group: np.ndarray) -> None:
+        """Note an update whose groups are of another size than those of the first one that was read."""
+        sizes = np.bincount(group)
+        usual = int(np.bincount(sizes).argmax()) if len(sizes) else 0
+        if self._usual_group is None:
+            self._usual_group = usual
+        elif usual != self._usual_group:
+            self.note(
+                tr(
+                    "Step {label} has groups of {size} completions where others have {usual}: perhaps an evaluation "
+                    "was written over it."
+                ).format(label=self.labels[position - 1], size=usual, usual=self._usual_group)
+            )
+
+
+def _digest(table: Completions) -> bytes:
+    """A hash of a table's prompts and completions."""
+    return hashlib.sha256(repr((table.prompts, table.completions)).encode("utf-8", "replace")).digest()
+
+
+def recorded_settings(
+    source: str,
+    *,
+    names: Sequence[str] = (),
+    weights: Sequence[float] = (),
+    group_size: int | None = None,
+    objective: Objective | None = None,
+    max_tokens: int | None = None,
+    trainer_settings: str = "",
+    learner: Mapping[str, Any] | None = None,
+) -> Settings:
+    """The settings of a run of which a source says only so much. A loss that it does not name has no KL term.
+
+    Args:
+        source: the program that trained.
+        names: of the reward functions.
+        weights: of them, where they are known.
+        group_size: completions of a prompt, where it is known.
+        objective: the loss, where it is known.
+        max_tokens: the limit on a completion.
+        trainer_settings: the trainer's own, as JSON.
+        learner: fields of :class:`Learner` that are known.
+    """
+    known = {name: value for name, value in (learner or {}).items() if _is_possible(name, value)}
+    if group_size is not None:
+        known["group_size"] = min(max(group_size, 1), LARGEST_GROUP)
+    task = RecordedTask(
+        source=source,
+        reward_names=tuple(names),
+        reward_weights=tuple(weights),
+        max_tokens=max_tokens,
+        trainer_settings=trainer_settings,
+    )
+    return Settings(objective=objective or Objective(beta=0.0), learner=Learner(**known), task=task)
+
+
+def _is_possible(name: str, value: Any) -> bool:
+    """Whether a field of a learner may have that value here."""
+    try:
+        Learner(**{name: value})
+    except SettingsError:
+        return False
+    return True
+
+
+def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.ndarray:
+    """The group (B,) of rows whose equal prompts are one after the other, at most ``size`` to a group."""
+    group = np.zeros(len(keys), np.int64)
+    members = 1
+    for i in range(1, len(keys)):
+        fresh = keys[i] != keys[i - 1] or members == size
+        group[i] = group[i - 1] + fresh
+        members = 1 if fresh else members + 1
+    return group
+
+
+def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
+    """The group (B,) of rows with equal keys, wherever they are, numbered as they first appear."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+
+
+def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[tuple[int, Path]]:
+    """(number, file) of the files called ``before`` + number + ``after``, in the order of the numbers."""
+    files = []
+    for name in names:
+        middle = name[len(before) : len(name) - len(after)]
+        fits = name.startswith(before) and name.endswith(after) and middle.isascii() and middle.isdigit()
+        if fits and len(middle) <= 18:
+            files.append((int(middle), path / name))
+    return sorted(files)
+
+
+def names_in(path: Path) -> list[str]:
+    """Names of the files of a folder.
+
+    Raises:
+        RunFileError: it cannot be read.
+    """
+    try:
+        return [entry.name for entry in path.iterdir()]
+    except OSError as error:
+        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None

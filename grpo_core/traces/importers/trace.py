@@ -1,0 +1,347 @@
+"""Our own trace of a TRL run (``grpo_core/traces/recorders/trl.py``): every token that the loss saw, pass by pass.
+
+Completions of all processes are one after the other, process 0 first; groups may span processes. Each optimizer step
+is a pass, each process's micro-batch a part of it (``trace_step.py`` puts them together).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zlib
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core import token_text
+from grpo_core.config import Learner, Settings
+from grpo_core.config.recorded import RecordedTask
+from grpo_core.errors import GrpoError, NotRecordedError, RunFileError, shortened
+from grpo_core.record import Step
+from grpo_core.text import tr
+from grpo_core.traces.importers.arrays import Arrays, columns_of
+from grpo_core.traces.importers.jsonl import complete_lines
+from grpo_core.traces.importers.parquet import Columns
+from grpo_core.traces.importers.source import Completions, Report, Texts, file_stamp
+from grpo_core.traces.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
+from grpo_core.traces.importers.trace_rewards import stacked, weighted
+from grpo_core.traces.importers.trace_step import StepAssembly, generations_of, read_columns
+from grpo_core.traces.importers.trl_settings import objective_of
+from grpo_core.traces.trajectory import trajectories_in
+
+TEXTS = ("prompt", "completion")
+OF_THE_LOSS = ("completion_ids", "mask", "pass", "part", "logp")
+"""Columns without which no loss can be recomputed."""
+TOKENIZER = "tokenizer"
+"""The folder of the tokenizer, within the trace."""
+MOST_PROCESSES = 4096
+MOST_NAMED = 1000
+"""Reward functions, and tokens that end a completion, at most."""
+
+
+def probe(path: Path) -> bool:
+    """Whether ``path`` is the folder of a trace, or its description."""
+    return (path / TRACE).is_file() or (path.name == TRACE and path.is_file())
+
+
+class Trace:
+    """A trace folder. :class:`grpo_core.traces.importers.source.Source` says what its methods do.
+
+    Attributes:
+        has_losses: the trainer's losses are there to be compared.
+        loss_type: TRL's name of the loss.
+        processes: how many processes trained.
+        steps: the files of each step.
+    """
+
+    partial = False
+    has_losses = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path if path.is_dir() else path.parent
+        self.siblings: tuple[Path, ...] = ()
+        self.title = self.path.name
+        self._description = description_of(self.path)
+        self._trainer: dict[str, Any] = self._description["settings"]
+        try:
+            self.loss_type = str(self._trainer["loss_type"])
+            self.processes = _processes(self._description, self.path)
+            self.settings = settings_of(self._description)
+        except KeyError as error:
+            raise RunFileError(
+                tr("{path} lacks a setting of the trainer ({error}).").format(path=self.path / TRACE, error=error)
+            ) from None
+        except (TypeError, ValueError, AttributeError, OverflowError, GrpoError) as error:
+            raise RunFileError(
+                tr("{path}: a setting of the trainer cannot be used: {error}.").format(
+                    path=self.path / TRACE, error=shortened(error).rstrip(".")
+                )
+            ) from None
+        self.steps: list[StepFiles] = []
+        self._logs: dict[int, tuple[tuple[int, int], dict[int, list[Report]]]] = {}
+        self._latest: tuple[int, tuple[int, ...], Step] | None = None
+        self.notes: list[str] = []
+        self.refresh()
+
+    def __len__(self) -> int:
+        """Steps whose files are there."""
+        return len(self.steps)
+
+    @property
+    def labels(self) -> list[int]:
+        return [step.last_step for step in self.steps]
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The text of each token, (V,). Empty where no tokenizer lies beside the trace."""
+        return token_text.vocabulary(self.path / TOKENIZER)
+
+    def refresh(self) -> int:
+        steps, notes = steps_of(self.path, self.processes)
+        if self._description.get("level") == "texts":
+            notes.append(
+                tr("Only texts and rewards were recorded: {reason}.").format(reason=self._description.get("reason"))
+            )
+        dropped = last_line(steps[-1]).get("dropped") if steps else None
+        if is_whole(dropped) and dropped:
+            notes.append(
+                tr("{count} steps were dropped while recording, because the disk was slower.").format(count=dropped)
+            )
+        self.steps, self.notes = steps, notes
+        return len(steps)
+
+    def step(self, position: int) -> Step:
+        self._refuse_texts_alone()
+        with self._fitting(position):
+            columns = self._columns(position)
+            self._refuse_without_tokens(columns)
+            step, texts = self._assembled(position, columns), _texts(columns)
+            first = np.unique(step.group, return_index=True)[1]
+            step = dataclasses.replace(
+                step, prompt_texts=tuple(texts.prompts[row] for row in first), completion_texts=texts.completions
+            )
+        self._latest = (position, self.stamp(position), step)
+        return step
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        with self._fitting(position):
+            columns = self._columns(position, left_out=TEXTS)
+            rows = sum(each.rows for each in columns)
+            table = self._table(columns, Texts(prompts=(None,) * rows, completions=(None,) * rows))
+            step = None
+            with suppress(NotRecordedError):
+                self._refuse_texts_alone()
+                self._refuse_without_tokens(columns)
+                step = self._assembled(position, columns)
+            return table, step
+
+    def _refuse_texts_alone(self) -> None:
+        """
+        Raises:
+            NotRecordedError: only texts and rewards were recorded.
+        """
+        if self._description.get("level") == "texts":
+            raise NotRecordedError(
+                tr("This trace holds texts and rewards only ({reason}); nothing of the loss was recorded.").format(
+                    reason=self._description.get("reason")
+                )
+            )
+
+    def _refuse_without_tokens(self, columns: list[Columns | Arrays]) -> None:
+        """
+        Raises:
+            NotRecordedError: a file lacks columns that the loss is made of, or their values. Its texts and rewards can
+                be shown.
+        """
+        missing = [name for name in OF_THE_LOSS if any(name not in each.names for each in columns)]
+        if not missing and all(each.has_values("pass") for each in columns):  # else it was generated and never used
+            missing = [name for name in OF_THE_LOSS if not all(each.has_values(name) for each in columns)]
+        if missing:
+            raise NotRecordedError(
+                tr(
+                    "The files of this update lack the columns {names}, so there is no loss to recompute; its texts, "
+                    "rewards and advantages are shown. Record again with GRPO Lab's recorder, which writes them."
+                ).format(names=", ".join(missing))
+            )
+
+    def _columns(self, position: int, left_out: Container[str] = ()) -> list[Columns | Arrays]:
+        """The columns of each process's file, the smallest rank first."""
+        return [columns_of(piece.path).load(left_out) for _, piece in sorted(self.steps[position - 1].pieces.items())]
+
+    def _assembled(self, position: int, columns: list[Columns | Arrays]) -> Step:
+        """The update without its texts."""
+        files = self.steps[position - 1]
+        pieces = [
+            read_columns(each, piece, rank)
+            for each, (rank, piece) in zip(columns, sorted(files.pieces.items()), strict=True)
+        ]
+        return StepAssembly(pieces, self.loss_type, self.processes, self._trainer).step(position, files, self.settings)
+
+    @contextmanager
+    def _fitting(self, position: int) -> Iterator[None]:
+        """Turn an error in putting together columns and index that do not belong together into a sentence.
+
+        Raises:
+            RunFileError: it did.
+        """
+        try:
+            yield
+        except (LookupError, ValueError, TypeError, OverflowError, MemoryError, AssertionError) as error:
+            files = ", ".join(piece.path.name for _, piece in sorted(self.steps[position - 1].pieces.items()))
+            raise RunFileError(
+                tr("{files} and its line of the index do not fit together ({error}); one of them is damaged.").format(
+                    files=files, error=shortened(repr(error))
+                )
+            ) from None
+
+    def texts(self, position: int) -> Texts:
+        return _texts([columns_of(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())])
+
+    def completions(self, position: int) -> Completions:
+        with self._fitting(position):
+            columns = [columns_of(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())]
+            return self._table(columns, _texts(columns))
+
+    def _table(self, columns: list[Columns | Arrays], texts: Texts) -> Completions:
+        """The completions of an update, with those texts."""
+        task = self.settings.recorded
+        rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64, optional=True)])
+        generations = np.concatenate([generations_of(c) for c in columns])
+        group = np.concatenate([c.numbers("group", np.int64) for c in columns]) + generations * len(generations)
+        advantage = [row for c in columns for row in c.lists("advantage", np.float64, optional=True)]
+        ids = [row for c in columns for row in c.lists("completion_ids", np.int64, optional=True)]
+        tokens = None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
+        weights = np.asarray(task.reward_weights or (1.0,), np.float64)
+        return Completions(
+            prompts=texts.prompts, completions=texts.completions, group=np.unique(group, return_inverse=True)[1],
+            rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
+            reward_names=task.reward_names, reward_parts=rewards, reward_weights=task.reward_weights,
+            trajectories=trajectories_in(texts.prompts, texts.completions),
+            advantage=None if all(row is None for row in advantage)
+            else np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
+            length=None if tokens is None else np.array([len(row) for row in tokens]),
+            truncated=None if tokens is None or not task.eos_ids
+            else np.array([not np.isin(row, task.eos_ids).any() for row in tokens]),
+        )  # fmt: skip
+
+    def reports(self, position: int) -> list[Report]:
+        files = self.steps[position - 1]
+        wanted = range(files.last_step - files.passes + 1, files.last_step + 1)
+        log = self._log(files.attempt)
+        return [report for step in sorted(log) if step in wanted for report in log[step]]
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        files = self.steps[position - 1]
+        of_files = [file_stamp(piece.path) for _, piece in sorted(files.pieces.items())]
+        digest = zlib.crc32(repr((files.attempt, files.missing, of_files)).encode())
+        return (files.last_step, digest, len(self.reports(position)))
+
+    def losses(self, position: int) -> np.ndarray | None:
+        """The loss of each micro-batch as its process computed it, (N, M), NaN where none was noted."""
+        with self._fitting(position):
+            known = self._latest is not None and self._latest[:2] == (position, self.stamp(position))
+            step = self._latest[2] if known and self._latest is not None else self.step(position)
+            assert step.denominator is not None and step.optimizer_step is not None
+            width = 1 + max(
+                int(m["part"]) for p in self.steps[position - 1].pieces.values() for m in p.index["micro_batches"]
+            )
+            noted = {
+                (int(m["pass"]), rank * width + int(m["part"])): m.get("loss")
+                for rank, piece in self.steps[position - 1].pieces.items()
+                for m in piece.index["micro_batches"]
+            }
+            theirs = np.full(step.denominator.shape, np.nan)
+            for n, part in np.ndindex(*theirs.shape):
+                value = noted.get((int(step.optimizer_step[n]), int(part)))
+                if value is not None and (step.part[n] == part).any():
+                    theirs[n, part] = value
+            return theirs
+
+    def incomplete(self, position: int) -> str:
+        """The reason why the losses of an update cannot be compared. Empty where they can."""
+        missing = self.steps[position - 1].missing
+        if not missing:
+            return ""
+        return tr("The files of process {ranks} are missing.").format(ranks=", ".join(map(str, missing)))
+
+    def _log(self, attempt: int) -> dict[int, list[Report]]:
+        """The log of an attempt, by the trainer's step. Read again where the file has changed."""
+        path = self.path / "rank0" / f"attempt{attempt}" / LOG
+        try:
+            facts = path.stat()
+        except OSError:
+            return {}
+        stamp = (facts.st_mtime_ns, facts.st_size)
+        known = self._logs.get(attempt)
+        if known is None or known[0] != stamp:
+            known = self._logs[attempt] = (stamp, _reports(path))
+        return known[1]
+
+
+def _texts(columns: list[Columns | Arrays]) -> Texts:
+    """Prompts and completions of all processes."""
+    prompts, completions = ([text for c in columns for text in c.values(name, optional=True)] for name in TEXTS)
+    return Texts(prompts=tuple(prompts), completions=tuple(completions))
+
+
+def _reports(path: Path) -> dict[int, list[Report]]:
+    """The lines of a log, by the trainer's step."""
+    reports: dict[int, list[Report]] = {}
+    for line in complete_lines(path, []):
+        if isinstance(line, dict) and isinstance(line.get("logs"), dict) and isinstance(line.get("step"), int):
+            numbers = {str(k): float(v) for k, v in line["logs"].items() if isinstance(v, (int, float))}
+            reports.setdefault(line["step"], []).append(Report(step=line["step"], numbers=numbers))
+    return reports
+
+
+def _processes(description: dict[str, Any], folder: Path) -> int:
+    """The number of processes that trained, at most :data:`MOST_PROCESSES`.
+
+    Raises:
+        ValueError: the description says something else.
+    """
+    processes = description.get("num_processes") or len(list(folder.glob("rank*"))) or 1
+    if not is_whole(processes, MOST_PROCESSES):
+        raise ValueError(f"num_processes = {shortened(processes, 40)}")
+    return int(processes)
+
+
+def last_line(step: StepFiles) -> dict[str, Any]:
+    """The index line of the process with the smallest rank."""
+    return step.pieces[min(step.pieces)].index
+
+
+def _refuse_long_lists(description: dict[str, Any]) -> None:
+    """
+    Raises:
+        ValueError: a list of the description has more entries than any trainer has.
+    """
+    for name in ("reward_names", "reward_weights", "eos_ids"):
+        if isinstance(given := description.get(name), list) and len(given) > MOST_NAMED:
+            raise ValueError(f"{name}: {len(given)}")
+
+
+def settings_of(description: dict[str, Any]) -> Settings:
+    """The settings of a traced run, with the trainer's own as text beside them."""
+    trainer = description["settings"]
+    _refuse_long_lists(description)
+    names = tuple(map(str, description.get("reward_names") or ()))
+    weights = tuple(map(float, description.get("reward_weights") or ()))
+    names += tuple(f"reward {number + 1}" for number in range(len(names), len(weights)))
+    task = RecordedTask(
+        source=f"TRL {description.get('trainer_version', '')}".strip(),
+        reward_names=names,
+        reward_weights=weights if len(weights) == len(names) else (),
+        eos_ids=tuple(map(int, description.get("eos_ids") or ())),
+        max_tokens=trainer.get("max_completion_length"),
+        trainer_settings=json.dumps(trainer, sort_keys=True),
+    )
+    learner = Learner(
+        group_size=int(description.get("num_generations") or trainer["num_generations"]),
+        mu=int(trainer.get("num_iterations") or 1),
+        temperature=float(trainer.get("temperature") or 1.0),
+    )
+    return Settings(objective=objective_of(trainer), learner=learner, task=task)

@@ -1,0 +1,92 @@
+"""TRL's table of completions, which it writes to Parquet and hands to trackio: a row a completion.
+
+Columns in the order of TRL 1.16.0, ``GRPOTrainer.log``: step, prompt, completion, one a reward function, those that the
+user's code added, advantage. A function that gave nothing is NaN; a row in which all gave nothing has advantage 0.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import RunFileError
+from grpo_core.text import tr
+from grpo_core.traces.importers.source import Completions
+from grpo_core.traces.importers.text_run import consecutive_groups
+from grpo_core.traces.importers.trace_rewards import weighted
+from grpo_core.traces.trajectory import trajectories_in
+
+FIXED = ("step", "prompt", "completion", "advantage")
+"""Columns that are no reward."""
+MOST_REWARDS = 256
+"""Columns of rewards that are read at most; each becomes a series."""
+
+
+def table(
+    columns: Mapping[str, Sequence[Any]],
+    name: str,
+    *,
+    rewards: Sequence[str] | None = None,
+    weights: Sequence[float] = (),
+    group_size: int | None = None,
+) -> Completions:
+    """The table of one update.
+
+    Args:
+        columns: name -> values, in the table's order.
+        name: of the file, for an error's sentence.
+        rewards: columns that are reward functions; by default all that hold numbers with decimals.
+        weights: of the functions; 1 each where they do not fit.
+        group_size: completions of a prompt; by default equal prompts one after the other are a group.
+
+    Raises:
+        RunFileError: a column is missing, or a number is none.
+    """
+    missing = [column for column in ("prompt", "completion") if column not in columns]
+    if missing:
+        raise RunFileError(tr("{file} has no column “{name}”.").format(file=name, name=missing[0]))
+    names = [n for n in columns if n not in FIXED and _decimal(columns[n])] if rewards is None else list(rewards)
+    names = [n for n in names if n in columns][:MOST_REWARDS]
+    prompts, completions = (tuple(as_text(v) for v in columns[n]) for n in ("prompt", "completion"))
+    parts = np.stack([_numbers(columns[n], n, name) for n in names], axis=1) if names else None
+    known = tuple(weights) if len(weights) == len(names) else ()
+    total = np.full(len(prompts), np.nan)
+    if parts is not None:
+        total = weighted(parts, np.asarray(known or (1.0,) * len(names)))
+    return Completions(
+        prompts=prompts,
+        completions=completions,
+        group=consecutive_groups(prompts, group_size),
+        rewards=total,
+        reward_names=tuple(names),
+        reward_parts=parts,
+        reward_weights=known,
+        trajectories=trajectories_in(prompts, completions),
+        advantage=_numbers(columns["advantage"], "advantage", name) if "advantage" in columns else None,
+    )
+
+
+def as_text(value: Any) -> str | None:
+    """A text as it is, a conversation as JSON, None where there is nothing."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _decimal(values: Sequence[Any]) -> bool:
+    """Whether a column holds numbers with decimals, and nothing else."""
+    return any(isinstance(v, float) for v in values) and all(v is None or type(v) in (int, float) for v in values)
+
+
+def _numbers(values: Sequence[Any], column: str, name: str) -> np.ndarray:
+    """A column as float64, NaN where there is nothing."""
+    try:
+        return np.array([math.nan if v is None else float(v) for v in values], np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise RunFileError(
+            tr("Column “{column}” of {file} holds something that is no number.").format(column=column, file=name)
+        ) from None

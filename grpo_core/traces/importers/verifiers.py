@@ -1,0 +1,237 @@
+"""verifiers' and prime-rl's ``traces.jsonl``: an episode a line, its traces as graphs of messages.
+
+Read from verifiers 0.4.0. A branch, from the root to a leaf, is a row; a rollout of several branches counts once in its
+group. Numbers of tokens are rounded to four decimals by the writer and belong to no optimizer step.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import RunFileError
+from grpo_core.regular_file import opened_regular
+from grpo_core.text import tr
+from grpo_core.traces.importers.jsonl import LONGEST_LINE, placed_lines
+from grpo_core.traces.importers.line_index import (
+    TAIL,
+    WORTH_KEEPING,
+    LineIndex,
+    keep_index,
+    kept_index,
+    read_end,
+    read_on,
+)
+from grpo_core.traces.importers.source import Completions, file_stamp
+from grpo_core.traces.importers.text_run import TextRun, names_in, numbered, recorded_settings
+from grpo_core.traces.importers.verifiers_rows import EpisodeRows
+from grpo_core.traces.importers.verifiers_turns import as_dict
+
+FILE = "traces.jsonl"
+FOLDERS = ("train/all", "train/effective", "all", "effective", "")
+"""Where a step's file lies, in the order of preference: what was filtered away shows dead groups."""
+TRAINING, EVALUATION = 0, 1
+
+
+def probe(path: Path) -> bool:
+    """Whether ``path`` is a file of episodes, or the folder of a run that has some."""
+    if path.is_file():
+        return path.suffix == ".jsonl" and _first_line_fits(path)
+    return (path / FILE).is_file() or bool(_step_files(path))
+
+
+def _first_line_fits(path: Path) -> bool:
+    first = next(iter(placed_lines(path, [], note_torn=True)), (0, None))[1]
+    return isinstance(first, dict) and (isinstance(first.get("traces"), list) or isinstance(first.get("nodes"), list))
+
+
+def _step_files(path: Path) -> list[tuple[int, Path]]:
+    """(training step, file) of prime-rl's folders ``step_12``."""
+    for home in (path / "rollouts", path):
+        if home.is_dir():
+            folders = numbered(home, names_in(home), "step_", "")
+            files = [(n, next((f for where in FOLDERS if (f := d / where / FILE).is_file()), None)) for n, d in folders]
+            known = [(n, file) for n, file in files if file is not None]
+            if known:
+                return known
+    return []
+
+
+class VerifiersRun(TextRun):
+    """Episodes of verifiers, by training step where they name one."""
+
+    why_no_step = tr(
+        "These traces hold log-probabilities rounded to four decimals, which belong to no optimizer step, and neither "
+        "the settings of the loss nor the texts of single tokens, so there is no loss to recompute; their masks, "
+        "advantages and entropies stand with the turns. prime-rl's token export (trainer.enable_token_export) has more."
+    )
+
+    def __init__(self, path: Path, index: Path | None = None) -> None:
+        """
+        Args:
+            path: of the file or folder.
+            index: folder in which the places of lines are kept. With it, of a large file that was not opened before
+                only the end is looked at: the last steps are there at once, the others after :meth:`refresh`.
+        """
+        super().__init__(path, path.parent.name if path.is_file() else path.name, recorded_settings("verifiers"))
+        self._files: dict[int, Path] = {}
+        self._index: LineIndex | None = None
+        self._index_folder = index
+        self._kind = TRAINING
+        self._of_index: tuple[str, ...] = ()
+        self._single = path if path.is_file() else path / FILE
+        self.note(tr("Numbers of tokens have four decimals in these files: smaller differences mean nothing."))
+        if index is not None and self._single.is_file():
+            self._index = kept_index(index, self._single)
+            self.partial = self._index is None and self._single.stat().st_size > TAIL
+        if self.partial:
+            self._take(read_end(self._single, _key_of))
+        else:
+            self.refresh()
+        if self.labels:
+            last = self.completions(len(self.labels))
+            size = int(np.bincount(last.group[last.counted]).max()) if last.counted is not None else 1
+            self.settings = recorded_settings(
+                "verifiers", names=last.reward_names, weights=last.reward_weights, group_size=size
+            )
+
+    def __deepcopy__(self, memo: object) -> VerifiersRun:
+        """A copy that can be refreshed beside this one: an index is never changed, another takes its place."""
+        other = copy.copy(self)
+        other.notes, other.labels = list(self.notes), list(self.labels)
+        other._digests = dict(self._digests)
+        return other
+
+    def refresh(self) -> int:
+        if not self._single.is_file():
+            self._files = dict(_step_files(self.path))
+            self.labels = sorted(self._files)
+            return len(self.labels)
+        notes: list[str] = []
+        before = self._index.byte if self._index is not None and not self._index.first else 0
+        index = read_on(self._single, _key_of, notes, self._index)
+        self.partial = False
+        self._take(index)
+        for sentence in notes:
+            self.note(sentence)
+        if self._index_folder is not None and index.byte - before >= WORTH_KEEPING:
+            keep_index(self._index_folder, self._single, index)
+        return len(self.labels)
+
+    def _take(self, index: LineIndex) -> None:
+        """Steps and notes of an index. Evaluation is left out beside training."""
+        self._index = index
+        training = index.kinds == TRAINING
+        self._kind = TRAINING if training.any() or not len(index.kinds) else EVALUATION
+        self.labels = np.unique(index.steps[index.kinds == self._kind]).tolist()
+        if index.first and len(self.labels) > 1:
+            del self.labels[0]  # its beginning may lie before what is known
+        self.notes = [note for note in self.notes if note not in (*self._of_index,)]
+        count = int((~training).sum())
+        self._of_index = ()
+        if index.first:
+            self._of_index += (
+                tr("Earlier steps appear when the whole file was looked through ({size:.1f} GB).").format(
+                    size=self._single.stat().st_size / 1e9
+                ),
+            )
+        if count and training.any():
+            self._of_index += (
+                tr("{count} episodes of evaluation stand among those of training; they are left out.").format(
+                    count=count
+                ),
+            )
+        elif count:
+            self._of_index += (tr("These are episodes of an evaluation; nothing was trained on them."),)
+        self.notes += self._of_index
+
+    def _starts(self, label: int) -> np.ndarray:
+        """The bytes at which the lines of a step begin."""
+        assert self._index is not None
+        return np.asarray(self._index.starts[(self._index.steps == label) & (self._index.kinds == self._kind)])
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        label = self.labels[position - 1]
+        if label in self._files:
+            return file_stamp(self._files[label], 1)
+        return (*file_stamp(self._single)[2:], label, zlib.crc32(self._starts(label).tobytes()))
+
+    def _episodes(self, label: int, notes: list[str]) -> Iterator[Any]:
+        """The episodes of a step. One that is no JSON is noted."""
+        if label in self._files:
+            yield from (value for _, value in placed_lines(self._files[label], notes, note_torn=True))
+            return
+        with opened_regular(self._single) as opened:
+            for start in self._starts(label).tolist():
+                opened.seek(start)
+                try:
+                    yield json.loads(opened.readline(LONGEST_LINE))
+                except (ValueError, RecursionError):
+                    notes.append(
+                        tr("The line at byte {start} of {name} is not JSON and is left out.").format(
+                            start=start, name=self._single.name
+                        )
+                    )
+
+    def completions(self, position: int) -> Completions:
+        notes: list[str] = []
+        rows = EpisodeRows()
+        for episode in self._episodes(self.labels[position - 1], notes):
+            rows.add(as_dict(episode))
+        if rows.errors:
+            notes.append(
+                tr(
+                    "Step {label}: {count} traces are not what verifiers writes and are left out; the first: {why}."
+                ).format(label=self.labels[position - 1], count=rows.errors, why=rows.why)
+            )
+        if rows.trajectories and rows.trajectories[-1] is None:
+            notes.append(
+                tr("Step {label} is too long to be shown by turns in all of its completions.").format(
+                    label=self.labels[position - 1]
+                )
+            )
+        for sentence in notes:
+            self.note(sentence)
+        if not rows.prompts:
+            raise RunFileError(
+                tr("Step {label} of {name} holds no trace that can be read.").format(
+                    label=self.labels[position - 1], name=self.title
+                )
+            )
+        return rows.table()
+
+
+RUN = re.compile(rb'(?<!\\)"run"\s*:\s*(?=\{)')
+NEAR = 1 << 16
+"""Bytes of a line in which its training step is looked for before the line is read as a whole."""
+
+
+def _key_of(line: bytes) -> tuple[int, int]:
+    """(training step, kind) of an episode. Where the line looks whole, only what it says of its run is read: quotes
+    within a text are escaped, so that a text cannot be taken for it.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    match = RUN.search(line, 0, NEAR)
+    if match is not None and line.startswith(b"{") and line.rstrip().endswith(b"}"):
+        with suppress(ValueError, RecursionError):
+            run = json.JSONDecoder().raw_decode(line[match.end() : match.end() + NEAR].decode("utf-8", "replace"))[0]
+            if type(as_dict(as_dict(run).get("work")).get("step")) is int:
+                return _key_of_run(run)
+    return _key_of_run(as_dict(as_dict(json.loads(line)).get("run")))
+
+
+def _key_of_run(run: dict[str, Any]) -> tuple[int, int]:
+    work = as_dict(run.get("work"))
+    step = work.get("step")
+    kind = EVALUATION if "eval" in (run.get("type"), work.get("type")) else TRAINING
+    return (step if type(step) is int and 0 <= step < 2**60 else 1), kind

@@ -1,0 +1,137 @@
+"""verl's ``rollout_data_dir/12.jsonl``: a line a completion, with texts and the score.
+
+Read from verl 0.9.1: the present trainer writes ``input, output, gts, score, step, uid`` with the uid
+``{sample}_{rollout}_{output}``; the former one writes ``input, output, gts, score, step``, numbers that the reward
+function added, and ``request_id``, in the order in which processes were balanced.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import RunFileError
+from grpo_core.text import tr
+from grpo_core.traces.importers.jsonl import complete_lines
+from grpo_core.traces.importers.source import Completions, file_stamp
+from grpo_core.traces.importers.text_run import TextRun, equal_groups, names_in, numbered, recorded_settings
+
+AFTER = ".jsonl"
+MOST_TRIED = 20
+"""Files of a folder that are looked at to find out whether they are verl's."""
+MOST_ROWS, MOST_CHARACTERS = 200_000, 1 << 29
+"""What of one file is read at most."""
+
+
+def probe(path: Path) -> bool:
+    """Whether ``path`` is such a file or a folder of them."""
+    if path.is_file():
+        return bool(numbered(path.parent, [path.name], "", AFTER)) and _first_line_fits(path)
+    files = numbered(path, [file.name for file in path.glob(f"*{AFTER}")], "", AFTER)
+    return any(_first_line_fits(file) for _, file in files[:MOST_TRIED])  # the first ones may be empty
+
+
+def _first_line_fits(path: Path) -> bool:
+    first = next(iter(complete_lines(path, [], note_torn=True)), None)
+    return isinstance(first, dict) and {"input", "output", "score"} <= first.keys()
+
+
+class VerlRollouts(TextRun):
+    """A folder of verl's rollouts, or one file of it."""
+
+    why_no_step = tr(
+        "verl's rollout files hold texts and scores, no tokens, log-probabilities or advantages, so there is no loss "
+        "to recompute; verl has them in memory only, and they must be written where it writes these files."
+    )
+
+    def __init__(self, path: Path) -> None:
+        folder = path.parent if path.is_file() else path
+        super().__init__(path, path.stem if path.is_file() else path.name, recorded_settings("verl"))
+        self._folder = folder
+        self._files: list[Path] = []
+        self.refresh()
+        if self._files:
+            group = self.completions(len(self._files)).group
+            size = int((group == 0).sum()) if len(group) else 1
+            self.settings = recorded_settings("verl", group_size=size)
+
+    def refresh(self) -> int:
+        names = [self.path.name] if self.path.is_file() else names_in(self._folder)
+        files = self.without_unwritten(numbered(self._folder, names, "", AFTER), _first_line_fits)
+        self.labels, self._files = [number for number, _ in files], [file for _, file in files]
+        return len(files)
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        return file_stamp(self._files[position - 1])
+
+    def completions(self, position: int) -> Completions:
+        file = self._files[position - 1]
+        rows = self._rows(file)
+        if not rows:
+            raise RunFileError(tr("{name} holds no completion that can be read.").format(name=file.name))
+        keys = [_group_key(row) for row in rows]
+        group = equal_groups(keys)
+        if any(kind == "input" for kind, _ in keys):
+            self.note(tr("These files name no groups: completions of the same prompt in a file are taken as one."))
+        self.compare_groups(position, group)
+        rewards = np.array([_number(row["score"]) for row in rows])
+        strange = sum(row["score"] is not None and not isinstance(row["score"], int | float) for row in rows)
+        if strange:
+            self.note(
+                tr("The score of {count} completions of {name} is no number: they are taken as unscored.").format(
+                    count=strange, name=file.name
+                )
+            )
+        return Completions(
+            prompts=tuple(_text(row["input"]) for row in rows),
+            completions=tuple(_text(row["output"]) for row in rows),
+            group=group,
+            rewards=rewards,
+        )
+
+    def _rows(self, file: Path) -> list[dict[str, Any]]:
+        notes: list[str] = []
+        rows: list[dict[str, Any]] = []
+        characters = strange = 0
+        for row in complete_lines(file, notes, note_torn=True):
+            if not isinstance(row, dict) or not {"input", "output", "score"} <= row.keys():
+                strange += 1
+                continue
+            characters += len(str(row["input"])) + len(str(row["output"]))
+            if len(rows) >= MOST_ROWS or characters > MOST_CHARACTERS:
+                notes.append(
+                    tr(
+                        "{name} is larger than what is read of one step; its first {count} completions are shown."
+                    ).format(name=file.name, count=len(rows))
+                )
+                break
+            rows.append(row)
+        if strange:
+            notes.append(
+                tr("{count} lines of {name} are no completions and are left out.").format(count=strange, name=file.name)
+            )
+        for sentence in notes:
+            self.note(sentence)
+        return rows
+
+
+def _group_key(row: dict[str, Any]) -> tuple[str, str]:
+    """The part that the completions of one prompt share: their uid without its last two parts, or the prompt itself."""
+    uid = row.get("uid")
+    if isinstance(uid, str) and uid.count("_") >= 2:
+        return "uid", uid.rsplit("_", 2)[0]
+    return "input", _text(row["input"])
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:  # a whole number of hundreds of digits
+        return math.nan

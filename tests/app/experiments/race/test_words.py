@@ -1,0 +1,126 @@
+"""What is said of a race: its headline, its summary, who coincides, and what has changed since."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from app.experiments.race import race_words as words
+from app.experiments.race.headline import headline, rest
+from app.experiments.race.plan import RacePlan, base_of
+from app.experiments.race.results import RaceResults
+from app.jobs.jobs import Jobs
+from grpo_core.bandit.simulate import never
+from grpo_core.claims.numbers import written
+from grpo_core.commands.cli import main
+from grpo_core.config import Settings
+from grpo_core.experiments.race import SIX, spoken
+from tests.app.experiments.race.hands import ALIKE, BASELINE, GRPO, raced
+
+
+def test_who_coincides_is_read_from_the_runs() -> None:
+    equal = raced(fairness="step_length")
+    assert equal.coinciding() == [[BASELINE, "RLOO", GRPO, "Dr. GRPO"]]
+    assert words.of_same(equal).startswith(f"{BASELINE}, RLOO, GRPO and Dr. GRPO coincide")
+    apart = raced(fairness="step_length", levels=(0.0, 1.0, 2.0))
+    assert all(BASELINE not in group for group in apart.coinciding())
+    assert raced(names=(GRPO, "REINFORCE")).coinciding() == []
+
+
+def test_the_headline_says_who_leads_by_how_much_within_what_limits_and_from_when() -> None:
+    results = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=60)
+    (first, best), (second, last) = results.ranked()
+    courses = {name: runs.measures["reward"].mean(axis=-1) for name, runs in results.lanes.items()}
+    told = headline(results)
+    since = int(re.search(r"update (\d+)", told)[1])  # type: ignore[index]
+    assert (courses[first][since:] > courses[second][since:]).all()
+    assert since == 0 or courses[first][since - 1] <= courses[second][since - 1]
+    gap = results.behind[spoken(second)]
+    assert best - last == pytest.approx(gap.by) and gap.low < gap.by < gap.high
+    by, low, high = written(gap.by, gap.low, gap.high)
+    assert told.startswith(f"{spoken(first)} leads {spoken(second)} by {by} [{low}, {high}]")
+    assert f"{round(16 * results.lanes[first].stuck)} of 16 seeds stuck" in told
+
+
+def test_who_is_level_is_said_and_who_still_climbs_stands_where_there_is_more_room() -> None:
+    equal = raced(fairness="step_length", names=("RLOO", GRPO))
+    assert headline(equal).startswith("RLOO and GRPO end level at")
+    assert headline(raced(fairness="step_length", names=("RLOO", GRPO, BASELINE, "Dr. GRPO"))).startswith(
+        "4 of 4 end level at"
+    )
+    short = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=30)
+    means = {name: runs.measures["reward"].mean(axis=-1) for name, runs in short.lanes.items()}
+    climbing = {name for name, course in means.items() if course[-1] - course[-4] > 0.01}
+    assert climbing
+    assert all(f"{spoken(name)} still climbs" in rest(short) for name in climbing)
+
+
+def test_ends_that_are_too_close_to_tell_are_not_called_the_highest_of_them() -> None:
+    results = raced(Settings().replace({"objective.beta": 0.0}), names=SIX, seeds=16, updates=20)
+    steps = np.linspace(-0.4, 0.4, 16)
+    for place, name in enumerate(results.lanes):
+        results.lanes[name].measures["reward"][:] = 0.5 + 0.01 * place + np.roll(steps, 5 * place)
+    assert headline(results).startswith("6 of 6 end at 0.500 to 0.550, too close to tell; ")
+
+
+def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, options in (("updates", []), ("samples", ["--fairness", "samples"])):
+        results = raced(names=SIX, seeds=16, updates=50, fairness=name)
+        asked = ["race", "--seeds", "16", "--updates", "50", "--set", "objective.beta=0", *options]
+        assert main(asked) == 0
+        printed = capsys.readouterr().out
+        assert headline(results) in printed
+        assert all(f"{line}." in printed for line in rest(results).rstrip(".").split("; "))
+        for other, gap in results.behind.items():
+            numbers = written(gap.by, gap.low, gap.high)
+            assert f"{numbers[0]} [{numbers[1]}, {numbers[2]}]{'  level' if gap.level else ''}   {other}" in printed
+
+
+def test_with_too_few_seeds_nobody_leads() -> None:
+    assert headline(raced(Settings(), names=("REINFORCE", GRPO), seeds=4, updates=60)).startswith(
+        "Fewer than 8 seeds do not tell who leads; highest is GRPO, at 0."
+    )
+
+
+def test_of_those_that_end_level_the_one_that_was_there_first_is_named() -> None:
+    results = raced(Settings().replace({"objective.beta": 0.0}), names=(GRPO, "GSPO"), seeds=16, updates=20)
+    slow, quick = (np.linspace(0.1, 0.9, 21), np.minimum(np.linspace(0.1, 2.5, 21), 0.9))
+    for name, course in ((GRPO, slow), ("GSPO", quick)):
+        results.lanes[name].measures["reward"][:] = course[:, None]
+    assert headline(results).startswith("GRPO and GSPO end level at 0.900")
+    assert "GSPO is past 0.820 first, 12 [12, 12] updates before GRPO" in headline(results)
+
+
+def test_a_seed_that_diverged_is_counted() -> None:
+    results = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=60)
+    before = dict(results.ranked())[GRPO]
+    results.lanes[GRPO].measures["reward"][30:, 3] = np.nan
+    assert 0 < before - dict(results.ranked())[GRPO] < 0.1
+    assert "1 diverged" in headline(results)
+    assert "GRPO (DeepSeekMath) became non-finite" in words.summary(results)
+
+
+def test_a_race_that_is_not_complete_has_no_headline() -> None:
+    plan = RacePlan(base=base_of(ALIKE), seeds=4, updates=5)
+    results = RaceResults(plan)
+    for digest in list(plan.digests(Jobs(), never))[:-1]:
+        results.take(digest)
+        assert headline(results) == ""
+
+
+def test_the_summary_names_the_best_first_and_what_became_non_finite() -> None:
+    results = raced()
+    best = max(results.lanes, key=lambda name: float(results.lanes[name].measures["reward"][-1].mean()))
+    told = words.summary(results)
+    assert told.index(best) < min(told.index(name) for name in SIX if name != best)
+    results.lanes["REINFORCE"].measures["reward"][-1] = np.nan
+    assert "REINFORCE became non-finite" in words.summary(results)
+    assert words.summary(RaceResults(results.plan)) == "No algorithm has come in yet."
+
+
+def test_a_change_of_the_settings_is_named() -> None:
+    then = RacePlan(base=base_of(ALIKE))
+    now = RacePlan(base=base_of(ALIKE.replace({"optimizer.learning_rate": 1.0, "learner.group_size": 4})))
+    assert words.of_change(then, now) == "Raced before a change of “Group size” and “Learning rate”; press Race."

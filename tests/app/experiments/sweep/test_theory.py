@@ -1,0 +1,47 @@
+"""For which settings the optimum of a sweep is known, and the reason where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.experiments.sweep import theory
+from grpo_core.config import PRESETS, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.sweep import ESTIMATORS, has_optimum
+
+
+def test_that_the_kl_is_in_the_reward_is_no_reason_to_know_no_optimum() -> None:
+    known = Settings().replace(
+        {**theory.KNOWN, "objective.kl": "k3", "objective.kl_in": "reward", "objective.beta": 0.5}
+    )
+    assert theory.why_none(known) == "" and has_optimum(known)
+    critic = known.replace({"learner.critic": True, "objective.baseline": "given"})
+    assert theory.why_none(critic) == "No exact optimum: a critic's advantage leaves out the KL in the reward."
+
+
+def variants() -> Iterator[Settings]:
+    base = Settings()
+    for preset in PRESETS.values():
+        settings = preset.applied_to(base.replace({"objective.beta": 0.5}))
+        pulls = {**theory.KNOWN, "objective.entropy_bonus": 0.1}
+        behind = {**theory.KNOWN, "learner.staleness": 2}
+        for change in ({}, {"learner.mu": 1}, theory.KNOWN, pulls, behind):
+            for estimator in ESTIMATORS.values():
+                yield settings.replace({**estimator, **change, "objective.beta": 0.5})
+
+
+def test_a_reason_is_given_exactly_where_theory_has_no_optimum() -> None:
+    told = {has_optimum(settings): 0 for settings in variants()}
+    assert told.keys() == {True, False}
+    for settings in variants():
+        assert bool(theory.why_none(settings)) is not has_optimum(settings), settings
+
+
+@pytest.mark.parametrize("name", ["kl", "kl_in"])
+def test_no_reason_is_given_for_a_word_that_nobody_knows(name: str) -> None:
+    settings = Settings().replace({**theory.KNOWN, "objective.beta": 0.5, "learner.mu": 1})
+    object.__setattr__(settings.objective, name, "unheard of")
+    with pytest.raises((KeyError, SettingsError), match="unheard of"):
+        theory.why_none(settings)

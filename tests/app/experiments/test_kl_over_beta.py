@@ -1,0 +1,305 @@
+"""KL over β as a sweep: it arrives, it is dragged, compared, cancelled, and its runs open and repeat."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.experiments.kl_over_beta import KlOverBetaPanel
+from app.experiments.sweep import sweep_words as words
+from app.experiments.sweep.plan import BETA, GRIDS, Swept
+from app.experiments.sweep.results import middle_seed, row_line
+from app.experiments.sweep.state import OPTIMUM
+from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
+from app.panel_registry import KL_OVER_BETA
+from app.plotting.line_data import PointSet
+from app.plotting.numbers import shown
+from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
+from tests.app.conftest import Driver, make, take_down
+from tests.app.panels.conftest import Front
+
+pytestmark = pytest.mark.one_window
+
+FEW = Swept(path=BETA, values=(0.0, 0.1, 0.4, 1.0))
+
+
+@pytest.fixture
+def panel(driver: Driver, front: Front) -> KlOverBetaPanel:
+    """The panel in front, after a sweep of few seeds and updates."""
+    one = driver.program.window.panels["kl_over_beta"]
+    assert isinstance(one, KlOverBetaPanel)
+    one.choices.choice = type(one.choices.choice)(over=FEW, seeds=16, updates=30)
+    one.choices.show_choice()
+    front(KL_OVER_BETA)
+    rest(driver, one)
+    return one
+
+
+def rest(driver: Driver, panel: KlOverBetaPanel) -> None:
+    """Wait until nothing is computed any more, then draw."""
+    driver.qtbot.waitUntil(lambda: not panel.busy)
+    driver.settle()
+
+
+def show(driver: Driver, panel: KlOverBetaPanel, view: str) -> None:
+    """Choose a view as a person does."""
+    panel.choices.view.setCurrentIndex(panel.choices.view.findData(view))
+    panel.choices.view.activated.emit(panel.choices.view.currentIndex())
+    driver.settle()
+
+
+def at(plot: object, x: float, y: float) -> QPointF:
+    """A point of the data in the plot's viewport."""
+    return QPointF(plot.mapFromScene(plot.view_box.mapViewToScene(QPointF(x, y))))  # type: ignore[attr-defined]
+
+
+def own_points(panel: KlOverBetaPanel) -> PointSet:
+    """The updates of the run that is shown, in the picture of the KL."""
+    return next(points for points in panel.scatter.picture.points if points.name == "own")
+
+
+def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) -> None:
+    results = panel.controller.results
+    assert results is not None and results.complete
+    kl, reward = results.final("kl"), results.final("reward")
+    assert (np.diff(kl.middle) < 0).all() and (kl.low <= kl.middle).all() and (kl.middle <= kl.high).all()
+    assert np.array_equal(panel.scatter.lines[row_line(0)].y, kl.middle)
+    assert np.array_equal(panel.views.reward.lines[row_line(0)].y, reward.middle)
+    assert "β 0 KL is" in panel.accessibleDescription()
+    solid = {name: line.style is Qt.PenStyle.SolidLine for name, line in panel.scatter.lines.items()}
+    assert solid == {row_line(0): True, OPTIMUM: False}, "only theory is dashed"
+
+
+def test_the_result_stands_above_the_picture_in_numbers_of_the_runs(panel: KlOverBetaPanel) -> None:
+    results = panel.controller.results
+    assert results is not None
+    reward = np.array([results.done[place, 0].measures["reward"][-1].mean() for place in range(len(FEW.values))])
+    kl = results.final("kl").middle
+    sentence = panel.headline.text()
+    assert panel.headline.isVisible() and sentence in panel.accessibleDescription()
+    best, worst = FEW.values[int(reward.argmax())], FEW.values[int(reward.argmin())]
+    assert f"highest at β {best:g} ({reward.max():.3f}" in sentence
+    assert f"lowest at β {worst:g} ({shown(reward.min())})" in sentence
+    assert f"falls from {shown(kl[0])} to {shown(kl[-1])} nats" in sentence
+
+
+def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
+    driver: Driver, panel: KlOverBetaPanel
+) -> None:
+    driver.run(7)
+    x, y = own_points(panel).x, own_points(panel).y
+    run = driver.program.workspace.run
+    assert run is not None
+    assert np.array_equal(y, run.series["kl"].values)
+    assert np.allclose(x, FEW.places.at([0.04])[0]) and 0 < x[0] < 1
+    assert panel.views.training.lines["own"].x.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    for view, plot in ((FINAL, panel.scatter), (FRONTIER, panel.views.frontier), (TRAINING, panel.views.training)):
+        show(driver, panel, view)
+        columns, rows = plot.table()
+        assert len(rows) == (31 if view == TRAINING else 4)
+        assert all(len(row) == len(columns) for row in rows)
+    panel.choices.table.click()
+    driver.settle()
+    assert all(twin.shows_table for twin in panel.views.twins.values())
+
+
+@pytest.mark.quick_cases("click")
+@pytest.mark.parametrize("way", ["click", "key"])
+def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlOverBetaPanel, way: str) -> None:
+    assert panel.controller.results is not None
+    y = panel.controller.results.final("kl").middle[2]
+    spot = at(panel.scatter, 2, y).toPoint()
+    QTest.mouseClick(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=spot)
+    rest(driver, panel)
+    runs = panel.selection.runs
+    assert runs is not None and runs.settings.objective.beta == 0.4
+    place = middle_seed(runs)
+    if way == "click":
+        panel.run.open.click()
+    else:
+        panel.scatter.setFocus()
+        QTest.keyClick(panel.scatter, Qt.Key.Key_Return)
+    driver.rest()
+    run = driver.program.workspace.run
+    assert run is not None and run.head == 30 and run.origin.settings == runs.run(place)
+    last = run.step(30)
+    assert last is not None
+    policy = last.distribution(last.passes)
+    assert policy is not None and np.array_equal(np.exp(policy), runs.policy[place])
+    assert any(f"Seed {runs.seeds[place]}" in message for message in driver.messages)
+
+
+def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.choices.slider.setValue(panel.choices.slider.maximum() * 5 // 6)  # half way from 0.4 to 1
+    wanted = panel.selection.value
+    assert wanted == pytest.approx(0.7)
+    rest(driver, panel)
+    runs = panel.selection.runs
+    assert runs is not None and runs.settings.objective.beta == wanted
+    assert np.array_equal(panel.views.training.lines["chosen"].y, np.median(runs.measures["kl"], axis=-1))
+    assert "0.7" in panel.run.says.text() and "0.7" in panel.choices.value_label.text()
+    panel.run.seed.setCurrentIndex(6)
+    with driver.qtbot.waitSignal(panel.run_wanted) as told:
+        panel.run.open.click()
+    assert told.args[0] == runs.run(5)  # any seed opens, at any value
+    QTest.mousePress(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 2.5, 0.1).toPoint())
+    for x in (2.0, 1.5, 0.5):
+        QTest.mouseMove(panel.scatter.viewport(), at(panel.scatter, x, 0.1).toPoint())
+    QTest.mouseRelease(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 0.5, 0.1).toPoint())
+    rest(driver, panel)
+    assert panel.selection.runs is not None
+    assert panel.selection.runs.settings.objective.beta == panel.selection.value == pytest.approx(0.05, abs=0.01)
+
+
+def test_the_arrows_go_from_value_to_value(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.selection.put(1.0, 0)
+    panel.scatter.setFocus()
+    QTest.keyClick(panel.scatter, Qt.Key.Key_Right)
+    assert panel.selection.value == 0.4
+    QTest.keyClick(panel.scatter, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    assert panel.selection.value == pytest.approx(0.37)
+    QTest.keyClick(panel.scatter, Qt.Key.Key_End)
+    assert panel.selection.value == 1.0
+    rest(driver, panel)
+
+
+def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: KlOverBetaPanel) -> None:
+    assert not len(panel.scatter.lines[OPTIMUM].x)
+    assert "No exact optimum: GRPO divides by the std." in panel.run.says.text()
+    panel.run.known.click()
+    rest(driver, panel)
+    assert panel.controller.results is not None and panel.controller.results.has_optimum()
+    assert "after" in panel.run.says.text() and "nats from it" in panel.run.says.text()
+    best = panel.controller.results.optimum()
+    wanted = tilt_measures(panel.controller.results.sweep.point(3), 1.0)
+    assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
+    assert np.array_equal(panel.scatter.lines[OPTIMUM].y, best["kl"])
+    panel.run.back.click()
+    rest(driver, panel)
+    assert not panel.controller.results.has_optimum()
+
+
+def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.choices.estimators.click()
+    rest(driver, panel)
+    results = panel.controller.results
+    assert results is not None and results.sweep.rows == tuple(ESTIMATORS)
+    for row, name in enumerate(ESTIMATORS):
+        point = results.done[3, row].settings
+        assert {path: point.get(path) for path in ESTIMATORS[name]} == ESTIMATORS[name]
+    ends = {name: results.final("kl", row).middle[-1] for row, name in enumerate(ESTIMATORS)}
+    assert ends["k1"] == max(ends.values())  # its gradient is noise: nothing pulls back
+    assert panel.selection.row == list(ESTIMATORS).index("k3")
+    show(driver, panel, SIDE)
+    assert len([plot for plot in panel.views.multiples if plot.isVisible()]) == 5
+    for row, plot in enumerate(panel.views.multiples):
+        assert np.array_equal(plot.lines[row_line(row)].y, results.final("kl", row).middle)
+    panel.choices.estimators.click()
+    rest(driver, panel)
+    assert panel.choices.view_wanted == FINAL
+    assert panel.controller.sweep is not None and panel.controller.sweep.across is None
+
+
+def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.choices.choose(across=Swept(path="optimizer.learning_rate", values=(0.03, 0.3)))
+    rest(driver, panel)
+    show(driver, panel, HEAT)
+    results, heat = panel.controller.results, panel.views.heat
+    assert results is not None
+    assert heat.heat.values.shape == (2, 4)
+    assert heat.heat.values[1, 2] == results.final("kl", 1).middle[2]
+    assert heat.tsv().splitlines()[2].startswith("α 0.3\t")
+    heat.setFocus()
+    heat.setCurrentIndex(heat.heat.index(0, 3))
+    rest(driver, panel)
+    assert panel.selection.runs is not None
+    chosen = panel.selection.runs.settings
+    assert (chosen.objective.beta, chosen.optimizer.learning_rate) == (1.0, 0.03)
+
+
+@pytest.mark.long
+def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) -> None:
+    panel.choices.choose(over=Swept(path="learner.group_size", values=(2, 3, 4096)), updates=1000)
+    driver.qtbot.waitUntil(lambda: panel.controller.done == 1)
+    assert panel.choices.sweep.text() == "Cancel"
+    panel.choices.sweep.click()
+    assert not panel.controller.busy
+    results = panel.controller.results
+    assert results is not None and 1 <= len(results.done) < 3
+    rest(driver, panel)
+    assert "As far as it got" in panel.run.says.text()
+    assert np.isfinite(results.final("kl").middle[0]) and np.isnan(results.final("kl").middle[2])
+
+
+def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Driver, panel: KlOverBetaPanel) -> None:
+    driver.program.workspace.editing.edit({"objective.beta": 0.3, "seed": 5}, "Change what is swept")
+    driver.settle()
+    assert panel.scatter.frame.opacity() == 1
+    driver.program.workspace.editing.edit({"optimizer.learning_rate": 0.1}, "Change something else")
+    driver.settle()
+    assert panel.scatter.frame.opacity() < 1 and "“Learning rate”" in panel.run.says.text()
+    panel.choices.sweep.click()
+    rest(driver, panel)
+    driver.settle()
+    assert panel.scatter.frame.opacity() == 1
+    assert panel.controller.sweep is not None and panel.controller.sweep.base.optimizer.learning_rate == 0.1
+
+
+def test_typed_values_are_sorted_and_kept_once_and_what_cannot_be_is_refused_in_a_sentence(
+    driver: Driver, panel: KlOverBetaPanel
+) -> None:
+    panel.choices.setup.click()
+    before = panel.controller.sweep
+    for text, said in (("", "at least one"), ("0, -1", "objective.beta"), ("0, nan", "objective.beta"), ("a", "beta")):
+        panel.choices.over_values.setText(text)
+        panel.choices.over_values.editingFinished.emit()
+        driver.settle()
+        assert said in panel.run.says.text(), text
+        assert panel.controller.sweep is before and not panel.controller.busy
+    panel.choices.over_values.setText("1, 0.2; 0.2 0")
+    panel.choices.over_values.editingFinished.emit()
+    rest(driver, panel)
+    assert panel.controller.sweep is not None and panel.controller.sweep.over.values == (0.0, 0.2, 1.0)
+
+
+def test_the_command_sweeps_and_a_chain_of_decisions_is_refused_in_a_sentence(
+    driver: Driver, panel: KlOverBetaPanel
+) -> None:
+    driver.program.window.docks["training_history"].raise_()
+    before = panel.controller.results
+    driver.program.actions["sweep"].trigger()
+    driver.qtbot.waitUntil(lambda: panel.controller.results is not before and not panel.busy)
+    assert panel.seen
+    driver.program.runs.new_run()
+    driver.program.workspace.editing.edit({"task.landscape": "chain"}, "Another task")
+    panel.choices.sweep.click()
+    rest(driver, panel)
+    assert "choose a task of one decision" in panel.run.says.text()
+
+
+def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_factory: pytest.TempPathFactory) -> None:
+    driver = make(qtbot, tmp_path_factory.mktemp("closing"))
+    one = driver.program.window.panels["kl_over_beta"]
+    assert isinstance(one, KlOverBetaPanel)
+    one.choices.choice = type(one.choices.choice)(over=FEW, seeds=256, updates=10_000)
+    driver.program.window.docks["kl_over_beta"].raise_()
+    driver.qtbot.waitUntil(lambda: one.controller.busy)
+    take_down(driver)
+
+
+def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Front) -> None:
+    panel = front(KL_OVER_BETA)
+    assert not panel.busy and panel.controller.results is None  # nothing that looks like the model's comes by itself
+    assert panel.run.says.text() == words.LANGUAGE
+    assert len(own_points(panel).x) == 6
+    with language.qtbot.waitSignal(panel.queue_wanted) as told:
+        panel.run.queue.click()
+    assert told.args[0] == BETA and [float(text) for text in told.args[1].split(", ")] == list(GRIDS[BETA])
+    front(KL_OVER_BETA)
+    panel.choices.choice = type(panel.choices.choice)(over=FEW, seeds=16, updates=5)
+    panel.choices.sweep.click()
+    rest(language, panel)
+    assert words.DEFAULTS in panel.run.says.text() and not len(own_points(panel).x)

@@ -1,0 +1,94 @@
+"""Experiments in a thread: results in order, the latest counts, cancelling acts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.jobs.runner import Poll, Runner
+from grpo_core.errors import GrpoError
+
+
+@pytest.fixture
+def runner(qtbot: QtBot) -> Iterator[Runner]:
+    one = Runner()
+    yield one
+    one.close()
+
+
+def test_results_come_in_order_and_the_end_after_them(qtbot: QtBot, runner: Runner) -> None:
+    told: list[object] = []
+    runner.arrived.connect(told.append)
+    runner.ended.connect(told.append)
+    with qtbot.waitSignal(runner.ended):
+        runner.start(lambda poll: iter([1, 2, 3]))
+    assert told == [1, 2, 3, ""]
+    assert not runner.busy
+
+
+def test_what_was_done_before_a_cancel_stays_and_nothing_follows(qtbot: QtBot, runner: Runner) -> None:
+    told: list[object] = []
+    left = Event()
+
+    def endless(poll: Poll) -> Iterator[object]:
+        try:
+            yield "first"
+            while True:
+                poll()
+        finally:
+            left.set()
+
+    runner.arrived.connect(told.append)
+    with qtbot.waitSignal(runner.arrived):
+        runner.start(endless)
+    with qtbot.waitSignal(runner.ended) as ended:
+        runner.cancel()
+    assert left.wait(60)
+    assert told == ["first"] and "Cancelled" in ended.args[0] and not runner.busy
+
+
+def test_the_latest_experiment_is_the_one_that_counts(qtbot: QtBot, runner: Runner) -> None:
+    told: list[object] = []
+    released = Event()
+
+    def slow(poll: Poll) -> Iterator[object]:
+        released.wait(60)
+        yield "old"
+
+    runner.arrived.connect(told.append)
+    runner.start(slow)
+    with qtbot.waitSignal(runner.ended):
+        runner.start(lambda poll: iter(["new"]))
+        released.set()
+    assert told == ["new"]
+
+
+def test_what_cannot_be_is_said(qtbot: QtBot, runner: Runner) -> None:
+    def impossible(poll: Poll) -> Iterator[object]:
+        raise GrpoError("There is no such preset.")
+        yield
+
+    with qtbot.waitSignal(runner.ended) as ended:
+        runner.start(impossible)
+    assert ended.args == ["There is no such preset."]
+
+
+def test_an_experiment_that_does_not_hear_that_it_was_given_up_is_left_behind(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.jobs.runner.DEAF_SECONDS", 0.05)
+    begun, answered = Event(), Event()
+
+    def deaf(poll: Poll) -> Iterator[object]:
+        begun.set()
+        answered.wait()  # as a disk that does not answer
+        yield 1
+
+    runner.start(deaf)
+    assert begun.wait(30)
+    runner.close()
+    assert not answered.is_set() and not runner.busy
+    answered.set()
