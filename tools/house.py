@@ -74,7 +74,7 @@ def _rows(uses: dict[str, set[str]]) -> list[list[str]]:
 
 
 def _direct(part: str, uses: dict[str, set[str]]) -> set[str]:
-    """What a part uses, without what it reaches by another of them."""
+    """The parts that a part uses, without those that it reaches by another of them."""
     return uses[part] - {further for used in uses[part] for further in _reached(used, uses)}
 
 

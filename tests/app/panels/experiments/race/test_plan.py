@@ -9,7 +9,7 @@ from app.jobs.jobs import Jobs
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import SettingsError
-from tests.app.experiments.race.hands import ALIKE
+from tests.app.panels.experiments.race.hands import ALIKE
 
 
 def test_a_race_takes_the_task_sampling_optimizer_and_beta_of_the_run_and_nothing_else() -> None:

@@ -18,7 +18,7 @@ from app.theme.tokens import THEMES, Theme
 from grpo_core.config import PRESETS
 from grpo_core.experiments.digest import OVER_SEEDS, course
 from grpo_core.experiments.race import SIX
-from tests.app.experiments.race.hands import ALIKE, GRPO, raced
+from tests.app.panels.experiments.race.hands import ALIKE, GRPO, raced
 from tests.app.theme.test_theme import APART, EYES, seen
 
 

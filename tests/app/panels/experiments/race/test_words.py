@@ -17,7 +17,7 @@ from grpo_core.claims.numbers import written
 from grpo_core.commands.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.race import SIX, spoken
-from tests.app.experiments.race.hands import ALIKE, BASELINE, GRPO, raced
+from tests.app.panels.experiments.race.hands import ALIKE, BASELINE, GRPO, raced
 
 
 def test_who_coincides_is_read_from_the_runs() -> None:

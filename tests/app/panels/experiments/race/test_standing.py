@@ -13,7 +13,7 @@ from app.experiments.race.results import COLUMNS
 from app.experiments.race.standing import RaceStanding
 from app.theme.tokens import DARK
 from grpo_core.experiments.ensemble import band
-from tests.app.experiments.race.hands import raced
+from tests.app.panels.experiments.race.hands import raced
 
 
 def test_the_standing_shows_the_numbers_of_the_runs() -> None:

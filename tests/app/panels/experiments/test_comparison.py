@@ -20,8 +20,8 @@ from app.panel_registry import COMPARISON
 from app.plotting.plot import Plot
 from grpo_core.config import Settings
 from tests.app.conftest import Driver
-from tests.app.experiments.race.hands import GRPO
 from tests.app.panels.conftest import Front
+from tests.app.panels.experiments.race.hands import GRPO
 
 pytestmark = pytest.mark.one_window
 
