@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.house import DOCUMENT, document
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     path
@@ -51,3 +53,7 @@ def test_the_page_of_places_has_every_lesson_under_its_number() -> None:
 def test_every_make_target_that_is_named_exists(path: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)", path.read_text("utf-8"))) <= targets
+
+
+def test_the_drawing_of_the_house_is_that_of_the_imports() -> None:
+    assert DOCUMENT.read_text("utf-8") == document(), "run python -m tools.house"

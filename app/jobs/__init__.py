@@ -1,0 +1,1 @@
+"""Jobs computed beside the window: their processes, shared where several ask for the same."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from app.panels.policy_data import Draws, PolicyPicture
 from app.workspace.cursor import Stage
-from grpo_core.claims.captions import Drawn, Moved, Sampled, Scored, Undrawn, most_moved
-from grpo_core.claims.claim import Claim
+from grpo_core.claims.captions import Moved, Sampled, Scored, Undrawn, most_moved
+from grpo_core.reasons.normalized import normalized_words
 from grpo_core.text import tr
 
 NAMED = 3
@@ -38,11 +38,6 @@ def sampled(picture: PolicyPicture, draws: Draws) -> Sampled:
 def paid(draws: Draws) -> Scored:
     """The mean reward of the draws that have one."""
     return Scored(scored=len(draws.order) - draws.unscored, of=len(draws.order), mean=draws.mean)
-
-
-def normalized_words(made: Claim[Drawn] | None) -> str:
-    """The sentence on what the rewards became."""
-    return tr("Normalize: rewards become advantages.") if made is None else made.words()
 
 
 def _updated(picture: PolicyPicture, draws: Draws) -> str:

@@ -1,0 +1,1 @@
+"""The grid of tokens: cells, tints, notes and its film, for panels and lessons."""

@@ -1,7 +1,7 @@
 """The code of a script that computes one update, first half: its constants, and from rewards to advantages.
 
 Each function returns lines of Python, for plain NumPy and only the branches that the objective takes;
-``export_script.py`` puts them below the data they read. The formulas are those of ``advantages.py``.
+``script.py`` puts them below the data they read. The formulas are those of ``advantages.py``.
 """
 
 from __future__ import annotations

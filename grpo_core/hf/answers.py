@@ -51,16 +51,16 @@ def scored(learner: FolderLearner, origin: Origin, question: Question, step: Ste
     parts = np.array(rewards.parts(settings.language, prompt, question.completion, len(tokens)))
     batch = policy.batch(prompt_tokens, tokens[None], np.ones((1, len(tokens)), dtype=bool))
     with torch.no_grad():
-        dist = distributions(policy.model, batch, slice(0, 1), settings.learner.temperature, policy.ways)[0]
+        dist = distributions(policy.model, batch, slice(0, 1), settings.learner.temperature, policy.ways)
     ref_logp = np.full(len(tokens), np.nan, dtype=np.float32)  # nobody loads a second model for it
     if policy.reference_at_hand or settings.objective.beta:
         reference = policy.score_reference(batch, settings.learner.temperature, lambda done, total: None)
         ref_logp = reference.logp[0].cpu().numpy()
-    top = dist.topk(min(LIKELIEST, dist.shape[-1]), dim=-1)  # (T, k)
-    drawn = torch.from_numpy(tokens.astype(np.int64)).to(dist.device)
+    top = dist.logp[dist.context[0]].topk(min(LIKELIEST, dist.logp.shape[-1]), dim=-1)  # (T, k)
+    drawn = torch.from_numpy(tokens.astype(np.int64)[None]).to(dist.logp.device)
     return Answer(
         tokens=tokens,
-        logp=dist.gather(1, drawn[:, None])[:, 0].cpu().numpy(),
+        logp=dist.of(drawn)[0].cpu().numpy(),
         ref_logp=ref_logp,
         dist_logp=np.zeros((len(tokens), 0)),
         top_tokens=top.indices.cpu().numpy(),

@@ -7,14 +7,14 @@ from torch import Tensor
 from grpo_core import kl
 from grpo_core.config import Objective
 from grpo_core.hf.measuring import Measured
-from grpo_core.hf.scoring import Batch
+from grpo_core.hf.scoring import Batch, Distributions
 from grpo_core.lm.device_sampling import sent
 from grpo_core.objective import evaluate
 from grpo_core.reductions import REDUCTIONS
 
 
 def chunk_loss(
-    objective: Objective, batch: Batch, rows: slice, dist: Tensor, logp: Tensor, old_logp: Tensor,
+    objective: Objective, batch: Batch, rows: slice, dist: Distributions, logp: Tensor, old_logp: Tensor,
     advantage: Tensor, reference: Measured | None, sampling: Tensor | None,
 ) -> Tensor:  # fmt: skip
     """The loss () of ``rows``, by :func:`grpo_core.objective.evaluate`, divided by what the whole batch is divided by.
@@ -23,7 +23,7 @@ def chunk_loss(
         objective: the loss.
         batch: all rows, of which (B, T) tokens are trained on.
         rows: the chunk's.
-        dist: (n, T_chunk, V) its log-probabilities of all tokens; the entropy bonus follows from them.
+        dist: its distributions; the entropy bonus follows from them.
         logp: (n, T_chunk) its log-probabilities of the sampled tokens, with gradients.
         old_logp: (B, T) before the first pass.
         advantage: (B,) or (B, T).
@@ -35,7 +35,7 @@ def chunk_loss(
     counted = float(max(int(batch.mask.sum()), 1))
     denominator = counted if REDUCTIONS[objective.reduction].counts_tokens else float(len(batch.tokens))
     own = advantage[rows] if advantage.ndim == 1 else advantage[rows, :longest]
-    entropy = {"entropy": kl.entropy(dist)} if objective.entropy_bonus else {}
+    entropy = {"entropy": kl.entropy(dist.logp)[dist.context]} if objective.entropy_bonus else {}
     ref_logp = None if reference is None else reference.logp[rows, :longest]
     terms = evaluate(
         objective, logp, old_logp[rows, :longest], own, mask, ref_logp=ref_logp,

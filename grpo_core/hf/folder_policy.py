@@ -131,7 +131,11 @@ class FolderPolicy(FolderWeights):
         """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`). No task in words has a tool."""
         assert environment is None
         self._sampling = min(len(prompt_of), self._sampled_at_most)
-        table = (sample if self.device.type == "cpu" else partial(sampled_on_device, prepared=self.ways.prepared))(
+        table = (
+            partial(sample, sharing=self.ways.sharing)
+            if self.device.type == "cpu"
+            else partial(sampled_on_device, prepared=self.ways.prepared)
+        )(
             self.model, prompt_tokens, prompt_of, uniforms, ends=self._chat.ends, padding=self.ways.padding,
             temperature=temperature, greedy=greedy, poll=poll, drawing=drawing, at_once=self._sampling,
         )  # fmt: skip

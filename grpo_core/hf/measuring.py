@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from grpo_core import kl
-from grpo_core.hf.scoring import Batch
+from grpo_core.hf.scoring import Batch, Distributions
 
 LIKELIEST = 5
 """Tokens that are kept at each place of a completion, the likeliest; for display alone."""
@@ -58,53 +58,54 @@ class Measuring:
         self._choose = choose
         self._top: dict[str, Tensor] = {}
 
-    def take(self, rows: slice, dist: Tensor) -> Tensor:
+    def take(self, rows: slice, dist: Distributions) -> Tensor:
         """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are without."""
-        longest = dist.shape[1]
+        longest = dist.context.shape[1]
         there = self._mask[rows, :longest]
-        logp = dist.gather(2, self._tokens[rows, :longest, None])[..., 0]
-        logp = torch.where(there, logp, 0.0)
+        logp = torch.where(there, dist.of(self._tokens[rows, :longest]), 0.0)
         with torch.no_grad():
-            entropy = kl.entropy(dist.detach())
-            for table, values in zip(self._tables, (logp, entropy, dist.amax(dim=-1).exp()), strict=False):
+            entropy = kl.entropy(dist.logp.detach())[dist.context]
+            largest = dist.logp.amax(dim=-1).exp()[dist.context]
+            for table, values in zip(self._tables, (logp, entropy, largest), strict=False):
                 table[rows, :longest] = torch.where(there, values.detach(), 0.0)
             if self._choose:
                 self._choose_from(rows, dist)
             self._look_up("top_logp", rows, dist)
         return logp
 
-    def take_reference(self, rows: slice, dist: Tensor, reference: Tensor) -> None:
+    def take_reference(self, rows: slice, dist: Distributions, reference: Distributions) -> None:
         """Measures how far ``rows`` are from the reference: the exact KL, and the reference's log-probabilities of the
         chosen tokens.
 
         Args:
             rows: their places in the batch.
-            dist: (n, T, V) log-probabilities under the policy.
-            reference: the same under the reference.
+            dist: distributions under the policy.
+            reference: the same under the reference, in the same contexts.
         """
-        divergence = kl.exact(dist, reference)
+        divergence = kl.exact(dist.logp, reference.logp)[dist.context]
         longest = divergence.shape[1]
         self._tables[3][rows, :longest] = torch.where(self._mask[rows, :longest], divergence, 0.0)
         self._look_up("ref_top_logp", rows, reference)
 
-    def _choose_from(self, rows: slice, dist: Tensor) -> None:
+    def _choose_from(self, rows: slice, dist: Distributions) -> None:
         """The likeliest tokens of each place. The sampled token takes the last place where it is not among them."""
-        longest, places = dist.shape[1], min(LIKELIEST, dist.shape[-1])
+        longest, places = dist.context.shape[1], min(LIKELIEST, dist.logp.shape[-1])
         if self._chosen is None:
             self._chosen = torch.full((*self._mask.shape, places), -1, dtype=torch.int32, device=self._mask.device)
-        ids, sampled = dist.detach().topk(places, dim=-1).indices, self._tokens[rows, :longest]
+        ids, sampled = dist.logp.detach().topk(places, dim=-1).indices[dist.context], self._tokens[rows, :longest]
         ids[..., -1] = torch.where((ids == sampled[..., None]).any(dim=-1), ids[..., -1], sampled)
         self._chosen[rows, :longest] = torch.where(self._mask[rows, :longest, None], ids, -1).int()
 
-    def _look_up(self, name: str, rows: slice, dist: Tensor) -> None:
+    def _look_up(self, name: str, rows: slice, dist: Distributions) -> None:
         """Log-probabilities of the chosen tokens under ``dist``, as half precision: enough for three decimals."""
         if self._chosen is None:
             return
         if name not in self._top:
             self._top[name] = torch.zeros(self._chosen.shape, dtype=torch.float16, device=self._chosen.device)
-        ids = self._chosen[rows, : dist.shape[1]].long()
-        logp = dist.detach().gather(2, ids.clamp(min=0)).clamp(min=torch.finfo(torch.float16).min).half()
-        self._top[name][rows, : dist.shape[1]] = torch.where(ids >= 0, logp, 0.0)
+        longest = dist.context.shape[1]
+        ids = self._chosen[rows, :longest].long()
+        logp = dist.of(ids.clamp(min=0)).detach().clamp(min=torch.finfo(torch.float16).min).half()
+        self._top[name][rows, :longest] = torch.where(ids >= 0, logp, 0.0)
 
     def done(self, diverged: bool) -> Measured:
         """The tables of the whole batch. ``diverged``: the divergence from the reference was measured too."""

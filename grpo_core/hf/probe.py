@@ -42,13 +42,14 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
     first, each = moments[1] - moments[0], float(np.median(np.diff(moments[1:])))
     ask()
     at_once = min(settings.model.rows_at_once, rows)
-    tokens = np.zeros((rows, task.max_tokens), dtype=np.int32)
+    size = int(policy.model.config.get_text_config().vocab_size)
+    tokens = np.random.default_rng(2).integers(0, size, (rows, task.max_tokens), dtype=np.int32)
     batch = policy.batch(prompts, tokens, np.ones(tokens.shape, dtype=bool))
     start = _now(policy)
     dist = distributions(policy.model, batch, slice(0, at_once), settings.learner.temperature, policy.ways)
     forward = _now(policy) - start
     ask()
-    dist[..., 0].sum().backward()  # type: ignore[no-untyped-call]
+    dist.logp[:, 0].sum().backward()  # type: ignore[no-untyped-call]
     backward = _now(policy) - start - forward
     policy.forget_gradients()
     watches = settings.objective.beta != 0 or settings.model.watch_reference

@@ -20,6 +20,8 @@ from grpo_core.hf.prepared_cache import is_plain, prepared_cache
 from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
 from grpo_core.lm.interface import Poll, ReadRows, Table
 
+WORTH_SHARING = 4
+"""Tokens at the beginning of all prompts from which on they are computed once."""
 WORTH_COMPACTING = 0.75
 """Share of the cache's entries that still go on, below which the others are taken out."""
 
@@ -35,7 +37,7 @@ class Drawn(NamedTuple):
 @torch.no_grad()
 def sample(
     model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, ends: tuple[int, ...],
-    padding: bool, temperature: float, greedy: np.ndarray, poll: Poll,
+    padding: bool, sharing: bool, temperature: float, greedy: np.ndarray, poll: Poll,
     drawing: Callable[[ReadRows], None] | None = None, at_once: int | None = None,
 ) -> Table:  # fmt: skip
     """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`).
@@ -48,6 +50,7 @@ def sample(
         ends: tokens that end a completion.
         padding: whether prompts of several lengths may stand in one batch, padded on the left; otherwise those of each
             length are a batch.
+        sharing: whether a beginning that all prompts share may be computed once.
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token.
         poll: called before every token with its number and the longest completion.
@@ -70,8 +73,9 @@ def sample(
         drawing(read)
     for rows in batches(prompt_tokens, prompt_of, padding=padding, at_once=at_once):
         _sample_into(
-            done, rows, model, prompt_tokens, prompt_of[rows], uniforms[rows], stop, temperature, greedy[rows], poll
-        )
+            done, rows, model, prompt_tokens, prompt_of[rows], uniforms[rows], stop, temperature, greedy[rows], poll,
+            sharing=sharing,
+        )  # fmt: skip
     return done.tokens.cpu().numpy().astype(np.int32), done.there.cpu().numpy(), done.logp.cpu().numpy()
 
 
@@ -152,8 +156,8 @@ class CachedRows:
         self._added = cache is not None and is_plain(cache)
         if self._added:
             past = torch.ones(width, width, dtype=torch.bool, device=weight.device).tril()
-            within = _added((shown > 0)[:, None, None] & past, weight.dtype)
-            self._shown = _added(self._shown > 0, weight.dtype)
+            within = added_mask((shown > 0)[:, None, None] & past, weight.dtype)
+            self._shown = added_mask(self._shown > 0, weight.dtype)
         done = model(
             input_ids=tokens, attention_mask=within, position_ids=positions, use_cache=True, logits_to_keep=1,
             past_key_values=cache,
@@ -177,9 +181,49 @@ class CachedRows:
         ).logits[:, -1]  # fmt: skip
 
 
-def _added(allowed: Tensor, kind: torch.dtype) -> Tensor:
+def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
     """A mask as numbers to add to scores: 0, or the least number, which keeps padding that may see nothing finite."""
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
+
+
+def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[Any, Tensor, Tensor, Tensor]:
+    """Keys and values of prompts.
+
+    Args:
+        model: transformers' own.
+        prompt_tokens: (P, T_prompt), −1 in padding on the right.
+        sharing: a beginning that all prompts share, a chat template's say, is computed once.
+
+    Returns:
+        The cache of P rows, in which the mask may have gaps; logits (P, V) of the next token; the mask (P, L) of the
+        cache; the position (P,) of each prompt's last token.
+    """
+    device = next(model.parameters()).device
+    shared = _beginning(prompt_tokens) if sharing else 0
+    tokens, seen, positions = standing_right(prompt_tokens[:, shared:], device)
+    cache = None
+    if shared:
+        cache = model(
+            input_ids=sent(prompt_tokens[:1, :shared].astype(np.int64), device), use_cache=True, logits_to_keep=1
+        ).past_key_values  # fmt: skip
+        cache.batch_select_indices(torch.zeros(len(prompt_tokens), dtype=torch.int64, device=device))
+        seen, positions = torch.cat([seen.new_ones(len(seen), shared), seen], dim=1), positions + shared
+    done = model(
+        input_ids=tokens, attention_mask=seen, position_ids=positions, past_key_values=cache, use_cache=True,
+        logits_to_keep=1,
+    )  # fmt: skip
+    return done.past_key_values, done.logits[:, -1], seen, positions[:, -1]
+
+
+def _beginning(prompt_tokens: np.ndarray) -> int:
+    """Number of tokens that all of several prompts (P, T_prompt) begin with, without the last one of the shortest.
+
+    0 where they are too few for a forward pass of their own.
+    """
+    lengths = (prompt_tokens >= 0).sum(axis=-1)
+    same = (prompt_tokens == prompt_tokens[0]).all(axis=0)
+    shared = min(int(np.argmin([*same, False])), int(lengths.min()) - 1)
+    return shared if len(prompt_tokens) > 1 and shared >= WORTH_SHARING else 0
 
 
 def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
@@ -195,17 +239,13 @@ def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Ten
 
 def _sample_into(
     drawn: Drawn, places: np.ndarray, model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray,
-    uniforms: np.ndarray, stop: Tensor, temperature: float, greedy: np.ndarray, poll: Poll,
+    uniforms: np.ndarray, stop: Tensor, temperature: float, greedy: np.ndarray, poll: Poll, *, sharing: bool,
 ) -> None:  # fmt: skip
     """Sample the rows ``places`` (b,) of ``drawn``, in one batch."""
     device, longest = drawn.tokens.device, uniforms.shape[1]
     distinct, prefix_of = np.unique(prompt_tokens[prompt_of], axis=0, return_inverse=True)
-    tokens, seen, positions = standing_right(distinct, device)  # (n, T_prompt)
     poll(1, longest)
-    done = model(
-        input_ids=tokens, attention_mask=seen, position_ids=positions, use_cache=True, logits_to_keep=1
-    )  # fmt: skip
-    cache, logits, place = done.past_key_values, done.logits[:, -1], positions[:, -1]
+    cache, logits, seen, place = prefilled(model, distinct, sharing=sharing)
     chance = torch.from_numpy(uniforms).to(device)
     best = torch.from_numpy(greedy).to(device)
     row_of = torch.from_numpy(places).to(device)

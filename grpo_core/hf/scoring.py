@@ -1,8 +1,9 @@
-"""Distributions at every token of completions, chunk by chunk: a prompt is computed once for the rows that share it,
-and so are equal completions."""
+"""Distributions at every token of completions, chunk by chunk: what rows share at their beginnings is computed once
+(``token_tree.py``), or, where attention over all of them would take longer, their prompt and equal completions are."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grpo_core.hf.sampling import CachedRows, standing_right
+from grpo_core.hf.sampling import WORTH_SHARING, CachedRows, added_mask, prefilled
+from grpo_core.hf.token_tree import is_quicker, token_tree
 from grpo_core.lm.device_sampling import sent
 from grpo_core.lm.packing import distinct_rows
 
@@ -23,11 +25,13 @@ class Ways:
     Attributes:
         padding: prompts may be padded on the left.
         sharing: the rows of a group may share the cache of their prompt, gradients included.
+        tree: longest row, prompt included, that may be computed in a tree of tokens; 0 where none may.
         prepared: a cache and a mask of our own may be handed over. Asked on a device other than the CPU alone.
     """
 
     padding: bool
     sharing: bool
+    tree: int = 0
     prepared: bool = False
 
 
@@ -50,6 +54,24 @@ class Batch:
         return np.arange(len(self.tokens)) // (len(self.tokens) // len(self.prompt_tokens))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Distributions:
+    """Distributions before the tokens of some rows of a batch. Rows share those of a beginning that they share.
+
+    Attributes:
+        logp: (C, V) log-probabilities in float32, at the sampling temperature.
+        context: (n, T) which of them is before token t of each row; any in padding. T is the longest completion of
+            these rows.
+    """
+
+    logp: Tensor
+    context: Tensor
+
+    def of(self, tokens: Tensor) -> Tensor:
+        """Log-probabilities of ``tokens`` (n, T) or (n, T, k), of the same shape."""
+        return self.logp[self.context if tokens.ndim == 2 else self.context[..., None], tokens]
+
+
 def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[slice]:
     """The rows of a batch in order, so many at once. Without padding, rows of prompts of one length."""
     lengths = (batch.prompt_tokens >= 0).sum(axis=-1)[batch.prompt_of]
@@ -63,34 +85,60 @@ def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[slice]:
         start = end
 
 
-def distributions(model: Any, batch: Batch, rows: slice, temperature: float, ways: Ways) -> Tensor:
-    """Log-probabilities (n, T, V) in float32 at every token of ``rows``, at the sampling temperature. T is the longest
-    completion of these rows."""
+def distributions(model: Any, batch: Batch, rows: slice, temperature: float, ways: Ways) -> Distributions:
+    """Those before every token of ``rows``."""
+    logits, context = _by_tree(model, batch, rows, ways) or _by_rows(model, batch, rows, ways)
+    dist = torch.log_softmax(logits.float() / temperature, dim=-1)
+    return Distributions(logp=dist, context=sent(context, dist.device))
+
+
+def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray] | None:
+    """Logits (C, V) and the context of each token (n, T), by one forward pass over the tree of these rows. None where
+    that may not be, or would take longer."""
+    lengths, prompt_of = np.maximum(batch.mask[rows].sum(axis=-1), 1), batch.prompt_of[rows]
+    prompts = (batch.prompt_tokens >= 0).sum(axis=-1)
+    if int((prompts[prompt_of] + lengths).max()) - 1 > ways.tree:
+        return None
+    tree = token_tree(
+        (batch.prompt_tokens[p, : prompts[p]] for p in prompt_of.tolist()),
+        (own[:length] for own, length in zip(batch.tokens[rows], lengths, strict=True)),
+    )
+    width = int(model.config.get_text_config().hidden_size)
+    if not is_quicker(tree, prompts[np.unique(prompt_of)], int(lengths.max()), width):
+        return None
+    weight = next(model.parameters())
+    tokens, depths, contexts, visible = (
+        sent(x, weight.device) for x in (tree.tokens, tree.depths, tree.contexts, tree.visible)
+    )
+    logits: Tensor = model(
+        input_ids=tokens[None], attention_mask=added_mask(visible[None, None], weight.dtype),
+        position_ids=depths[None], use_cache=False, logits_to_keep=contexts,
+    ).logits[0]  # fmt: skip
+    return logits, tree.context
+
+
+def _by_rows(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray]:
+    """Logits (C, V) and the context of each token (n, T): those of distinct rows one after another."""
     mask = batch.mask[rows]
     longest = max(int(mask.sum(axis=-1).max()), 1)
     first, which = distinct_rows(np.column_stack([batch.prompt_of[rows], np.where(mask, batch.tokens[rows], -1)]))
     logits = (_shared if ways.sharing else _apart)(model, batch, rows.start + first, longest)
-    dist = torch.log_softmax(logits.float() / temperature, dim=-1)
-    return dist if len(first) == len(which) else dist.index_select(0, sent(which, dist.device))
+    return logits.flatten(0, 1), which[:, None] * longest + np.arange(longest)
 
 
 def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
     """Logits by two forward passes: over the prompts, and over what follows them."""
     device = next(model.parameters()).device
     used, row_of = np.unique(batch.prompt_of[rows], return_inverse=True)
-    tokens, mask, positions = standing_right(batch.prompt_tokens[used], device)
-    first = model(
-        input_ids=tokens, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1
-    )  # fmt: skip
+    cache, first, mask, last = prefilled(model, batch.prompt_tokens[used], sharing=True)
     of = sent(row_of.astype(np.int64), device)
-    logits: Tensor = first.logits[:, -1:][of]  # (n, 1, V)
+    logits = first[of, None]  # (n, 1, V)
     if longest == 1:
         return logits
-    cache = first.past_key_values
     cache.batch_select_indices(of)
     own = sent(batch.tokens[rows, : longest - 1].astype(np.int64), device)
     there = sent(batch.mask[rows, : longest - 1].astype(np.int64), device)
-    place = positions[of, -1:] + 1 + torch.arange(longest - 1, device=device)
+    place = last[of, None] + 1 + torch.arange(longest - 1, device=device)
     later = model(
         input_ids=own, attention_mask=torch.cat([mask[of], torch.ones_like(there)], dim=1), position_ids=place,
         past_key_values=cache, use_cache=True,
@@ -126,6 +174,7 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
     prompts = np.full((3, 9), -1, dtype=np.int32)
     for place, length in enumerate((5, 9, 7)):
         prompts[place, :length] = numbers.integers(0, size, length)
+    prompts[:, :WORTH_SHARING] = prompts[0, :WORTH_SHARING]
     tokens = numbers.integers(0, size, (6, 4)).astype(np.int32)
     batch, rows = Batch(prompt_tokens=prompts, tokens=tokens, mask=np.ones((6, 4), bool)), np.arange(6)
     plain = torch.cat([_apart(model, batch, rows[r : r + 1], 4) for r in rows]).float().log_softmax(-1)
@@ -137,13 +186,31 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
             return False
         return bool((shared.exp() - plain.exp()).abs().max() < tolerance)
 
+    def in_a_tree(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
+        found = _by_tree(model, batch, slice(0, len(rows)), Ways(padding=False, sharing=False, tree=sys.maxsize))
+        if found is None:
+            raise ValueError("a tree would take longer")
+        logits, context = found
+        return logits[torch.from_numpy(context)]
+
     alone = [rows[0:2], rows[2:4], rows[4:6]]
     padding = harmless(_shared, [rows])
     asked = on_device or next(model.parameters()).device.type != "cpu"
     return Ways(
         padding=padding, sharing=harmless(_shared, alone),
+        tree=_longest_in_a_tree(model) if harmless(in_a_tree, [rows]) else 0,
         prepared=asked and harmless(_stepped, [rows] if padding else alone),
     )  # fmt: skip
+
+
+def _longest_in_a_tree(model: Any) -> int:
+    """Tokens that every layer attends to, which is what the mask of a tree says. 0 where attention would hold a table
+    of all pairs of its tokens."""
+    config = model.config.get_text_config()
+    if config._attn_implementation != "sdpa":
+        return 0
+    windows = [getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size", "window_size")]
+    return min([window for window in windows if window], default=sys.maxsize)
 
 
 def _stepped(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:

@@ -1,8 +1,8 @@
 """The interface of a language model's policy, whatever computes it: sample, score, train, reference, snapshot.
 
 Three kinds of policy do this: the character transformer that comes with the program, in torch (``character_policy.py``)
-or in NumPy (``numpy_engine/policy.py``), and a model from a folder of the user's (``grpo_core.hf.folder_policy``). Prompts,
-rewards, loss and record are the same for all.
+or in NumPy (``numpy_engine/numpy_policy.py``), and a model from a folder of the user's
+(``grpo_core.hf.folder_policy``). Prompts, rewards, loss and record are the same for all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A queue of runs as a job (``jobs.py``): first how far each run is, then every update as it is made."""
+"""A queue of runs as a job of ``grpo_core/jobs``: first how far each run is, then every update as it is made."""
 
 from __future__ import annotations
 

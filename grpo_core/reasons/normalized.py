@@ -9,6 +9,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.claims.captions import AllAlike, Drawn, Ranged, Silent
 from grpo_core.claims.claim import Claim
 from grpo_core.evaluated_step import EvaluatedStep
+from grpo_core.text import tr
 
 
 def normalized(
@@ -30,3 +31,8 @@ def normalized(
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         return AllAlike(value=low)
     return Ranged(low=low, high=high, total=total)
+
+
+def normalized_words(made: Claim[Drawn] | None) -> str:
+    """The sentence on what the rewards became."""
+    return tr("Normalize: rewards become advantages.") if made is None else made.words()

@@ -1,0 +1,1 @@
+"""Runs of other trainers: importers, one file a format, and recorders that run beside a trainer."""

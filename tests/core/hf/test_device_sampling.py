@@ -138,7 +138,7 @@ def test_a_model_with_sliding_windows_keeps_its_own_cache_and_draws_the_same() -
     given: dict[str, Any] = {
         "ends": (1,), "padding": False, "temperature": 1.0, "greedy": greedy, "poll": lambda done, total: None,
     }  # fmt: skip
-    cpu = sample(model, prompts, of, uniforms, **given)
+    cpu = sample(model, prompts, of, uniforms, sharing=True, **given)
     device = sampled_on_device(model, prompts, of, uniforms, **given)
     assert not is_plain(prepared_cache(model, 4))
     assert np.array_equal(cpu[0], device[0]) and np.array_equal(cpu[1], device[1])
