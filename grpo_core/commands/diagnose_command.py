@@ -15,9 +15,9 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.health.diagnose import diagnose
 from grpo_core.health.report import as_html, as_json, as_text
-from grpo_core.runs.own_run import OwnRun, is_own
 from grpo_core.text import tr
 from grpo_core.traces.importers.source import Source
+from grpo_core.traces.own_run import OwnRun, is_own
 
 NOTHING_SERIOUS, SERIOUS = 0, 1
 

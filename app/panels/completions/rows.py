@@ -14,8 +14,8 @@ from app.workspace.view import View
 from grpo_core import recompute
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
-from grpo_core.runs.own_run import table_of
 from grpo_core.text import tr
+from grpo_core.traces.own_run import table_of
 from grpo_core.traces.trajectory import Trajectory
 
 PREVIEW = 160

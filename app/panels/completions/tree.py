@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.panels.completions.conversation import HEADING, NOTE, SPEAKER, Passage, look_of
 from app.panels.completions.rows import preview
 from app.plotting.numbers import shown
-from grpo_core.runs.branches import Branch, tree_of
 from grpo_core.text import tr
+from grpo_core.traces.branches import Branch, tree_of
 from grpo_core.traces.trajectory import Trajectory, lines_of
 
 MOST_ROLLOUTS = 400

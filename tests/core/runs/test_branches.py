@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from grpo_core.runs.branches import Branch, tree_of
+from grpo_core.traces.branches import Branch, tree_of
 from grpo_core.traces.trajectory import Trajectory, Turn
 
 

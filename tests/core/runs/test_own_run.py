@@ -14,8 +14,8 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.health import diagnose
 from grpo_core.learners import origin
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.runs.own_run import OwnRun, is_own
 from grpo_core.runs.run_file import RunWriter
+from grpo_core.traces.own_run import OwnRun, is_own
 from tests.core.sources import AGENT
 
 AGENT_TASK = {
