@@ -7,7 +7,7 @@ SOURCES := pyproject.toml constraints.txt
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf test test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf test test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -52,6 +52,14 @@ bench-trl: .venv-trl/.trl  ## tiny runs of the real TRL audited, faults and dise
 .venv-trl/.trl: benchmarks/trl/requirements.txt
 	@PYTHON='$(PYTHON)' sh tools/make_venv.sh .venv-trl
 	.venv-trl/bin/python -m pip --disable-pip-version-check -q install -r $<
+	touch $@
+
+bench-verl: .venv-verl/.verl  ## tiny runs of verl's own actor on this processor, under many settings, audited
+	OMP_NUM_THREADS=1 .venv-verl/bin/python benchmarks/verl/bench.py $(ARGS)
+
+.venv-verl/.verl: benchmarks/verl/requirements.txt
+	@PYTHON='$(PYTHON)' sh tools/make_venv.sh .venv-verl
+	.venv-verl/bin/python -m pip --disable-pip-version-check -q install -r $<
 	touch $@
 
 package: $(VENV)/.package system  ## a folder and an archive that run without Python, in dist/ (slim: without torch)

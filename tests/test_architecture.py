@@ -101,9 +101,9 @@ HEAVY = {
     "platformdirs",
     "ziamath",
 }
-APART = {"grpo_core.traces.importers.parquet", "grpo_core.traces.recorders.trl"}
-"""Files that import such a library when they are used: the one that reads Parquet, and the recorder, which runs in
-another trainer's process and stands alone."""
+APART = {"grpo_core.traces.importers.parquet", "grpo_core.traces.recorders.trl", "grpo_core.traces.recorders.verl"}
+"""Files that import such a library when they are used: the one that reads Parquet, and the recorders, which run in
+another trainer's process and stand alone."""
 
 
 def files(package: str) -> list[Path]:

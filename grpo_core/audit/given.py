@@ -11,6 +11,7 @@ from grpo_core.changes import given
 from grpo_core.changes.figures import Figure, added_length, clipped_at_first
 from grpo_core.changes.given import RECORDED, Prefixes, Sums
 from grpo_core.changes.numbers import Update
+from grpo_core.traces.importers import verl_settings
 
 FAR, NEARER = 0.05, 0.1
 """Old log-probabilities that differ from the first pass's by more (root mean square, nats) are looked at; an alignment
@@ -70,7 +71,8 @@ def measured(update: Update, label: int) -> Measured:
         ref_zero=(0, 0) if step.ref_logp is None else given.zeros(step, "ref_logp"), prefixes=given.prefixes(step),
         surprise=given.surprise(step), without_first=given.without_first(step),
         added=added_length(update),
-        coarse=update.rounding > 1e-6 or bool(values.get("bf16")) or bool(values.get("fp16")),
+        coarse=update.rounding > 1e-6 or any(values.get(name) for name in ("bf16", "fp16"))
+        or "16" in str(values.get("autocast")),
     )  # fmt: skip
 
 
@@ -82,7 +84,7 @@ def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> It
     if shift:
         yield Misplaced(name="all_logp_shifted", detail=shift)
     yield from _zero(updates)
-    yield from _old(updates)
+    yield from _old(updates, settings)
     yield from _reference(updates)
     yield from _masks(updates)
     if not shift:
@@ -97,8 +99,9 @@ def _zero(updates: Sequence[Measured]) -> Iterator[Misplaced]:
             yield Misplaced(name=f"{name}_zero", since=_since(updates, [b > 0 and a >= MOSTLY * b for a, b in counts]))
 
 
-def _old(updates: Sequence[Measured]) -> Iterator[Misplaced]:
-    """Old log-probabilities beside those of the first pass, which are of the same policy."""
+def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
+    """Old log-probabilities beside those of the first pass, which are of the same policy unless the sampler's are taken
+    for them."""
     zero = sum(u.old_zero[0] for u in updates) >= MOSTLY * max(sum(u.old_zero[1] for u in updates), 1)
     far = [u for u in updates if u.old and u.old[RECORDED].distance > FAR]
     if far and not zero:
@@ -110,7 +113,7 @@ def _old(updates: Sequence[Measured]) -> Iterator[Misplaced]:
             kind, detail = ("old_stale", "") if name == "stale" else ("old_shifted", name)
             yield Misplaced(name=kind, detail=detail, since=began)
             return
-    if not zero:
+    if not zero and settings.get(verl_settings.MODE) != verl_settings.BYPASS:
         yield from _other_policy(updates)
 
 
@@ -158,7 +161,8 @@ def _masks(updates: Sequence[Measured]) -> Iterator[Misplaced]:
 def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
     """Whether tokens were drawn from another distribution than was scored, where sampling leaves no token out."""
     plain = settings.get("top_p") in (None, 1, 1.0) and not settings.get("top_k") and not settings.get("min_p")
-    if not plain or settings.get("repetition_penalty") not in (None, 1, 1.0) or settings.get("use_vllm"):
+    another = settings.get("use_vllm") or verl_settings.SAMPLER in settings
+    if not plain or another or settings.get("repetition_penalty") not in (None, 1, 1.0):
         return
     whole = sum((u.surprise for u in updates), Sums())
     if whole.count < FEWEST:

@@ -11,7 +11,7 @@ from grpo_core import recorded_series
 from grpo_core.metrics import metrics
 from grpo_core.recorded_series import OURS, TRAINER, metric, numbers
 from grpo_core.traces.importers import open_source
-from tests.core.trace_files import DATA, HEALTHY
+from tests.core.trace_files import DATA, HEALTHY, VERL
 
 SOURCES = Path(__file__).parents[1] / "data" / "sources"
 
@@ -25,7 +25,7 @@ def test_reward_and_loss_are_those_that_the_trainer_reported(name: str) -> None:
         assert found["loss_mean"] == pytest.approx(found[f"{TRAINER}loss"], rel=1e-3, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", HEALTHY)
+@pytest.mark.parametrize("name", [*HEALTHY, VERL])
 def test_what_other_runs_have_too_is_computed_by_the_same_function(name: str) -> None:
     run = open_source(DATA / name)
     found, shared = numbers(run, 1), metrics(run.step(1))

@@ -12,7 +12,7 @@ from grpo_core.config import PRESETS
 from grpo_core.record import Step
 from grpo_core.traces.importers.trace import Trace
 from grpo_core.what_if import notes, what_if
-from tests.core.trace_files import DATA, HEALTHY
+from tests.core.trace_files import DATA, HEALTHY, VERL
 
 ASKED = ("DAPO", "Dr. GRPO", "CISPO", "GSPO", "RLOO", "REINFORCE")
 
@@ -22,7 +22,7 @@ def first_step(name: str) -> Step:
 
 
 @pytest.mark.parametrize("preset", ASKED)
-@pytest.mark.parametrize("name", HEALTHY)
+@pytest.mark.parametrize("name", [*HEALTHY, VERL])
 def test_every_pass_is_asked_at_the_log_probabilities_that_it_had(name: str, preset: str) -> None:
     step = first_step(name)
     asked = what_if(step, preset)
@@ -34,7 +34,7 @@ def test_every_pass_is_asked_at_the_log_probabilities_that_it_had(name: str, pre
         np.testing.assert_array_equal(asked.other.gradient(passed), push if pull is None else push + pull)
 
 
-@pytest.mark.parametrize("name", HEALTHY)
+@pytest.mark.parametrize("name", [*HEALTHY, VERL])
 def test_optimizer_and_passes_stay_those_of_the_run(name: str) -> None:
     step = first_step(name)
     wanted = step.settings.replace({"learner.mu": 7, "optimizer.learning_rate": 3.0, "objective.clip_high": 0.5})

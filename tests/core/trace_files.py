@@ -17,6 +17,9 @@ DATA = Path(__file__).parents[1] / "data" / "traces"
 HEALTHY = ("grpo", "entbonus", "two_processes", "short_generations")
 """Two inner iterations with a KL; an entropy bonus with accumulation; DAPO on two processes; several generation batches
 before one optimizer step."""
+VERL = "verl"
+"""Of verl's own actor, recorded by ``benchmarks/verl/tiny_run.py`` on two processes: two updates of two epochs and two
+mini-batches, weights of a truncated importance ratio, a dual clip, a KL, an entropy bonus, tokens of a tool."""
 FAULTY = {
     "fault_std_epsilon": "0.01 was added to the standard deviation, not 0.0001.",
     "fault_clip": "The clip range was 0.1 below and 0.1 above.",

@@ -72,7 +72,9 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
 
 IMPORTERS: dict[str, Importer] = {
     "trace": Importer(
-        title=tr("a trace of GRPO Lab's TRL recorder (a folder with trace.json)"), probe=trace.probe, open=trace.Trace
+        title=tr("a trace of GRPO Lab's recorder for TRL or verl (a folder with trace.json)"),
+        probe=trace.probe,
+        open=trace.Trace,
     ),
     "completions": Importer(
         title=tr("TRL's completions (completions_00012.parquet)"),

@@ -1,4 +1,4 @@
-"""Our own trace of a TRL run (``grpo_core/traces/recorders/trl.py``): every token that the loss saw, pass by pass.
+"""Our own trace of a run of TRL or verl (``grpo_core/traces/recorders/``): every token that the loss saw, pass by pass.
 
 Completions of all processes are one after the other, process 0 first; groups may span processes. Each optimizer step
 is a pass, each process's micro-batch a part of it (``trace_step.py`` puts them together).
@@ -9,19 +9,21 @@ from __future__ import annotations
 import dataclasses
 import json
 import zlib
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grpo_core import token_text
-from grpo_core.config import Learner, Settings
+from grpo_core.config import Learner, Objective, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError, shortened
 from grpo_core.record import Step
 from grpo_core.text import tr
+from grpo_core.traces.importers import trl_settings, verl_settings
 from grpo_core.traces.importers.arrays import Arrays, columns_of
 from grpo_core.traces.importers.jsonl import complete_lines
 from grpo_core.traces.importers.parquet import Columns
@@ -29,7 +31,7 @@ from grpo_core.traces.importers.source import Completions, Report, Texts, file_s
 from grpo_core.traces.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
 from grpo_core.traces.importers.trace_rewards import stacked, weighted
 from grpo_core.traces.importers.trace_step import StepAssembly, generations_of, read_columns
-from grpo_core.traces.importers.trl_settings import objective_of
+from grpo_core.traces.importers.verl_step import VerlAssembly
 from grpo_core.traces.trajectory import trajectories_in
 
 TEXTS = ("prompt", "completion")
@@ -42,6 +44,51 @@ MOST_NAMED = 1000
 """Reward functions, and tokens that end a completion, at most."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A trainer that a recorder knows.
+
+    Attributes:
+        title: its name.
+        objective: from its settings, the loss that it minimises.
+        unsupported: from its settings, why its loss cannot be recomputed; empty where it can.
+        assembly: puts the files of a step together.
+        longest, iterations: names of its settings: the limit on a completion, and how often a batch is used.
+    """
+
+    title: str
+    objective: Callable[[Mapping[str, Any]], Objective]
+    unsupported: Callable[[Mapping[str, Any]], str]
+    assembly: type[StepAssembly]
+    longest: str
+    iterations: str
+
+
+KINDS = {
+    "trl": Kind(
+        title="TRL", objective=trl_settings.objective_of, unsupported=lambda settings: "", assembly=StepAssembly,
+        longest="max_completion_length", iterations="num_iterations",
+    ),
+    "verl": Kind(
+        title="verl", objective=verl_settings.objective_of, unsupported=verl_settings.unsupported,
+        assembly=VerlAssembly, longest="data.max_response_length", iterations="ppo_epochs",
+    ),
+}  # fmt: skip
+"""The trainers, as ``trace.json`` calls them."""
+
+
+def kind_of(description: Mapping[str, Any]) -> Kind:
+    """The trainer of a trace.
+
+    Raises:
+        ValueError: it is none of :data:`KINDS`.
+    """
+    name = str(description.get("trainer", "trl"))
+    if name not in KINDS:
+        raise ValueError(f"trainer = {shortened(name, 40)}")
+    return KINDS[name]
+
+
 def probe(path: Path) -> bool:
     """Whether ``path`` is the folder of a trace, or its description."""
     return (path / TRACE).is_file() or (path.name == TRACE and path.is_file())
@@ -52,7 +99,6 @@ class Trace:
 
     Attributes:
         has_losses: the trainer's losses are there to be compared.
-        loss_type: TRL's name of the loss.
         processes: how many processes trained.
         steps: the files of each step.
     """
@@ -67,9 +113,10 @@ class Trace:
         self._description = description_of(self.path)
         self._trainer: dict[str, Any] = self._description["settings"]
         try:
-            self.loss_type = str(self._trainer["loss_type"])
+            self._kind = kind_of(self._description)
             self.processes = _processes(self._description, self.path)
             self.settings = settings_of(self._description)
+            self._unsupported = self._kind.unsupported(self._trainer)
         except KeyError as error:
             raise RunFileError(
                 tr("{path} lacks a setting of the trainer ({error}).").format(path=self.path / TRACE, error=error)
@@ -105,6 +152,8 @@ class Trace:
             notes.append(
                 tr("Only texts and rewards were recorded: {reason}.").format(reason=self._description.get("reason"))
             )
+        if self._unsupported:
+            notes.append(self._unsupported)
         dropped = last_line(steps[-1]).get("dropped") if steps else None
         if is_whole(dropped) and dropped:
             notes.append(
@@ -114,7 +163,7 @@ class Trace:
         return len(steps)
 
     def step(self, position: int) -> Step:
-        self._refuse_texts_alone()
+        self._refuse_without_loss()
         with self._fitting(position):
             columns = self._columns(position)
             self._refuse_without_tokens(columns)
@@ -133,16 +182,18 @@ class Trace:
             table = self._table(columns, Texts(prompts=(None,) * rows, completions=(None,) * rows))
             step = None
             with suppress(NotRecordedError):
-                self._refuse_texts_alone()
+                self._refuse_without_loss()
                 self._refuse_without_tokens(columns)
                 step = self._assembled(position, columns)
             return table, step
 
-    def _refuse_texts_alone(self) -> None:
+    def _refuse_without_loss(self) -> None:
         """
         Raises:
-            NotRecordedError: only texts and rewards were recorded.
+            NotRecordedError: only texts and rewards were recorded, or the loss is none that this program has.
         """
+        if self._unsupported:
+            raise NotRecordedError(self._unsupported)
         if self._description.get("level") == "texts":
             raise NotRecordedError(
                 tr("This trace holds texts and rewards only ({reason}); nothing of the loss was recorded.").format(
@@ -178,7 +229,7 @@ class Trace:
             read_columns(each, piece, rank)
             for each, (rank, piece) in zip(columns, sorted(files.pieces.items()), strict=True)
         ]
-        return StepAssembly(pieces, self.loss_type, self.processes, self._trainer).step(position, files, self.settings)
+        return self._kind.assembly(pieces, self.processes, self._trainer).step(position, files, self.settings)
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
@@ -229,7 +280,7 @@ class Trace:
 
     def reports(self, position: int) -> list[Report]:
         files = self.steps[position - 1]
-        wanted = range(files.last_step - files.passes + 1, files.last_step + 1)
+        wanted = range(files.last_step - files.trainer_steps + 1, files.last_step + 1)
         log = self._log(files.attempt)
         return [report for step in sorted(log) if step in wanted for report in log[step]]
 
@@ -326,22 +377,22 @@ def _refuse_long_lists(description: dict[str, Any]) -> None:
 
 def settings_of(description: dict[str, Any]) -> Settings:
     """The settings of a traced run, with the trainer's own as text beside them."""
-    trainer = description["settings"]
+    trainer, kind = description["settings"], kind_of(description)
     _refuse_long_lists(description)
     names = tuple(map(str, description.get("reward_names") or ()))
     weights = tuple(map(float, description.get("reward_weights") or ()))
     names += tuple(f"reward {number + 1}" for number in range(len(names), len(weights)))
     task = RecordedTask(
-        source=f"TRL {description.get('trainer_version', '')}".strip(),
+        source=f"{kind.title} {description.get('trainer_version', '')}".strip(),
         reward_names=names,
         reward_weights=weights if len(weights) == len(names) else (),
         eos_ids=tuple(map(int, description.get("eos_ids") or ())),
-        max_tokens=trainer.get("max_completion_length"),
+        max_tokens=trainer.get(kind.longest),
         trainer_settings=json.dumps(trainer, sort_keys=True),
     )
     learner = Learner(
         group_size=int(description.get("num_generations") or trainer["num_generations"]),
-        mu=int(trainer.get("num_iterations") or 1),
+        mu=int(trainer.get(kind.iterations) or 1),
         temperature=float(trainer.get("temperature") or 1.0),
     )
-    return Settings(objective=objective_of(trainer), learner=learner, task=task)
+    return Settings(objective=kind.objective(trainer), learner=learner, task=task)

@@ -1,4 +1,4 @@
-"""The folder that the TRL recorder leaves: which steps are there, from which processes, of which attempt.
+"""The folder that our recorders leave: which steps are there, from which processes, of which attempt.
 
 A step is there when the files of all processes are. A restarted run writes a new attempt; where two attempts hold the
 same optimizer steps, the later one wins and the earlier is named.
@@ -50,6 +50,7 @@ class StepFiles:
         attempt: which start of the run wrote it, from 0.
         last_step: the trainer's number of the optimizer step with which it ends.
         passes: optimizer steps in it.
+        trainer_steps: by how many the trainer counts on for it: TRL counts optimizer steps, verl updates.
         pieces: rank -> what that process wrote.
         missing: ranks that have not written it.
     """
@@ -57,6 +58,7 @@ class StepFiles:
     attempt: int
     last_step: int
     passes: int
+    trainer_steps: int
     pieces: dict[int, Piece]
     missing: tuple[int, ...]
 
@@ -101,11 +103,11 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
     for (attempt, _), pieces in sorted(lines.items()):
         some = next(iter(pieces.values())).index
         missing = tuple(rank for rank in range(processes) if rank not in pieces)
-        steps.append(
-            StepFiles(
-                attempt=attempt, last_step=some["global_step"], passes=some["passes"], pieces=pieces, missing=missing
-            )
-        )
+        files = StepFiles(
+            attempt=attempt, last_step=some["global_step"], passes=some["passes"],
+            trainer_steps=some.get("trainer_steps", some["passes"]), pieces=pieces, missing=missing,
+        )  # fmt: skip
+        steps.append(files)
     kept, notes = _without_repeated(steps)
     kept, waiting = _without_unfinished(kept)
     return kept, [*torn, *notes, *waiting, *_missing_ranks(kept)]
@@ -148,7 +150,7 @@ def _sound(line: Any) -> bool:
     """Whether a line of the index has what is read of it, and leads nowhere but to a file beside it."""
     if not isinstance(line, dict) or not all(is_whole(line.get(key)) for key in ("number", "global_step")):
         return False
-    if not is_whole(line.get("passes"), MOST_PARTS):
+    if not is_whole(line.get("passes"), MOST_PARTS) or not is_whole(line.get("trainer_steps", 0), MOST_PARTS):
         return False
     name, micro_batches = line.get("file"), line.get("micro_batches")
     if not isinstance(name, str) or Path(name).name != name or not isinstance(micro_batches, list):
@@ -168,7 +170,7 @@ def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str
     """The steps, those left out that a later attempt trained again."""
     restarts: dict[int, int] = {}
     for step in steps:
-        restarts.setdefault(step.attempt, step.last_step - step.passes)
+        restarts.setdefault(step.attempt, step.last_step - step.trainer_steps)
     kept, notes = [], []
     for step in steps:
         if any(later > step.attempt and start < step.last_step for later, start in restarts.items()):

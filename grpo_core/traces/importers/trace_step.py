@@ -1,4 +1,4 @@
-"""One step of a traced TRL run, put together from what each process wrote of it."""
+"""One step of a traced run, put together from what each process wrote of it, as TRL's loss sees it."""
 
 from __future__ import annotations
 
@@ -74,11 +74,9 @@ def generations_of(columns: Columns | Arrays) -> np.ndarray:
 class StepAssembly:
     """Puts the parts of all processes together into one step, padded to the longest completion."""
 
-    def __init__(
-        self, pieces: Sequence[ProcessColumns], loss_type: str, processes: int, trainer: dict[str, Any]
-    ) -> None:
+    def __init__(self, pieces: Sequence[ProcessColumns], processes: int, trainer: dict[str, Any]) -> None:
         self.pieces = pieces
-        self.loss_type, self.processes, self.trainer = loss_type, processes, trainer
+        self.processes, self.trainer = processes, trainer
         self.length = max((len(ids) for piece in pieces for ids in piece.ids if ids is not None), default=0)
         if not self.length:
             raise NotRecordedError(tr("This step holds no tokens."))
@@ -216,7 +214,7 @@ class StepAssembly:
         """The factor of the surrogate: both masks, and the sampler's importance weights where TRL applies them."""
         gates = [self._uses(name, 1.0) for name in ("off_policy", "entropy_mask")]
         ratio = self._rows("sampling_ratio", np.float32, 1.0)
-        if ratio is not None and self.loss_type != "vespo":
+        if ratio is not None and self.trainer.get("loss_type") != "vespo":
             per_row = [x for piece in self.pieces for x in piece.sampling_ratio]
             for row, values in zip(ratio, per_row, strict=True):
                 if values is not None and len(values) == 1:
@@ -243,16 +241,19 @@ class StepAssembly:
         micro = self._micro_batches()
         whole = np.ones((len(self.part), 1 + int(self.part.max())))
         for n, part in self._parts():
-            rows = self.part[n] == part
             noted = micro[int(self.optimizer_step[n]), part]
-            facts = MicroBatch(
-                rows=int(rows.sum()), tokens=int(mask[rows].sum()),
-                generated_tokens=self._generated_tokens(noted, mask, rows),
-                accumulation=self._accumulation(noted), processes=self.processes,
-                steps_per_generation=int(self.trainer.get("steps_per_generation") or self._accumulation(noted)),
-            )  # fmt: skip
-            whole[n, part] = denominator_of(self.loss_type, facts)
+            whole[n, part] = self._denominator(noted, mask, self.part[n] == part)
         return whole
+
+    def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
+        """The divisor of the loss of the micro-batch of these ``rows``, of which ``noted`` is what the trainer knew."""
+        facts = MicroBatch(
+            rows=int(rows.sum()), tokens=int(mask[rows].sum()),
+            generated_tokens=self._generated_tokens(noted, mask, rows),
+            accumulation=self._accumulation(noted), processes=self.processes,
+            steps_per_generation=int(self.trainer.get("steps_per_generation") or self._accumulation(noted)),
+        )  # fmt: skip
+        return denominator_of(str(self.trainer["loss_type"]), facts)
 
     def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:
         """Tokens of the loss in the generation batch of these ``rows``: as noted, or counted where every process's file

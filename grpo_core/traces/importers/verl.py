@@ -2,7 +2,8 @@
 
 Read from verl 0.9.1: the present trainer writes ``input, output, gts, score, step, uid`` with the uid
 ``{sample}_{rollout}_{output}``; the former one writes ``input, output, gts, score, step``, numbers that the reward
-function added, and ``request_id``, in the order in which processes were balanced.
+function added, and ``request_id``, in the order in which processes were balanced. A trace of our recorder, which has
+the tokens, is read by ``trace.py``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class VerlRollouts(TextRun):
 
     why_no_step = tr(
         "verl's rollout files hold texts and scores, no tokens, log-probabilities or advantages, so there is no loss "
-        "to recompute; verl has them in memory only, and they must be written where it writes these files."
+        "to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/verl.py, a variable and a setting of the command "
+        "that trains) keeps them, which verl has in memory only."
     )
 
     def __init__(self, path: Path) -> None:

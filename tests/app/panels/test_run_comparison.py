@@ -20,7 +20,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.recorded_series import numbers
 from grpo_core.traces.importers import open_source
-from tests.core.trace_files import DATA, HEALTHY
+from tests.core.trace_files import DATA, HEALTHY, VERL
 
 
 def computed(path: Path) -> RecordedRun:
@@ -43,7 +43,7 @@ def panel(qapp: object) -> Iterator[RunComparisonPanel]:
     made.deleteLater()
 
 
-@pytest.mark.parametrize("name", HEALTHY)
+@pytest.mark.parametrize("name", [*HEALTHY, VERL])
 def test_ours_and_the_trainers_stand_at_the_trainers_steps(name: str) -> None:
     run = computed(DATA / name)
     loss = next(choice for choice in choices(run) if choice.names[0] == "loss_mean")

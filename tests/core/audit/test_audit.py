@@ -17,11 +17,11 @@ from grpo_core.audit.report import as_text
 from grpo_core.commands.cli import main
 from grpo_core.record import Step
 from grpo_core.traces.importers.trace import Trace
-from tests.core.trace_files import DATA, FAULTY, HEALTHY, copied
+from tests.core.trace_files import DATA, FAULTY, HEALTHY, VERL, copied
 from tests.core.traces.importers.test_trace_variants import Change, as_types, rewritten
 
 
-@pytest.mark.parametrize("name", HEALTHY)
+@pytest.mark.parametrize("name", [*HEALTHY, VERL])
 def test_a_healthy_run_agrees_throughout(name: str) -> None:
     result = audit(Trace(DATA / name))
     assert result.agrees and result.first is None and not result.explanations and not result.suspicions

@@ -16,7 +16,7 @@ from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.traces.importers import IMPORTERS, importer_for, open_source
 from grpo_core.traces.importers.trace import Trace
 from grpo_core.traces.importers.trace_folder import PATIENCE_SECONDS
-from tests.core.trace_files import DATA, HEALTHY, copied
+from tests.core.trace_files import DATA, HEALTHY, VERL, copied
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -180,14 +180,14 @@ def test_a_trace_of_texts_alone_says_why_there_is_no_loss(tmp_path: Path) -> Non
     assert run.texts(1).completions[0] is not None
 
 
-@pytest.mark.parametrize("name", HEALTHY)
+@pytest.mark.parametrize("name", [*HEALTHY, VERL])
 def test_each_format_is_known_by_one_importer_alone(name: str) -> None:
     assert [key for key, importer in IMPORTERS.items() if importer.probe(DATA / name)] == ["trace"]
     assert importer_for(DATA / name) is IMPORTERS["trace"]
 
 
 def test_what_no_importer_knows_is_refused_with_the_formats_there_are(tmp_path: Path) -> None:
-    with pytest.raises(RunFileError, match="TRL recorder"):
+    with pytest.raises(RunFileError, match="recorder for TRL or verl"):
         open_source(tmp_path)
     with pytest.raises(RunFileError, match="no "):
         open_source(tmp_path / "nothing")

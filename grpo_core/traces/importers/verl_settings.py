@@ -1,0 +1,225 @@
+"""The settings of verl's actor and trainer in the words of this program: which switches of the one loss they are.
+
+Read from verl 0.9.1: ``ppo_loss`` (``workers/utils/losses.py``), ``agg_loss``, ``compute_policy_loss_*`` and
+``kl_penalty`` (``trainer/ppo/core_algos.py``). The trainer's settings have the names of verl's configuration
+(``algorithm.adv_estimator``), the actor's are those of ``ActorConfig`` (``policy_loss.loss_mode``).
+
+=========================  ==============  ==========================================
+``loss_agg_mode``          reduction       denominator of a micro-batch
+=========================  ==============  ==========================================
+token-mean                 token           tokens of the mini-batch
+token-sum                  sequence_sum    1
+seq-mean-token-mean        sequence        completions of the mini-batch
+seq-mean-token-sum         sequence_sum    completions of the mini-batch
+seq-mean-token-sum-norm    constant        completions of the mini-batch
+=========================  ==============  ==========================================
+
+Without ``loss_scale_factor`` the constant of the last is the width to which verl padded, which may be another in each
+micro-batch: it is then put into the denominator of "sequence_sum". verl's loss is already a share of that of the whole
+mini-batch, times the number of processes, since the engine averages over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from grpo_core.config import Objective
+from grpo_core.errors import RunFileError
+from grpo_core.text import tr
+
+MODE, AGGREGATION, BYPASS = "policy_loss.loss_mode", "loss_agg_mode", "bypass_mode"
+SAMPLER = "actor_rollout_ref.rollout.name"
+"""The engine that samples, which is never the one that trains."""
+REDUCTIONS = {
+    "token-mean": "token", "token-sum": "sequence_sum", "seq-mean-token-mean": "sequence",
+    "seq-mean-token-sum": "sequence_sum", "seq-mean-token-sum-norm": "constant",
+}  # fmt: skip
+"""verl's ``loss_agg_mode`` -> reduction."""
+KL = {"kl": "k1", "k1": "k1", "mse": "k2", "k2": "k2", "low_var_kl": "k3", "k3": "k3"}
+"""verl's ``kl_loss_type`` -> estimator. "k2+" is k2."""
+BASELINES = {
+    "grpo": "group_mean", "grpo_vectorized": "group_mean", "rloo": "leave_one_out", "rloo_vectorized": "leave_one_out",
+}  # fmt: skip
+"""verl's ``adv_estimator`` -> baseline. Advantages of the others are taken as recorded."""
+STD_EPSILON = 1e-6
+RATIO_LIMIT = 20.0
+"""The bound at which verl's losses with a token's ratio clamp its logarithm."""
+LARGEST_KL = 10.0
+"""verl cuts k3 there."""
+LOSSES = ("vanilla", "gspo", "sapo", "cispo", "gpg")
+"""Those of ``policy_loss.loss_mode`` that the one loss has, and "bypass_mode" in some of its forms."""
+
+
+def unsupported(settings: Mapping[str, Any]) -> str:
+    """The reason why the losses of such a run cannot be recomputed. Empty where they can."""
+    mode, aggregation = _mode(settings), str(settings[AGGREGATION])
+    if aggregation not in REDUCTIONS:
+        return tr("verl's loss_agg_mode “{name}” is unknown; known are {known}.").format(
+            name=aggregation, known=", ".join(REDUCTIONS)
+        )
+    if mode not in (*LOSSES, "reinforce"):
+        return tr(
+            "verl's loss “{name}” cannot be recomputed: the loss here has no such surrogate (it has {known})."
+        ).format(name=mode, known=", ".join(LOSSES))
+    if _bypasses(settings) and (of_bypass := _unsupported_bypass(settings, mode)):
+        return of_bypass
+    low, high = _band(settings)
+    if mode == "cispo" and low < 1:
+        return tr(
+            "verl's CISPO holds the weight above 1 − {low:g} too; the loss here caps it from above alone, so it cannot "
+            "be recomputed unless clip_ratio_low is at least 1."
+        ).format(low=low)
+    if mode == "vanilla" and float(settings["clip_ratio_c"]) < 1 + high:
+        return tr(
+            "verl's dual clip of {cap:g} lies within the clip range (1 + {high:g}), where the two programs' dual clips "
+            "are not the same, so the loss cannot be recomputed."
+        ).format(cap=float(settings["clip_ratio_c"]), high=high)
+    if settings.get("use_kl_loss") and _estimator(settings) is None:
+        return tr(
+            "verl's kl_loss_type “{name}” cannot be recomputed: the estimators here are k1, k2 and k3, and one whose "
+            "gradient is its own."
+        ).format(name=settings["kl_loss_type"])
+    if mode == "sapo" and aggregation != "seq-mean-token-mean" and (settings.get("use_kl_loss") or _entropy(settings)):
+        return tr(
+            "verl averages SAPO's term by completion and the KL and entropy by “{name}”: two means in one loss cannot "
+            "be recomputed."
+        ).format(name=aggregation)
+    return ""
+
+
+def _unsupported_bypass(settings: Mapping[str, Any], mode: str) -> str:
+    """The reason why the loss of a run in bypass mode cannot be recomputed. Empty where it can."""
+    correction = _correction(settings)
+    if correction.get("rollout_rs"):
+        return tr(
+            "In bypass mode verl rejects tokens (rollout_rs = {name}) within the loss and keeps no mask of it, so the "
+            "loss cannot be recomputed."
+        ).format(name=correction["rollout_rs"])
+    if mode == "reinforce" and (
+        correction.get("rollout_is") not in (None, "token")
+        or correction.get("rollout_is_batch_normalize")
+        or not _is_number(correction.get("rollout_is_threshold"))
+    ):
+        return tr(
+            "In bypass mode the weights of “reinforce” can be recomputed where they are of a token, truncated from "
+            "above and not normalised; these are of another kind."
+        )
+    return ""
+
+
+def objective_of(settings: Mapping[str, Any]) -> Objective:
+    """The loss that an actor with these settings minimises. One without KL where :func:`unsupported` says why not.
+
+    Raises:
+        KeyError: a setting is missing.
+        ValueError: what must be a number is none.
+    """
+    estimator = str(settings.get("algorithm.adv_estimator"))
+    divides = estimator.startswith("grpo") and bool(settings.get("algorithm.norm_adv_by_std_in_grpo", True))
+    chosen: dict[str, Any] = {
+        "baseline": BASELINES.get(estimator, "given"), "std": "sample" if divides else "none",
+        "std_epsilon": STD_EPSILON, "beta": 0.0,
+    }  # fmt: skip
+    if unsupported(settings):
+        return Objective(**chosen)
+    mode, (low, high) = _mode(settings), _band(settings)
+    aggregation = "seq-mean-token-mean" if mode == "sapo" else str(settings[AGGREGATION])
+    reduction, scale = REDUCTIONS[aggregation], settings.get("loss_scale_factor")
+    if reduction == "constant" and scale is None:
+        reduction = "sequence_sum"
+    match mode:
+        case "vanilla":
+            chosen |= {"surrogate": "clip", "dual_clip": float(settings["clip_ratio_c"])}
+        case "gspo":
+            chosen |= {"surrogate": "clip", "level": "sequence"}
+        case "sapo":
+            chosen |= {"surrogate": "sapo", "sapo_temperature_pos": float(settings["tau_pos"])}
+            chosen |= {"sapo_temperature_neg": float(settings["tau_neg"])}
+        case "cispo":
+            chosen |= {"surrogate": "cispo", "clip_high": 1 + high}
+        case "gpg":
+            chosen |= {"surrogate": "log_prob"}
+        case "reinforce":
+            weighted = _correction(settings).get("rollout_is") is not None
+            chosen |= {"surrogate": "cispo" if weighted else "log_prob"}
+            chosen |= {"clip_high": float(_correction(settings)["rollout_is_threshold"])} if weighted else {}
+        case _:
+            raise RunFileError(tr("verl's loss “{name}” is unknown.").format(name=mode))
+    return Objective(
+        **{"clip_low": low, "clip_high": high, **chosen}
+        | {
+            "log_ratio_limit": None if mode == "gspo" else RATIO_LIMIT,
+            "beta": float(settings["kl_loss_coef"]) if settings.get("use_kl_loss") else 0.0,
+            "kl": _estimator(settings) or "k3", "entropy_bonus": _entropy(settings), "reduction": reduction,
+            "max_tokens": int(scale) if reduction == "constant" and scale is not None else None,
+        }
+    )  # fmt: skip
+
+
+def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: int, tokens: int) -> float:
+    """The number that replaces B, or the token count, in a micro-batch: that of the mini-batch of all processes.
+
+    Args:
+        settings: of the actor.
+        micro: what was noted of the micro-batch: the mini-batch's tokens and completions, and the padded width.
+        rows, tokens: completions of the micro-batch with a token, and tokens, by which verl divides where it was told
+            of no mini-batch.
+
+    Raises:
+        KeyError: the padded width is needed and was not noted.
+    """
+    aggregation = "seq-mean-token-mean" if _mode(settings) == "sapo" else str(settings[AGGREGATION])
+    if aggregation == "token-sum":
+        return 1.0
+    if aggregation == "token-mean":
+        count = micro.get("num_items_in_batch")
+        return float(tokens if count is None else count) or 1.0
+    count = micro.get("global_batch_size")
+    width = 1.0
+    if aggregation == "seq-mean-token-sum-norm" and settings.get("loss_scale_factor") is None:
+        width = float(micro["width"])
+    return (float(rows if count is None else count) or 1.0) * width
+
+
+def _mode(settings: Mapping[str, Any]) -> str:
+    """The name of the surrogate: in bypass mode that of its ``loss_type``, as the other modes call it."""
+    mode = str(settings[MODE])
+    if mode != BYPASS:
+        return mode
+    return "vanilla" if (kind := str(_correction(settings).get("loss_type"))) == "ppo_clip" else kind
+
+
+def _bypasses(settings: Mapping[str, Any]) -> bool:
+    return str(settings[MODE]) == BYPASS
+
+
+def _correction(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the rollout correction that the loss reads."""
+    before = "policy_loss.rollout_correction."
+    return {name[len(before) :]: value for name, value in settings.items() if name.startswith(before)}
+
+
+def _band(settings: Mapping[str, Any]) -> tuple[float, float]:
+    """ε and ε⁺."""
+    both = settings["clip_ratio"]
+    low, high = settings.get("clip_ratio_low"), settings.get("clip_ratio_high")
+    return float(both if low is None else low), float(both if high is None else high)
+
+
+def _estimator(settings: Mapping[str, Any]) -> str | None:
+    """The estimator of the KL in the loss. None where this program has none like it."""
+    name = str(settings.get("kl_loss_type"))
+    return "k2" if name == "k2+" else KL.get(name)
+
+
+def _entropy(settings: Mapping[str, Any]) -> float:
+    return float(settings.get("entropy_coeff") or 0.0)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

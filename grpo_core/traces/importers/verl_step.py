@@ -1,0 +1,76 @@
+"""One update of a traced verl run. What differs from TRL's is what a micro-batch's loss is divided by."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
+from grpo_core.kl import estimate
+from grpo_core.record import Step
+from grpo_core.text import tr
+from grpo_core.traces.importers import verl_settings
+from grpo_core.traces.importers.trace_folder import StepFiles
+from grpo_core.traces.importers.trace_step import StepAssembly
+
+
+class VerlAssembly(StepAssembly):
+    """Puts the parts of all processes together into one update, as verl's loss sees it."""
+
+    def step(self, position: int, files: StepFiles, settings: Settings) -> Step:
+        step = super().step(position, files, settings)
+        self._refuse_cut_kl(step)
+        self._refuse_weights_of_tokens(step)
+        if np.bincount(step.group).max() <= settings.learner.group_size:
+            return step
+        # several outputs of one session have its last one's advantage, so the group's mean is not that of all rows
+        given = settings.replace({"objective.baseline": "given", "objective.std": "none"})
+        return dataclasses.replace(step, settings=given)
+
+    def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
+        counted = mask[rows]
+        return verl_settings.denominator_of(
+            self.trainer, noted, rows=int(counted.any(axis=1).sum()), tokens=int(counted.sum())
+        )
+
+    def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """None: verl's bonus has the coefficient that is set, and a token weighs in it as in the rest of the loss."""
+        return None, None
+
+    def _refuse_cut_kl(self, step: Step) -> None:
+        """
+        Raises:
+            NotRecordedError: verl cut the KL of a token, which the loss here does not.
+        """
+        objective = step.settings.objective
+        if not objective.beta or objective.kl != "k3" or step.ref_logp is None:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            cut = int((step.mask & (estimate("k3", step.logp, step.ref_logp) > verl_settings.LARGEST_KL)).sum())
+        if cut:
+            raise NotRecordedError(
+                tr("verl cut the KL of {count} tokens at {limit:g}, so the loss of this update cannot be recomputed.")
+                .format(count=cut, limit=verl_settings.LARGEST_KL)
+            )  # fmt: skip
+
+    def _refuse_weights_of_tokens(self, step: Step) -> None:
+        """
+        Raises:
+            NotRecordedError: each token has an importance weight of its own under a ratio that a completion has: verl
+                pushes each token by its own weight, the loss here all tokens by their mean.
+        """
+        if step.gate is None or step.settings.objective.level != "sequence":
+            return
+        gate = np.where(step.mask, step.gate, np.nan)
+        with np.errstate(all="ignore"):
+            apart = np.nanmax(gate, axis=-1, initial=-np.inf) - np.nanmin(gate, axis=-1, initial=np.inf)
+        if (apart > 0).any():
+            raise NotRecordedError(
+                tr(
+                    "verl weighs each token by an importance weight of its own beside a ratio of the completion (GSPO "
+                    "with rollout_is “token”), so the loss of this update cannot be recomputed."
+                )
+            )

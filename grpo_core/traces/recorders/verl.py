@@ -1,0 +1,578 @@
+"""Records what verl's actor computes, for GRPO Lab: it opens the run, recomputes its loss, explains every token.
+
+This file stands alone. Copy it to where Python finds it, and add two things to the command that trains:
+
+    GRPO_LAB_TRACE=$PWD/runs/tonight python -m verl.trainer.main_ppo ... \\
+        actor_rollout_ref.model.external_lib=verl_recorder        # this file, under the name it was copied to
+
+verl imports that module in each process that loads the model. On a Ray cluster that is already running the variable has
+to be given to Ray: ``+ray_kwargs.ray_init.runtime_env.env_vars.GRPO_LAB_TRACE=/shared/runs/tonight``. A script that
+makes the worker itself calls ``record(worker, folder)``.
+
+What it does. It wraps methods of the worker that trains and the trainer's call of it, reads what they are given and
+what they return, and writes that from a thread: per update and process one file of NumPy arrays, under a temporary name
+and then renamed, and one line of JSON. No collective operation is added. A row-number tensor travels with the batch
+through verl's mini-batches, so that each micro-batch is known to its completions. So do the trainer's step and its
+settings of the advantage.
+
+What it costs. The training thread pads each micro-batch's log-probabilities once more and keeps references to tensors
+that exist anyway; copying, decoding, compressing and writing happen in the thread, behind a queue of ``QUEUE`` updates.
+When the disk is slower than training, whole updates are dropped, counted and noted. An error of the recorder switches
+the recorder off, with one warning; it never stops training.
+
+Tried with verl 0.9.1 (``TRIED``), FSDP2, the loss ``ppo_loss``. Another engine or loss is not recorded, with a warning.
+
+Folder: ``trace.json`` (the actor's settings, and the trainer's of the advantage), ``tokenizer/``, and for each
+data-parallel process ``rank0/attempt0/`` with ``step_00000001.npz``, ``index.jsonl`` (a line an update) and, for
+process 0, ``log.jsonl`` (what the actor reported). Files are readable by their owner only. They hold prompts and
+completions unless ``text=False`` (or ``GRPO_LAB_TEXT=0``).
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import math
+import os
+import queue
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+FORMAT, VERSION = "grpo-lab-trace", 2
+TRIED = ("0.9.1",)
+ENGINES = ("fsdp", "fsdp2")
+"""Engines of verl that are recorded."""
+QUEUE = 4
+"""Updates that may wait for the disk."""
+CLOSING_SECONDS = 60.0
+"""How long the end of training waits for the disk."""
+FOLDER, TEXT = "GRPO_LAB_TRACE", "GRPO_LAB_TEXT"
+"""Environment variables: the folder, and 0 where no text is to be kept."""
+ROW = "grpo_lab_row"
+"""Key of the row-number tensor in verl's batch."""
+TOLD = "grpo_lab_trainer"
+"""Key of what the trainer tells the worker: its step and settings as JSON."""
+TRAINERS = {"verl.trainer.ppo.ray_trainer": "RayPPOTrainer", "verl.trainer.ppo.v1.trainer_base": "PPOTrainer"}
+"""verl's trainers by their modules."""
+OF_THE_TRAINER = {
+    "algorithm": ("adv_estimator", "norm_adv_by_std_in_grpo", "use_kl_in_reward", "gamma", "lam", "rollout_correction"),
+    "data": ("max_response_length",),
+    "actor_rollout_ref.rollout": ("name", "temperature", "top_p", "top_k", "n"),
+}
+"""The trainer's settings that are kept: those of the advantages and the sampler, and the longest completion."""
+LEFT_OUT = ("_target_", "checkpoint", "profiler", "engine", "model_config", "global_batch_info", "qat", "fsdp_config")
+"""The actor's settings that are not kept: they have no part in the loss."""
+
+
+def record(worker: Any, folder: str | Path, *, text: bool = True) -> Recorder | None:
+    """Record every update of ``worker`` into ``folder``. Call it after the worker's ``init_model()``.
+
+    Args:
+        worker: verl's ``ActorRolloutRefWorker``, or its ``TrainingWorker`` with ``ppo_loss`` as its loss.
+        folder: made if it is not there; a restarted run may use its old one.
+        text: whether prompts and completions are written as text and token numbers; without them only numbers are.
+
+    Returns:
+        The recorder, whose ``dropped`` and ``failure`` can be looked at; None where it could not be set up (a warning
+        says why, and training goes on), and in a process whose numbers another has too (sequence parallelism).
+    """
+    try:
+        actor = getattr(worker, "actor", None) or worker
+        if reason := unknown(actor):
+            warnings.warn(f"GRPO Lab records nothing: {reason}", stacklevel=2)
+            return None
+        if not actor.engine.is_mp_src_rank_with_outputs():
+            return None
+        recorder = Recorder(actor, Path(folder), text=text)
+        recorder.attach()
+    except Exception as error:
+        warnings.warn(f"GRPO Lab records nothing: {type(error).__name__}: {error}", stacklevel=2)
+        return None
+    return recorder
+
+
+class Recorder:
+    """Keeps what one process of an actor computes, update by update.
+
+    Attributes:
+        written: updates on disk.
+        dropped: updates that were lost because the disk was slower than training.
+        failure: what switched the recorder off; empty while it works.
+        queue, thread: the updates that wait to be written, and what writes them.
+    """
+
+    def __init__(self, worker: Any, folder: Path, *, text: bool) -> None:
+        self.worker, self.folder, self.text = worker, folder, text
+        self.config = worker.loss_fn.keywords["config"]
+        self.rank = int(worker.engine.get_data_parallel_rank())
+        self.processes = int(worker.engine.get_data_parallel_size())
+        self.tokenizer = getattr(worker.model_config, "tokenizer", None)
+        self.written = self.dropped = 0
+        self.failure = ""
+        owner_only(folder)
+        self.home = folder / f"rank{self.rank}" / f"attempt{next_attempt(folder / f'rank{self.rank}')}"
+        owner_only(self.home.parent)
+        owner_only(self.home)
+        self._number = 0
+        self._batch: dict[str, Any] | None = None  # of the update in progress
+        self._passes: list[list[dict[str, Any]]] = [[]]  # optimizer step -> its micro-batches
+        self._trainer: dict[str, Any] = {}
+        self._temperature: float | None = None
+        self._described = False
+        self._closed = False
+        self.queue: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._waiting = threading.Semaphore(QUEUE)
+        self.thread = threading.Thread(target=self._write_all, name="grpo-lab recorder", daemon=True)
+
+    def attach(self) -> None:
+        """Wrap the worker's methods and start the thread that writes."""
+        self._wrap("train_mini_batch", before=self._before_update, after=self._after_update)
+        self._wrap("train_batch", after=self._after_optimizer_step)
+        self._wrap("loss_fn", after=self._after_loss)
+        self.thread.start()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Write what is left and stop. Called at the end of the process."""
+        if self._closed:
+            return
+        self._closed = True
+        self.queue.put(None)
+        self.thread.join(CLOSING_SECONDS)
+        if self.thread.is_alive():
+            warnings.warn("GRPO Lab did not finish writing: the disk does not answer.", stacklevel=2)
+        if self.dropped:
+            warnings.warn(f"GRPO Lab lost {self.dropped} updates: the disk was slower than training.", stacklevel=2)
+
+    # -- what the wrapped methods tell -------------------------------------------------------------------------------
+
+    def _wrap(self, name: str, *, before: Any = None, after: Any = None) -> None:
+        original = getattr(self.worker, name)
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            if before is not None:
+                self._guarded(before, *args, **kwargs)
+            result = original(*args, **kwargs)
+            if after is not None:
+                self._guarded(after, result, *args, **kwargs)
+            return result
+
+        setattr(self.worker, name, wrapped)
+
+    def _guarded(self, action: Any, *args: Any, **kwargs: Any) -> None:
+        """Do it. What goes wrong switches the recorder off and leaves training alone."""
+        if self.failure:
+            return
+        try:
+            action(*args, **kwargs)
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = f"{type(error).__name__}: {error}"
+        self._batch, self._passes = None, [[]]
+        warnings.warn(f"GRPO Lab stopped recording ({self.failure}); training goes on.", stacklevel=2)
+
+    def _before_update(self, data: Any) -> None:
+        """Take the batch of an update, (B, ...), which verl does not change, and number its rows."""
+        import torch
+
+        self._trainer = json.loads(data[TOLD]) if TOLD in data else {}
+        self._passes = [[]]
+        self._batch = {key: data[key] for key in BATCH if key in data}
+        self._temperature = data["temperature"] if "temperature" in data else None  # noqa: SIM401 - a TensorDict
+        data[ROW] = torch.arange(data.batch_size[0])
+
+    def _after_loss(self, result: Any, *, model_output: Any, data: Any, dp_group: Any = None) -> None:
+        """Take a micro-batch's loss and what the model said of its tokens, (b, T)."""
+        if self._batch is None or ROW not in data:
+            return
+        from verl.workers.utils.padding import no_padding_2_padding
+
+        entropy = model_output.get("entropy")
+        self._passes[-1].append(
+            {
+                "row": data[ROW],
+                "logp": no_padding_2_padding(detached(model_output["log_probs"]), data),
+                "entropy": None if entropy is None else no_padding_2_padding(detached(entropy), data),
+                "loss": detached(result[0]),
+                "num_items_in_batch": data["batch_num_tokens"],
+                "global_batch_size": data["global_batch_size"],
+                "width": width(data["response_mask"]),
+            }
+        )
+
+    def _after_optimizer_step(self, result: Any, *args: Any, **kwargs: Any) -> None:
+        if self._passes[-1]:
+            self._passes.append([])
+
+    def _after_update(self, result: Any, *args: Any, **kwargs: Any) -> None:
+        """Hand the update to the thread, or drop it where the thread is too far behind."""
+        batch, self._batch = self._batch, None
+        passes, self._passes = [micro for micro in self._passes if micro], [[]]
+        if batch is None or not passes:
+            return
+        self._number += 1
+        update = {
+            "number": self._number, "batch": batch, "passes": passes, "trainer": self._trainer,
+            "global_step": int(self._trainer.get("step", self._number)), "time": time.time(),
+            "temperature": self._temperature, "report": None if result is None or self.rank else result["metrics"],
+        }  # fmt: skip
+        if self._waiting.acquire(blocking=False):
+            self.queue.put(update)
+        else:
+            self.dropped += 1
+
+    # -- the thread --------------------------------------------------------------------------------------------------
+
+    def _write_all(self) -> None:
+        while (update := self.queue.get()) is not None:
+            self._waiting.release()
+            if self.failure:
+                continue
+            try:
+                self.write(update)
+                self.written += 1
+            except Exception as error:
+                self._fail(error)
+
+    def write(self, update: dict[str, Any]) -> None:
+        """Write one update to disk, in the thread."""
+        import numpy as np
+
+        if self.rank == 0 and not self._described:
+            write_json(self.folder / "trace.json", description(self, update))
+            if self.tokenizer is not None:
+                save_tokenizer(self.tokenizer, self.folder / "tokenizer")
+            self._described = True
+        rows = completions_of(update["batch"], self.tokenizer if self.text else None, self.text)
+        micro = add_passes(rows, update["passes"])
+        if not self.text:  # the lengths had to be known until here
+            for name in ("prompt_ids", "prompt", "completion"):
+                rows[name] = [None] * len(rows["row"])
+            rows["completion_ids"] = [[-1] * len(ids) for ids in rows["completion_ids"]]
+        name = f"step_{update['number']:08d}.npz"
+        unfinished = self.home / f".{name}.part"
+        keep_private(unfinished)
+        with unfinished.open("wb") as file:
+            np.savez_compressed(file, **arrays_of(rows))
+        unfinished.replace(self.home / name)
+        if update["report"] is not None:
+            append_line(self.home / "log.jsonl", {"step": update["global_step"], "logs": report(update["report"])})
+        line = {key: update[key] for key in ("number", "global_step", "time")}
+        line |= {"file": name, "rows": len(rows["row"]), "passes": len(update["passes"]), "micro_batches": micro}
+        append_line(self.home / "index.jsonl", line | {"trainer_steps": 1, "dropped": self.dropped})
+
+
+BATCH = (
+    "prompts", "responses", "attention_mask", "response_mask", "old_log_probs", "ref_log_prob", "rollout_log_probs",
+    "rollout_is_weights", "advantages", "token_level_rewards", "token_level_scores", "rm_scores", "uid",
+)  # fmt: skip
+"""What is kept of verl's batch: tensors (B, ...), padded or nested, and the name of each completion's prompt."""
+REWARDS = ("token_level_rewards", "token_level_scores", "rm_scores")
+"""Where the reward of a completion is, as a sum over its tokens: the first that is there."""
+
+
+def unknown(worker: Any) -> str:
+    """The reason why a worker's updates cannot be recorded. Empty where they can."""
+    loss = getattr(worker, "loss_fn", None)
+    function = getattr(loss, "func", loss)
+    if function is None:
+        return "the worker has no loss yet; call record after init_model()"
+    if getattr(function, "__name__", "") != "ppo_loss" or "config" not in getattr(loss, "keywords", {}):
+        return f"the loss is {getattr(function, '__name__', function)}, not verl's ppo_loss"
+    engine = str(worker.engine_config.strategy)
+    return "" if engine in ENGINES else f"the engine is {engine}; recorded are {', '.join(ENGINES)}"
+
+
+def width(mask: Any) -> int:
+    """T, the places to which verl pads the completions of a micro-batch."""
+    return int(mask.offsets().diff().max()) if mask.is_nested else int(mask.shape[1])
+
+
+def completions_of(batch: dict[str, Any], tokenizer: Any, text: bool) -> dict[str, list[Any]]:
+    """The columns of an update's file by name, one entry a completion, without padding."""
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    there = {key: rows_of(batch[key]) for key in BATCH if key in batch and key != "uid"}
+    prompts, lengths = there["prompts"], [len(row) for row in there["responses"]]
+    if "attention_mask" in there and not batch["prompts"].is_nested:
+        before = [len(row) for row in prompts]
+        seen = [row.astype(bool) for row in there["attention_mask"]]
+        prompts = [row[keep[:first]] for row, keep, first in zip(prompts, seen, before, strict=True)]
+        lengths = [int(keep[first:].sum()) for keep, first in zip(seen, before, strict=True)]
+    names = list(batch["uid"]) if "uid" in batch else [row.tobytes() for row in prompts]
+    rewards = next((there[key] for key in REWARDS if key in there), None)
+    for i, length in enumerate(lengths):
+        ids, mask = there["responses"][i][:length].tolist(), there["response_mask"][i][:length].astype(bool)
+        columns["row"].append(i)
+        columns["generation"].append(0)
+        columns["group"].append(number_of(names[i]))
+        columns["prompt_ids"].append(prompts[i].tolist())
+        columns["completion_ids"].append(ids)
+        columns["prompt"].append(None if tokenizer is None else tokenizer.decode(prompts[i].tolist()))
+        columns["completion"].append(None if tokenizer is None else tokenizer.decode(ids))
+        columns["mask"].append(mask.tolist())
+        columns["rewards"].append(None if rewards is None else [float(rewards[i].sum(dtype="float64"))])
+        columns["advantage"].append(advantage_of(there["advantages"][i][:length], mask))
+        for column, key in (
+            ("old_logp", "old_log_probs"), ("ref_logp", "ref_log_prob"), ("sampling_logp", "rollout_log_probs"),
+            ("sampling_ratio", "rollout_is_weights"),
+        ):  # fmt: skip
+            columns[column].append(there[key][i][:length].tolist() if key in there else None)
+    return columns
+
+
+def rows_of(tensor: Any) -> list[Any]:
+    """The rows of a tensor (B, T), padded or nested, as NumPy arrays."""
+    if tensor.is_nested:
+        return [as_numpy(row) for row in tensor.unbind()]
+    return list(as_numpy(tensor))
+
+
+def number_of(name: Any) -> int:
+    """A number for a prompt's name, the same in every process: 52 bits of its hash."""
+    data = name if isinstance(name, bytes) else str(name).encode()
+    return int(hashlib.sha256(data).hexdigest()[:13], 16)
+
+
+def advantage_of(values: Any, mask: Any) -> list[float]:
+    """The advantage of each token, or the one that all tokens of the loss have: verl's is 0 at the others."""
+    counted = values[mask]
+    if not len(counted):
+        return [0.0]
+    return [float(counted[0])] if (counted == counted[0]).all() else [float(x) for x in values]
+
+
+def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Add to each completion what the optimizer steps that used it computed. Returns the facts of each micro-batch."""
+    for name in PASSES:
+        columns[name] = [[] for _ in columns["row"]]
+    facts = []
+    for n, micro_batches in enumerate(passes):
+        for m, micro in enumerate(micro_batches):
+            logp, entropy = as_numpy(micro["logp"]), as_numpy(micro["entropy"])
+            for i, row in enumerate(as_numpy(micro["row"]).tolist()):
+                length = len(columns["completion_ids"][row])
+                columns["pass"][row].append(n)
+                columns["part"][row].append(m)
+                columns["logp"][row].append(logp[i][:length].tolist())
+                columns["entropy"][row].append([] if entropy is None else entropy[i][:length].tolist())
+            scalars = ("loss", "num_items_in_batch", "global_batch_size", "width")
+            facts.append({"pass": n, "part": m} | {name: scalar(micro[name]) for name in scalars})
+    return facts
+
+
+COLUMNS = (
+    "row", "generation", "group", "prompt", "completion", "prompt_ids", "completion_ids", "mask", "rewards",
+    "advantage", "old_logp", "ref_logp", "sampling_logp", "sampling_ratio",
+)  # fmt: skip
+PASSES = ("pass", "part", "logp", "entropy")
+"""Columns with one entry for each optimizer step that used the completion."""
+TYPES = {
+    "row": "int32", "generation": "int32", "group": "int64", "prompt": "uint8", "completion": "uint8",
+    "prompt_ids": "int32", "completion_ids": "int32", "mask": "bool", "rewards": "float64", "advantage": "float64",
+    "old_logp": "float32", "ref_logp": "float32", "sampling_logp": "float32", "sampling_ratio": "float32",
+    "pass": "int32", "part": "int32", "logp": "float32", "entropy": "float32",
+}  # fmt: skip
+"""Columns and their values: float32 as the trainer computed, except rewards and advantages of other dtypes."""
+NUMBERS = ("row", "generation", "group")
+"""Columns of one number a row; the others hold a list a row, or none, and text its bytes."""
+NESTED = ("logp", "entropy")
+"""Columns of lists of lists."""
+
+
+def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
+    """The columns as flat arrays of NumPy: values, and for lists ``name.lengths`` and ``name.counts``.
+
+    A row without a list has the length -1. Of lists of lists the lengths are those of the inner lists, the counts how
+    many of them a row has.
+    """
+    import numpy as np
+
+    arrays: dict[str, Any] = {}
+    for name, rows in columns.items():
+        lists = [row.encode("utf-8", "replace") if isinstance(row, str) else row for row in rows]
+        if name in NESTED:
+            arrays[f"{name}.counts"] = np.array([-1 if row is None else len(row) for row in lists], "int32")
+            lists = [inner for row in lists for inner in row or ()]
+        if name not in NUMBERS:
+            arrays[f"{name}.lengths"] = np.array([-1 if row is None else len(row) for row in lists], "int32")
+            lists = [value for row in lists for value in row or ()]
+        arrays[name] = np.array(lists, TYPES[name])
+    return arrays
+
+
+def detached(value: Any) -> Any:
+    """A tensor without its graph. What is no tensor stays."""
+    return value.detach() if hasattr(value, "detach") else value
+
+
+def as_numpy(value: Any) -> Any:
+    """A tensor on any device as a NumPy array. Bfloat16 and half become float32, which holds them exactly."""
+    if value is None:
+        return None
+    value = value.cpu()
+    if value.dtype.is_floating_point and value.element_size() < 4:
+        value = value.float()
+    return value.numpy()
+
+
+def next_attempt(folder: Path) -> int:
+    """0 for a first start. A restart in the same folder gets the next number, and nothing is overwritten."""
+    taken = [int(path.name[7:]) for path in folder.glob("attempt*") if path.name[7:].isdigit()]
+    return max(taken, default=-1) + 1
+
+
+def owner_only(folder: Path) -> None:
+    """Make ``folder``, readable by its owner only. One that is there stays as it is."""
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def keep_private(path: Path) -> None:
+    """Make ``path`` an empty file that only its owner can read."""
+    os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write ``value`` to ``path`` as JSON, through a file of another name, so that it is never there in part."""
+    unfinished = path.with_name(f".{path.name}.part")
+    keep_private(unfinished)
+    unfinished.write_text(json.dumps(value, indent=1), "utf-8")
+    unfinished.replace(path)
+
+
+def append_line(path: Path, value: dict[str, Any]) -> None:
+    """Add ``value`` to the end of ``path`` as one line of JSON, written in one piece."""
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
+        file.write(json.dumps(value).encode() + b"\n")
+
+
+def scalar(value: Any) -> float | None:
+    """A number, or a tensor of one, as a number that JSON can hold."""
+    if value is None:
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def report(metrics: Any) -> dict[str, float]:
+    """The actor's own figures of an update by its own names: the mean over its mini-batches, as verl reports it."""
+    numbers: dict[str, float] = {}
+    for name, values in dict(metrics).items():
+        each = values if isinstance(values, (list, tuple)) else [values]
+        try:
+            mean = sum(map(float, each)) / len(each)
+        except (TypeError, ValueError, ZeroDivisionError):
+            continue
+        if not name.startswith("perf/"):
+            numbers[name] = mean
+    return numbers
+
+
+def description(recorder: Recorder, update: dict[str, Any]) -> dict[str, Any]:
+    """The content of ``trace.json``: who trained, under which settings, and what the columns mean."""
+    import verl
+
+    settings = flat(recorder.config) | update["trainer"].get("settings", {})
+    autocast = str(getattr(recorder.worker.engine, "_autocast_dtype", "")).removeprefix("torch.")
+    tokenizer, end = recorder.tokenizer, getattr(recorder.tokenizer, "eos_token_id", None)
+    return {
+        "format": FORMAT, "version": VERSION, "trainer": "verl", "trainer_version": verl.__version__,
+        "tried": verl.__version__ in TRIED, "level": "tokens", "reason": "", "text": recorder.text,
+        "settings": settings | {"temperature": scalar(update["temperature"]), "autocast": autocast},
+        "num_processes": recorder.processes, "num_generations": int(recorder.config.rollout_n),
+        "reward_names": ["score"], "reward_weights": [1.0], "eos_ids": [] if end is None else [int(end)],
+        "pad_id": getattr(tokenizer, "pad_token_id", None),
+    }  # fmt: skip
+
+
+def flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Settings within settings under one name each, joined by dots."""
+    settings: dict[str, Any] = {}
+    for key in config:
+        value, name = config[key], f"{before}{key}"
+        if key in LEFT_OUT:
+            continue
+        if isinstance(value, Mapping):
+            settings |= flat(value, f"{name}.")
+        else:
+            settings[name] = value if isinstance(value, (int, float, str, bool, type(None))) else str(value)
+    return settings
+
+
+def save_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """Save the tokenizer in ``folder``, so that token numbers can be read as text. Without it they stay numbers."""
+    try:
+        tokenizer.save_pretrained(folder)
+    except Exception as error:
+        warnings.warn(f"GRPO Lab: the tokenizer is not in the trace ({error}).", stacklevel=2)
+
+
+# -- as a module that verl imports -------------------------------------------------------------------------------------
+
+
+def record_all() -> None:
+    """Record each actor of this process that is given its loss from now on, and have its trainers tell their step."""
+    engine_workers = sys.modules.get("verl.workers.engine_workers")
+    if engine_workers is not None:
+        record_workers(engine_workers.TrainingWorker)
+    for module, name in TRAINERS.items():
+        if module in sys.modules:
+            tell_worker(getattr(sys.modules[module], name))
+
+
+def record_workers(kind: Any) -> None:
+    """Have workers of this class recorded as soon as they are given the actor's loss. A critic's is not wanted."""
+    original = kind.set_loss_fn
+
+    @wraps(original)
+    def set_loss_fn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        if getattr(getattr(self.loss_fn, "func", None), "__name__", "") != "value_loss":
+            text = os.environ.get(TEXT, "1") != "0"
+            self.grpo_lab_recorder = record(self, os.environ[FOLDER], text=text)
+        return result
+
+    kind.set_loss_fn = set_loss_fn
+
+
+def tell_worker(kind: Any) -> None:
+    """Have trainers of this class send their step and settings with each batch of the actor."""
+    original = kind._update_actor
+
+    @wraps(original)
+    def _update_actor(self: Any, batch: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            told = batch.meta_info if hasattr(batch, "meta_info") else batch.extra_info
+            told[TOLD] = json.dumps({"step": int(self.global_steps), "settings": told_settings(self.config)})
+        except Exception as error:
+            warnings.warn(f"GRPO Lab: the trainer's settings are not in the trace ({error}).", stacklevel=2)
+        return original(self, batch, *args, **kwargs)
+
+    kind._update_actor = _update_actor
+
+
+def told_settings(config: Any) -> dict[str, Any]:
+    """The trainer's settings that make the advantages, under their names in verl."""
+    settings: dict[str, Any] = {}
+    for part, names in OF_THE_TRAINER.items():
+        given = config
+        for key in part.split("."):
+            given = given.get(key) or {}
+        settings |= flat({name: given.get(name) for name in names if given.get(name) is not None}, f"{part}.")
+    return settings
+
+
+if os.environ.get(FOLDER):
+    record_all()
+
+
+__all__ = ["Recorder", "record"]
