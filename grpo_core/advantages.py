@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from grpo_core.arrays import Array, array_namespace, at_least_one, constant, is_zero, numeric
+from grpo_core.arrays import Array, array_namespace, at_least_one, constant, is_zero, numeric, traced
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
@@ -22,7 +22,12 @@ EQUAL = 1e-12
 
 
 def advantages(
-    objective: Objective, rewards: Array, *, baseline: Array | None = None, kl: Array | None = None
+    objective: Objective,
+    rewards: Array,
+    *,
+    baseline: Array | None = None,
+    kl: Array | None = None,
+    all_scored: bool = False,
 ) -> Array:
     """Advantage of every completion.
 
@@ -32,6 +37,7 @@ def advantages(
         baseline: for ``baseline = "given"``, broadcast to (..., P, G): a critic's value of each prompt, say.
         kl: (..., P, G), the completion's summed k1, subtracted times beta when ``kl_in = "reward"``; leading axes may
             be missing, or 1, where runs share it.
+        all_scored: no reward is NaN, for whoever knows it.
 
     Returns:
         (..., P, G); 0 where the reward is NaN. With ``group_mean`` and ``leave_one_out``, groups whose rewards are
@@ -47,7 +53,7 @@ def advantages(
         rewards = rewards - numeric(objective.beta, rewards) * kl
     elif objective.kl_in_reward and not is_zero(objective.beta):
         raise SettingsError("kl", None, tr("kl_in = “reward” needs the summed k1 of every completion"))
-    r, scored, n = _scored(xp, rewards)
+    r, scored, n = _scored(xp, rewards, all_scored)
     equal = _equal(xp, r, scored)  # (..., P, 1)
     compared_with = BASELINES[objective.baseline]
     centred = r - compared_with.value(xp, r, n, baseline)
@@ -131,12 +137,12 @@ def equal_rewards(rewards: Array) -> Array:
     return _equal(xp, r, scored)[..., 0]
 
 
-def _scored(xp: Array, rewards: Array) -> tuple[Array, Array | None, Array | float]:
-    """The rewards (..., P, G) with 0 where one is NaN, which are scored, None where all are; and how many of a group
-    are, (..., P, 1), or one number where all are.
+def _scored(xp: Array, rewards: Array, all_scored: bool = False) -> tuple[Array, Array | None, Array | float]:
+    """The rewards (..., P, G) with 0 where one is NaN, which are scored, None where all are known to be; and how many
+    of a group are, (..., P, 1), or one number where all are.
     """
-    unscored = xp.isnan(rewards)
-    if not bool(xp.any(unscored)):
+    unscored = None if all_scored else xp.isnan(rewards)
+    if unscored is None or not (traced(unscored) or bool(xp.any(unscored))):
         return rewards, None, float(rewards.shape[-1])
     scored = ~unscored
     return xp.where(scored, rewards, 0.0), scored, _sum(xp, xp.astype(scored, rewards.dtype))

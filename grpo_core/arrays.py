@@ -8,15 +8,15 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-from array_api_compat import device, is_torch_array
+from array_api_compat import device, is_jax_array, is_torch_array
 
 __all__ = [
-    "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full", "is_zero",
-    "numeric", "ones", "stop_gradient", "to_numpy",
+    "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full",
+    "inner_product", "is_zero", "numeric", "ones", "stop_gradient", "to_numpy", "traced",
 ]  # fmt: skip
 
 Array = Any
-"""An array of any library that follows the Array API standard (NumPy, torch, array_api_strict)."""
+"""An array of any library that follows the Array API standard (NumPy, torch, JAX, array_api_strict)."""
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -115,11 +115,25 @@ def at_least_one(count: Any) -> Any:
     return xp.where(count > 1, count, 1.0)
 
 
+def inner_product(x: Array, y: Array) -> Array:
+    """The sum of the products over two of four axes, (N, C, A, R) -> (N, R)."""
+    if type(x) is np.ndarray:
+        return np.einsum("ncar,ncar->nr", x, y)
+    return array_namespace(x, y).sum(x * y, axis=(1, 2))
+
+
 def constant(value: Any) -> bool:
     """Whether ``value`` is a plain number rather than an array with run axes."""
     return isinstance(value, (int, float))
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a numeric field is 0, in every run if it holds one value a run."""
-    return value == 0 if constant(value) else not bool(array_namespace(value).any(value != 0))
+    """Whether a numeric field is 0, in every run if it holds one value a run. One that is :func:`traced` is not."""
+    if constant(value):
+        return bool(value == 0)
+    return not traced(value) and not bool(array_namespace(value).any(value != 0))
+
+
+def traced(x: Any) -> bool:
+    """Whether ``x`` is JAX's: under ``jax.jit`` it has a shape and no values, so that nothing may depend on them."""
+    return type(x) is not np.ndarray and is_jax_array(x)

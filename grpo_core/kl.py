@@ -110,23 +110,24 @@ def derivative(kind: str, logp: Array, ref_logp: Array) -> Array:
     return ESTIMATORS[kind].derivative(ref_logp - logp)
 
 
-def exact(logp: Array, ref_logp: Array, prob: Array | None = None) -> Array:
+def exact(logp: Array, ref_logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
     """KL(π‖π_ref) = Σ_a π(a) (log π(a) − log π_ref(a)) over the last axis. (..., V) -> (...), in nats.
 
-    An action that π never takes (log π = −inf) adds nothing. ``prob``: π, for whoever has it already.
+    An action that π never takes (log π = −inf) adds nothing. ``prob``: π, for whoever has it already. ``axis``: that of
+    the actions, where it is not the last.
     """
     xp = array_namespace(logp, ref_logp)
     p = xp.exp(logp) if prob is None else prob
     if _all_taken(p):
-        return xp.sum(p * (logp - ref_logp), axis=-1)
-    return xp.sum(p * (xp.where(p > 0, logp, 0.0) - xp.where(p > 0, ref_logp, 0.0)), axis=-1)
+        return xp.sum(p * (logp - ref_logp), axis=axis)
+    return xp.sum(p * (xp.where(p > 0, logp, 0.0) - xp.where(p > 0, ref_logp, 0.0)), axis=axis)
 
 
-def entropy(logp: Array, prob: Array | None = None) -> Array:
-    """H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats. ``prob``: π, if it is known."""
+def entropy(logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
+    """H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats. ``prob`` and ``axis`` as there."""
     xp = array_namespace(logp)
     p = xp.exp(logp) if prob is None else prob
-    return -xp.sum(p * (logp if _all_taken(p) else xp.where(p > 0, logp, 0.0)), axis=-1)
+    return -xp.sum(p * (logp if _all_taken(p) else xp.where(p > 0, logp, 0.0)), axis=axis)
 
 
 def _all_taken(prob: Array) -> bool:

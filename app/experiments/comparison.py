@@ -196,7 +196,8 @@ class ComparisonPanel(Panel):
             settings = runs.run(self.chosen)
             self._opened.append((settings, results.plan.base))
             updates = len(runs.measures["reward"]) - 1
-            self.run_wanted.emit(settings, words.of_opening(self.lane, runs, self.chosen), updates)
+            sentence = words.of_opening(self.lane, runs, self.chosen, results.lanes.values())
+            self.run_wanted.emit(settings, sentence, updates)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,9 @@ from app.theme.labels import Label
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.claims.claim import sentence
 from grpo_core.errors import SettingsError
+from grpo_core.experiments.outcome import by_both, of_fast
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
@@ -103,7 +105,10 @@ class KlOverBetaPanel(Panel):
         """
         choice = self.choices.choice
         base = words.wanted_base(self.workspace.editing.wanted, choice.known)
-        return Sweep(base=base, over=choice.over, across=choice.across, seeds=choice.seeds, updates=choice.updates)
+        return Sweep(
+            base=base, over=choice.over, across=choice.across, seeds=choice.seeds, updates=choice.updates,
+            fast=choice.fast,
+        )  # fmt: skip
 
     @Slot()
     def sweep(self) -> None:
@@ -121,10 +126,12 @@ class KlOverBetaPanel(Panel):
         if runs is not None:
             settings = runs.run(min(self.run.place, len(runs.seeds) - 1))
             updates = len(runs.measures["kl"]) - 1
-            sentence = tr("Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.").format(
-                seed=settings.seed, updates=updates
-            )
-            self.run_wanted.emit(settings, sentence, updates)
+            text = tr("Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.")
+            apart, results = "", self.controller.results
+            if runs.beside is not None and results is not None:
+                text = tr("Seed {seed} of the sweep: {updates:,} updates by NumPy. {apart}")
+                apart = sentence(*of_fast(by_both(results.done.values())))
+            self.run_wanted.emit(settings, text.format(seed=settings.seed, updates=updates, apart=apart), updates)
 
     def dispose(self) -> None:
         self._begun = True

@@ -12,10 +12,12 @@ An exact KL and an entropy bonus reach the logits through the whole distribution
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from grpo_core import kl, recompute
-from grpo_core.arrays import is_zero
+from grpo_core.arrays import Array, array_namespace, is_zero
 from grpo_core.bandit.layout import places, scatter
 from grpo_core.bandit.tabular_policy import tempered
 from grpo_core.config import Objective
@@ -34,8 +36,15 @@ def through_tokens(
         prob: π (R, C, A).
         temperature: a number, or (R, 1, 1).
     """
-    pushed = scatter(token_gradient, where, prob.shape)
-    pushed -= prob * pushed.sum(axis=-1, keepdims=True)
+    return np.asarray(through_softmax(scatter(token_gradient, where, prob.shape), prob, temperature))
+
+
+def through_softmax(pushed: Array, prob: Array, temperature: Array | float, *, axis: int = -1) -> Array:
+    """dL/dz (R, C, A) from dL/d log π (R, C, A), in which the tokens of each action are added up already.
+
+    ``pushed`` is overwritten where it is NumPy's. ``axis``: that of the actions, where it is not the last.
+    """
+    pushed -= prob * array_namespace(prob).sum(pushed, axis=axis, keepdims=True)
     return tempered(pushed, temperature)
 
 
@@ -48,28 +57,23 @@ def needs_distributions(objective: Objective) -> bool:
 def through_distributions(
     objective: Objective,
     terms: Terms,
-    context: np.ndarray,
-    dist_logp: np.ndarray,
-    ref_dist_logp: np.ndarray,
-    temperature: float | np.ndarray,
-) -> np.ndarray:
+    visits: Callable[[Array], Array],
+    dist_logp: Array,
+    ref_dist_logp: Array,
+    temperature: Array | float,
+) -> Array:
     """dL/dz (R, C, A) of the exact KL and the entropy bonus, beyond what flows through the tokens.
 
     Args:
         objective: ``kl``, ``kl_in``, ``kl_importance``, ``beta``, ``entropy_bonus``.
         terms: the loss of this pass, for its weights and ratios.
-        context: (R, B, T), each token's row of the distributions.
+        visits: from weights of the tokens, (R, B, T) or one of all, to their sum in each context, (R, C, 1).
         dist_logp, ref_dist_logp: log π (R, C, A) and log π_ref, (C, A) or (R, C, A).
         temperature: a number, or (R, 1, 1).
     """
-    prob = np.exp(dist_logp)
-    table = (*prob.shape[:-1], 1)
-    visited = places(context, 0, table)
-
-    def visits(weight: np.ndarray) -> np.ndarray:
-        return scatter(np.broadcast_to(weight, context.shape), visited, table)
-
-    result = np.zeros_like(prob)
+    xp = array_namespace(dist_logp)
+    prob = xp.exp(dist_logp)
+    result = xp.zeros_like(prob)
     if objective.kl == kl.EXACT and not objective.kl_in_reward:
         weight = objective.beta * terms.weight * (terms.ratio if objective.kl_importance else 1.0)
         divergence = kl.exact(dist_logp, ref_dist_logp)[..., None]
@@ -77,7 +81,17 @@ def through_distributions(
     if not is_zero(objective.entropy_bonus):
         entropy = kl.entropy(dist_logp)[..., None]
         result = result + visits(objective.entropy_bonus * terms.weight) * prob * (dist_logp + entropy)
-    return np.asarray(result / temperature)
+    return result / temperature
+
+
+def visits_of(context: np.ndarray, dist: np.ndarray) -> Callable[[Array], Array]:
+    """Sums in each context of a table like ``dist`` (R, C, A), for :func:`through_distributions`.
+
+    ``context``: (R, B, T), each token's row of the distributions.
+    """
+    table = (*dist.shape[:-1], 1)
+    visited = places(context, 0, table)
+    return lambda weight: scatter(np.broadcast_to(weight, context.shape), visited, table)
 
 
 def logit_gradient(
@@ -108,7 +122,7 @@ def logit_gradient(
         terms = recompute.terms(step, passed, objective, given=given)
         ref_dist_logp = dist_logp if step.ref_dist_logp is None else step.ref_dist_logp  # an entropy bonus reads none
         result = result + through_distributions(
-            objective, terms, context, dist_logp[None], ref_dist_logp[None], temperature
+            objective, terms, visits_of(context, dist_logp[None]), dist_logp[None], ref_dist_logp[None], temperature
         )
     return np.asarray(result[0])
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
+from grpo_core.arrays import Array, array_namespace
 from grpo_core.config import Optimizer
 
 
@@ -20,51 +19,46 @@ class Moments:
         steps: steps that Adam has taken.
     """
 
-    first: np.ndarray
-    second: np.ndarray
+    first: Array
+    second: Array
     steps: int
 
 
-def no_moments(parameters: np.ndarray) -> Moments:
+def no_moments(parameters: Array) -> Moments:
     """Adam's memory before its first step."""
-    return Moments(first=np.zeros_like(parameters), second=np.zeros_like(parameters), steps=0)
+    xp = array_namespace(parameters)
+    return Moments(first=xp.zeros_like(parameters), second=xp.zeros_like(parameters), steps=0)
 
 
-def stepped(
-    optimizer: Optimizer, parameters: np.ndarray, gradient: np.ndarray, moments: Moments
-) -> tuple[np.ndarray, Moments]:
+def stepped(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Moments) -> tuple[Array, Moments]:
     """Parameters after one step, θ − α ∇L or Adam's (arXiv:1412.6980 algorithm 1), and Adam's memory after it.
 
     A gradient longer than the largest norm is scaled down to it first; weight decay acts beside the gradient, as in
     AdamW (arXiv:1711.05101). Parameters and gradient have the shape (R, ...), and each run has a norm of its own.
     """
     if optimizer.max_grad_norm is not None:
-        norm = np.sqrt((gradient**2).sum(axis=tuple(range(1, gradient.ndim)), keepdims=True))
-        gradient = gradient * np.minimum(1.0, optimizer.max_grad_norm / np.maximum(norm, 1e-300))
+        xp = array_namespace(gradient)
+        norm = xp.sqrt(xp.sum(gradient**2, axis=tuple(range(1, gradient.ndim)), keepdims=True))
+        gradient = gradient * xp.minimum(1.0, optimizer.max_grad_norm / xp.maximum(norm, 1e-300))
     if optimizer.weight_decay:
         parameters = parameters * (1 - optimizer.learning_rate * optimizer.weight_decay)
     return STEPS[optimizer.kind](optimizer, parameters, gradient, moments)
 
 
-def _plain(
-    optimizer: Optimizer, parameters: np.ndarray, gradient: np.ndarray, moments: Moments
-) -> tuple[np.ndarray, Moments]:
-    change = optimizer.learning_rate * gradient
-    return np.subtract(parameters, change, out=change), moments
+def _plain(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Moments) -> tuple[Array, Moments]:
+    return parameters - optimizer.learning_rate * gradient, moments
 
 
-def _adam(
-    optimizer: Optimizer, parameters: np.ndarray, gradient: np.ndarray, moments: Moments
-) -> tuple[np.ndarray, Moments]:
+def _adam(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Moments) -> tuple[Array, Moments]:
     b1, b2, steps = optimizer.adam_beta1, optimizer.adam_beta2, moments.steps + 1
     first = b1 * moments.first + (1 - b1) * gradient
     second = b2 * moments.second + (1 - b2) * gradient**2
     mean, square = first / (1 - b1**steps), second / (1 - b2**steps)
-    change = optimizer.learning_rate * mean / (np.sqrt(square) + optimizer.adam_epsilon)
+    change = optimizer.learning_rate * mean / (array_namespace(square).sqrt(square) + optimizer.adam_epsilon)
     return parameters - change, Moments(first=first, second=second, steps=steps)
 
 
-STEPS: dict[str, Callable[[Optimizer, np.ndarray, np.ndarray, Moments], tuple[np.ndarray, Moments]]] = {
+STEPS: dict[str, Callable[[Optimizer, Array, Array, Moments], tuple[Array, Moments]]] = {
     "sgd": _plain, "adam": _adam,
 }  # fmt: skip
 """Every optimizer by its name in the settings: parameters and memory after its step."""
@@ -73,9 +67,9 @@ ROUNDING = 1e-12
 """A change of the parameters that is shorter is rounding, not a direction."""
 
 
-def rescaled(before: np.ndarray, after: np.ndarray, length: float) -> np.ndarray:
+def rescaled(before: Array, after: Array, length: float) -> Array:
     """``after`` moved along the line from ``before`` until each run (R, ...) has moved by ``length``, or not at all."""
-    change = after - before
-    size = np.sqrt((change**2).sum(axis=tuple(range(1, change.ndim)), keepdims=True))
-    scale = np.divide(length, size, out=np.zeros_like(size), where=size > ROUNDING)
-    return np.asarray(before + change * scale)
+    xp, change = array_namespace(before), after - before
+    size = xp.sqrt(xp.sum(change**2, axis=tuple(range(1, change.ndim)), keepdims=True))
+    moved = size > ROUNDING
+    return before + change * xp.where(moved, length / xp.where(moved, size, 1.0), 0.0)

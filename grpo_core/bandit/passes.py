@@ -9,7 +9,7 @@ import numpy as np
 
 from grpo_core import kl
 from grpo_core import objective as loss
-from grpo_core.bandit.gradient import needs_distributions, through_distributions, through_tokens
+from grpo_core.bandit.gradient import needs_distributions, through_distributions, through_tokens, visits_of
 from grpo_core.bandit.layout import filled, gather, places
 from grpo_core.bandit.tabular_policy import Completions
 from grpo_core.bandit.tasks import Task
@@ -78,7 +78,7 @@ class Tokens:
         }
         by_token = loss.gradient(goal, logp, self._old_logp, self._advantage, mask, **whole)
         terms = loss.evaluate(goal, logp, self._old_logp, self._advantage, mask, **whole)
-        beyond = through_distributions(goal, terms, context, dist, self._ref, temperature)
+        beyond = through_distributions(goal, terms, visits_of(context, dist), dist, self._ref, temperature)
         return np.asarray(through_tokens(by_token, where, prob, temperature) + beyond)
 
 

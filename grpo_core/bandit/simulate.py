@@ -217,7 +217,7 @@ def _compared(
     if goal.kl_in_reward:
         each = kl.estimate(kl.IN_REWARD, gather(dist, where), gather(ref_dist, where))
         k1 = np.where(mask, each, 0.0).sum(axis=-1).reshape(grouped)
-    advantage = advantages(goal, batch.rewards.reshape(grouped), kl=k1)
+    advantage = advantages(goal, batch.rewards.reshape(grouped), kl=k1, all_scored=k1 is None)
     return advantage.reshape(batch.rewards.shape), values, critic
 
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from grpo_core.arrays import Array, array_namespace
 from grpo_core.bandit.layout import prompt_of, runs_first_view, runs_last_view
 from grpo_core.bandit.tasks import Task
 
@@ -40,17 +41,21 @@ class Completions:
         return None if self.tokens.shape[-1] == 1 else self.mask
 
 
-def log_probs(logits: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
-    """log softmax(z / temperature), (R, C, A), in nats. ``temperature``: a number, or (R, 1, 1)."""
+def log_probs(logits: Array, temperature: Array | float, *, axis: int = -1) -> Array:
+    """log softmax(z / temperature), (R, C, A), in nats. ``temperature``: a number, or (R, 1, 1).
+
+    ``axis``: that of the actions, where it is not the last.
+    """
+    xp = array_namespace(logits)
     z = tempered(logits, temperature)
-    z = z - z.max(axis=-1, keepdims=True)
-    z -= np.log(np.exp(z).sum(axis=-1, keepdims=True))
-    return np.asarray(z)
+    z = z - xp.max(z, axis=axis, keepdims=True)
+    z -= xp.log(xp.sum(xp.exp(z), axis=axis, keepdims=True))
+    return z
 
 
-def tempered(x: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
+def tempered(x: Array, temperature: Array | float) -> Array:
     """``x`` (R, C, A) over the temperature, a number or (R, 1, 1). ``x`` itself at the temperature 1."""
-    return x if isinstance(temperature, float) and temperature == 1 else np.asarray(x / temperature)
+    return x if isinstance(temperature, float) and temperature == 1 else x / temperature
 
 
 def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[], None]) -> Completions:

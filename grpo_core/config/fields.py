@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from grpo_core.arrays import traced
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 from grpo_core.versions import FIRST, newest
@@ -159,6 +160,8 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
             )
         if value in (math.inf, -math.inf) or not rule.low <= value <= rule.high or (rule.above and value == rule.low):
             raise refuse()
+    elif traced(value):
+        return  # its values were checked as NumPy's, before it was traced
     elif hasattr(value, "shape"):
         inside = (value > rule.low if rule.above else value >= rule.low) & (value <= rule.high)
         if not bool(inside.all() if hasattr(inside, "all") else inside.__array__().all()):

@@ -32,6 +32,19 @@ LEAST = 320
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Beside:
+    """Some runs of an ensemble that JAX has computed, by NumPy.
+
+    Attributes:
+        seeds: theirs, none or more.
+        measures: as those of :class:`Ensemble`, of these seeds.
+    """
+
+    seeds: tuple[int, ...]
+    measures: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Ensemble:
     """The runs of many seeds under the same settings.
 
@@ -40,15 +53,18 @@ class Ensemble:
         seeds: (S,).
         measures: name -> (U + 1, S), update 0 first; see :data:`MEASURES`.
         policy: (S, C, A) probabilities after the last update.
+        beside: where JAX has computed it, some of the runs by NumPy; None where NumPy has computed all.
     """
 
     settings: Settings
     seeds: tuple[int, ...]
     measures: dict[str, np.ndarray]
     policy: np.ndarray
+    beside: Beside | None = None
 
     def run(self, place: int) -> Settings:
-        """The settings of one of the runs: trained by itself it repeats bit for bit."""
+        """The settings of one of the runs: trained by itself it repeats bit for bit, or, where JAX has computed it, but
+        for rounding."""
         return self.settings.replace({"seed": self.seeds[place]})
 
     def median(self, measure: str = "reward") -> int:
@@ -142,11 +158,16 @@ def ensembles(
     Raises:
         SettingsError: a task has several decisions, or is a language model's; before anything is computed.
     """
+    require_side_by_side(points, seeds)
+    return _ensembles(points, tuple(seeds), updates, poll)
+
+
+def require_side_by_side(points: Sequence[Settings], seeds: Sequence[int]) -> None:
+    """Raise a SettingsError unless each point can be trained so, with one seed or more."""
     if not seeds:
         raise SettingsError("seeds", None, tr("at least one is needed"))
     for point in points:
         _rewarded(point)
-    return _ensembles(points, tuple(seeds), updates, poll)
 
 
 def _ensembles(
@@ -164,7 +185,7 @@ def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list
     """
     most = max(1, MOST // seeds)
     parts = []
-    for _, alike in groupby(points, key=_shared):
+    for _, alike in groupby(points, key=shared):
         together = list(alike)
         count = max(1, min(processes, len(together) * seeds // LEAST))
         space = min(most, math.ceil(len(together) / count))
@@ -172,7 +193,7 @@ def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list
     return parts
 
 
-def _shared(settings: Settings) -> dict[str, Any]:
+def shared(settings: Settings) -> dict[str, Any]:
     """``settings`` without what may differ from run to run."""
     return {path: value for path, value in flat(settings).items() if path not in (*SIDE_BY_SIDE, "seed")}
 
@@ -188,7 +209,7 @@ def _rewarded(settings: Settings) -> Task:
     return work
 
 
-def _columns(points: Sequence[Settings], seeds: int) -> Settings:
+def columns(points: Sequence[Settings], seeds: int) -> Settings:
     """The points as one, what differs being arrays (R, 1, 1). Run k S + s is seed s at point k."""
     changes: dict[str, Any] = {}
     for path in SIDE_BY_SIDE:
@@ -202,7 +223,7 @@ def _side_by_side(
     points: list[Settings], seeds: tuple[int, ...], updates: int, poll: Callable[[], None]
 ) -> Iterator[Ensemble]:
     keep_freed_memory()
-    settings, work = _columns(points, len(seeds)), _rewarded(points[0])
+    settings, work = columns(points, len(seeds)), _rewarded(points[0])
     streams = CommonStreams(seeds, len(points))
     state = start(work, streams.runs)
     gauge = Gauge(work, state.logits, settings.learner.temperature, updates)
@@ -212,6 +233,11 @@ def _side_by_side(
         state = done.state
         del done  # so that the next update finds its memory in the cache
     gauge.read(policy.log_probs(state.logits, settings.learner.temperature))
+    yield from split(points, seeds, gauge)
+
+
+def split(points: Sequence[Settings], seeds: tuple[int, ...], gauge: Gauge) -> Iterator[Ensemble]:
+    """The ensemble of each point, of a gauge that has read all of their runs."""
     measures, last = gauge.measures(), gauge.policy()
     for place, point in enumerate(points):
         own = slice(place * len(seeds), (place + 1) * len(seeds))  # a lone seed travels with a twin, which is left out

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from grpo_core import kl
+from grpo_core.arrays import Array, array_namespace, inner_product
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import runs_last_view
 from grpo_core.bandit.tasks import Task
@@ -17,12 +20,19 @@ reward: the policy's exact expected reward. best_prob: probability of the best a
 is none; step: that change's Euclidean length; both 0 at update 0.
 """
 
+OF_STEPS = ("alignment", "step")
+"""Measures of the step that leads to a policy."""
+
 AT_ONCE = 4096
 """Policies read at once: few enough to stay in the processor's cache, many enough to be worth a call."""
 
 
 class Gauge:
     """Reads R runs, and the step that leads from one policy to the next.
+
+    Attributes:
+        rewards: of every action, (C, A).
+        reference: log π_ref, (R, C, A).
 
     Args:
         work: the task; its actions have a reward of their own.
@@ -33,11 +43,9 @@ class Gauge:
 
     def __init__(self, work: Task, logits: np.ndarray, temperature: float, updates: int) -> None:
         assert work.action_rewards is not None
-        self._rewards = work.action_rewards[..., None]  # (C, A, 1)
-        self._places = np.arange(len(self._rewards)), work.action_rewards.argmax(axis=-1)
+        self.rewards = work.action_rewards
         self._shape = runs_last_view(logits).shape  # (C, A, R)
         self.reference = policy.log_probs(logits, temperature)
-        self._by_action = runs_last_view(self.reference).swapaxes(-2, -1)  # (C, R, A)
         self._measures = {name: np.zeros((updates + 1, len(logits))) for name in MEASURES}
         waiting = max(1, AT_ONCE // len(logits))
         self._logp, self._change = np.empty((waiting, *self._shape)), np.empty((waiting, *self._shape))
@@ -58,25 +66,16 @@ class Gauge:
 
     def _measure(self, logp: np.ndarray, change: np.ndarray) -> None:
         """Measure the policies that wait for it, (N, C, A, R), as the runs lie in memory."""
-        here = slice(self._done, self._done + len(logp))
-        prob, measures = np.exp(logp), self._measures
-        by_action = logp.swapaxes(-2, -1), prob.swapaxes(-2, -1)  # (N, C, R, A)
-        paid = prob * self._rewards
-        reward = paid.sum(axis=-2)  # (N, C, R)
-        measures["reward"][here] = _averaged(reward)
-        measures["best_prob"][here] = _averaged(prob[:, *self._places])
-        measures["kl"][here] = _averaged(kl.exact(by_action[0], self._by_action, by_action[1]))
-        measures["entropy"][here] = _averaged(kl.entropy(*by_action))
-        prob *= reward[:, :, None]
-        uphill = np.subtract(paid, prob, out=paid)  # d E[R] / d z, up to the temperature
-        cosine = _inner_product(uphill, change)  # (N, R), times both lengths
-        length, size = _length(change), _length(uphill)
-        size *= length
-        cosine = np.divide(cosine, size, out=np.zeros_like(size), where=size > 0)
-        after = slice(here.start + 1, here.stop + 1)
-        space = len(measures["step"][after])  # nothing follows the last update
-        measures["step"][after], measures["alignment"][after] = length[:space], cosine[:space]
-        self._done, self._waiting = here.stop, 0
+        self.keep(measured(logp, change, self.rewards, runs_last_view(self.reference)))
+        self._waiting = 0
+
+    def keep(self, values: Mapping[str, np.ndarray]) -> None:
+        """Keep the measures of the next N policies and of the steps that follow them, by name, (N, R) each."""
+        count = len(values["reward"])
+        for name, kept in self._measures.items():
+            first = self._done + (name in OF_STEPS)
+            kept[first : first + count] = values[name][: len(kept) - first]  # nothing follows the last update
+        self._done += count
 
     def measures(self) -> dict[str, np.ndarray]:
         """Every measure by its name, (U + 1, R)."""
@@ -87,16 +86,35 @@ class Gauge:
         return np.asarray(np.exp(self._last))
 
 
-def _averaged(by_prompt: np.ndarray) -> np.ndarray:
+def measured(logp: Array, change: Array, rewards: np.ndarray, reference: Array) -> dict[str, Array]:
+    """The :data:`MEASURES` of N policies of R runs, and of the step that follows each, (N, R).
+
+    Args:
+        logp: log π, (N, C, A, R).
+        change: of the logits in that step, (N, C, A, R).
+        rewards: of every action, (C, A).
+        reference: log π_ref, (C, A, R).
+    """
+    xp = array_namespace(logp)
+    prob = xp.exp(logp)
+    paid = prob * rewards[..., None]
+    reward = xp.sum(paid, axis=-2)  # (N, C, R)
+    values = {
+        "reward": _averaged(reward),
+        "best_prob": _averaged(prob[:, np.arange(len(rewards)), rewards.argmax(axis=-1)]),
+        "kl": _averaged(kl.exact(logp, reference, prob, axis=-2)),
+        "entropy": _averaged(kl.entropy(logp, prob, axis=-2)),
+    }
+    prob *= reward[:, :, None]
+    paid -= prob
+    uphill = paid  # d E[R] / d z, up to the temperature
+    length = xp.sqrt(inner_product(change, change))
+    size = xp.sqrt(inner_product(uphill, uphill)) * length
+    apart = size > 0
+    cosine = xp.where(apart, inner_product(uphill, change) / xp.where(apart, size, 1.0), 0.0)
+    return {**values, "alignment": cosine, "step": length}
+
+
+def _averaged(by_prompt: Array) -> Array:
     """The mean over the prompts, (N, C, R) -> (N, R)."""
     return by_prompt[:, 0] if by_prompt.shape[1] == 1 else by_prompt.mean(axis=1)
-
-
-def _inner_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The sum of the products of each run's tables, (N, C, A, R) -> (N, R)."""
-    return np.asarray(np.einsum("ncar,ncar->nr", x, y))
-
-
-def _length(x: np.ndarray) -> np.ndarray:
-    """Euclidean length of each run's table, (N, C, A, R) -> (N, R)."""
-    return np.asarray(np.sqrt(_inner_product(x, x)))

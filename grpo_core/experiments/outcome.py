@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from grpo_core.claims.comparison import (
     led_since,
     sooner,
 )
+from grpo_core.claims.fast import ByBoth, Reopened, Rounded
 from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated, wrong
 from grpo_core.claims.sweep import (
     Between,
@@ -34,7 +35,7 @@ from grpo_core.claims.sweep import (
     moved,
     smoothest,
 )
-from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.ensemble import Ensemble, ensembles
 
 
 def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
@@ -143,6 +144,40 @@ def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
         return Moves(first=first, last=last, low=change.low, high=change.high)
     middle = [median(data.last_kl(name)) for name in data.kl]
     return Between(least=min(middle), most=max(middle))
+
+
+def by_both(runs: Iterable[Ensemble]) -> ByBoth:
+    """The measures of what JAX has computed of ``runs``, and of those that NumPy has computed beside it."""
+    fast: list[np.ndarray] = []
+    numpy: list[np.ndarray] = []
+    checked = count = 0
+    for own in runs:
+        if own.beside is None:
+            continue
+        places = [own.seeds.index(seed) for seed in own.beside.seeds]
+        checked, count = checked + len(places), count + len(own.seeds)
+        fast += [own.measures[name][:, places] for name in own.beside.measures]
+        numpy += own.beside.measures.values()
+    return ByBoth(fast=tuple(fast), numpy=tuple(numpy), checked=checked, runs=count)
+
+
+def of_fast(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
+    """Distance of runs by JAX from NumPy's. Empty where NumPy has computed all."""
+    return (Rounded(runs=data.runs, checked=data.checked, apart=data.apart),) if data.runs else ()
+
+
+def reopened(runs: Ensemble, place: int) -> ByBoth | None:
+    """One of the runs, by JAX and by NumPy, which trains it anew. None where NumPy has computed it already."""
+    if runs.beside is None:
+        return None
+    (own,) = ensembles([runs.settings], [runs.seeds[place]], len(runs.measures["reward"]) - 1)
+    fast = tuple(runs.measures[name][:, [place]] for name in own.measures)
+    return ByBoth(fast=fast, numpy=tuple(own.measures.values()), checked=1, runs=1)
+
+
+def of_reopened(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
+    """Distance of a run by NumPy from the line of JAX that it was opened from."""
+    return (Reopened(apart=data.apart),)
 
 
 def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:

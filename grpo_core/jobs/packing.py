@@ -27,7 +27,7 @@ from grpo_core.claims.measures import (
 from grpo_core.claims.put_right import Righted
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.experiments.digest import Course, Digest
-from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.ensemble import Beside, Ensemble
 from grpo_core.experiments.repeats import Repeats
 from grpo_core.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
 from grpo_core.hf.adapter_files import AdapterFiles
@@ -44,6 +44,7 @@ from grpo_core.traces.trajectory import ToolCall, Trajectory, Turn
 from grpo_core.what_if import Compared as ComparedNumber
 
 KINDS: dict[str, Any] = {
+    "beside": Beside,
     "block": Block,
     "chain course": chain.ChainProgress,
     "compared": Compared,

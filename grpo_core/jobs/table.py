@@ -13,6 +13,7 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
 from grpo_core.experiments.digest import Digest, digested
 from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.fast import fast_ensembles
 from grpo_core.experiments.race import race
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
@@ -38,6 +39,16 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
         yield from ensembles(points, seeds, updates, poll=poll)
 
 
+def trained_fast(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
+    """The same by JAX.
+
+    Raises:
+        GrpoError: a point cannot be trained so, or JAX is not installed.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        yield from fast_ensembles(points, seeds, updates, poll=poll)
+
+
 def raced(
     settings: Settings,
     names: Sequence[str],
@@ -45,17 +56,22 @@ def raced(
     updates: int,
     fairness: str,
     own_mu: bool = False,
+    fast: bool = False,
     *,
     poll: Poll,
 ) -> Iterator[Digest]:
     """A race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and what a picture shows of it.
 
+    ``fast``: by JAX.
+
     Raises:
-        SettingsError: the race cannot be; before anything is computed.
+        GrpoError: the race cannot be, or JAX is not installed. Before anything is computed.
     """
-    return digested(
-        race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness, own_mu=own_mu, poll=poll)
+    train = fast_ensembles if fast else ensembles
+    lanes = race(
+        settings, names, seeds=range(seeds), updates=updates, fairness=fairness, own_mu=own_mu, poll=poll, train=train
     )
+    return digested(lanes)
 
 
 def lengths_tried(settings: Settings, *, poll: Poll) -> Iterator[lengths.Lengths]:
@@ -101,6 +117,7 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
 
 JOBS: dict[str, Answer] = {
     "ensembles": trained,
+    "fast ensembles": trained_fast,
     "race": raced,
     "family": compared,
     "checkup": checkup,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
 
+from app.experiments.fast_box import fast_box
 from app.experiments.race.measures import MEASURES
 from app.experiments.race.plan import LEVELS, RacePlan
 from app.experiments.race.preset_menu import PresetMenu
@@ -73,6 +74,7 @@ class RaceChoices(QWidget):
         """``table`` is the button that shows the picture as a table."""
         super().__init__(parent)
         self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
+        self.fast = fast_box()
         self.fairness = self._box(
             tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
         )
@@ -93,7 +95,16 @@ class RaceChoices(QWidget):
         self.updates.setCurrentIndex(UPDATES.index(200))
         self._busy = False
         self._apply_style()
-        self._terms = (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts, self.peaks)
+        self._terms = (
+            self.fairness,
+            self.passes,
+            self.seeds,
+            self.updates,
+            self.constant,
+            self.prompts,
+            self.peaks,
+            self.fast,
+        )
         line = Wrap(self)
         line.setContentsMargins(12, 4, 8, 2)
         line.setSpacing(8)
@@ -125,6 +136,7 @@ class RaceChoices(QWidget):
         self.entries.changed.connect(self.changed)
         self.setup.toggled.connect(self._on_setup)
         self.peaks.toggled.connect(self.changed)
+        self.fast.toggled.connect(self.changed)
         for box in (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts):
             box.currentIndexChanged.connect(self.changed)
         for box in (self.measure, self.axis):
@@ -152,6 +164,7 @@ class RaceChoices(QWidget):
             constant=CONSTANTS[self.constant.currentIndex()],
             levels=LEVELS if self.prompts.currentIndex() else None,
             local_peak=self.peaks.isChecked(),
+            fast=self.fast.isChecked(),
         )
 
     @property

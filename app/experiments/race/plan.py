@@ -59,6 +59,7 @@ class RacePlan:
         levels: of the prompts, instead of those of ``base``.
         local_peak: two peaks, and a start that leans to the lower one.
         own_mu: each algorithm makes as many passes as its source fixes, instead of those of ``base``.
+        fast: computed by JAX, equal but for rounding.
     """
 
     base: Settings
@@ -70,6 +71,7 @@ class RacePlan:
     levels: tuple[float, ...] | None = None
     local_peak: bool = False
     own_mu: bool = False
+    fast: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -92,9 +94,9 @@ class RacePlan:
         """One algorithm after the other, computed by ``jobs``.
 
         Raises:
-            SettingsError: the race cannot be; before anything is computed.
+            GrpoError: the race cannot be, or JAX is not installed; before anything is computed.
         """
         if not self.names:
             raise SettingsError("algorithms", None, tr("choose at least one"))
-        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu)
+        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu, self.fast)
         return jobs.results("race", *asked, poll=poll)

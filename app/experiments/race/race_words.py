@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from app.experiments.race.choices import FAIR
 from app.experiments.race.controller import RaceController
@@ -10,10 +10,12 @@ from app.experiments.race.headline import rest
 from app.experiments.race.plan import RacePlan
 from app.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
+from grpo_core.claims.claim import sentence
 from grpo_core.claims.numbers import written
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.outcome import by_both, of_fast
 from grpo_core.experiments.race import spoken
 from grpo_core.text import tr
 
@@ -107,9 +109,13 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
     )
 
 
-def of_opening(name: str, runs: Ensemble, place: int) -> str:
-    """The sentence on what the run that opens repeats."""
+def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble]) -> str:
+    """The sentence on what the run that opens repeats. ``lanes``: the runs of every algorithm, ``runs`` among them."""
     updates = len(runs.measures["reward"]) - 1
+    if runs.beside is not None:
+        return tr("{name}, seed {seeds}: {updates:,} updates by NumPy. {apart}").format(
+            name=spoken(name), seeds=runs.seeds[place], updates=updates, apart=sentence(*of_fast(by_both(lanes)))
+        )
     return tr("{name}, seed {seeds}: {updates:,} updates repeat what the race computed, bit for bit.").format(
         name=spoken(name), seeds=runs.seeds[place], updates=updates
     )

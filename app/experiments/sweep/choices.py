@@ -8,6 +8,7 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.experiments.fast_box import fast_box
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.experiments.sweep.results import TITLES
@@ -38,6 +39,7 @@ class SweepChoice:
         over, across: the settings that vary.
         seeds, updates: how many of each.
         known: under the settings whose optimum is known, rather than those of the run.
+        fast: by JAX.
     """
 
     over: Swept = field(default_factory=lambda: Swept.of(BETA))
@@ -45,6 +47,7 @@ class SweepChoice:
     seeds: int = 64
     updates: int = 200
     known: bool = False
+    fast: bool = False
 
 
 class SweepChoices(QWidget):
@@ -84,6 +87,7 @@ class SweepChoices(QWidget):
         self.second = lines(
             Label(tr("Over")), self.over, self.over_values, Label(tr("and")), self.across, self.across_values,
             Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates,
+            self.fast,
         )  # fmt: skip
         self.second.hide()
         column.addWidget(self.second)
@@ -122,6 +126,8 @@ class SweepChoices(QWidget):
             entry(tr("Values of the second setting")),
         )
         self.updates = entry(tr("Updates of each run"))
+        self.fast = fast_box()
+        self.fast.toggled.connect(self._on_fast)
         self.view.activated.connect(self.shown_otherwise)
         self.measure.activated.connect(self.shown_otherwise)
         self.table.toggled.connect(self.shown_otherwise)
@@ -209,6 +215,8 @@ class SweepChoices(QWidget):
         self.across_values.setVisible(choice.across is not None)
         fill(self.seeds, [str(count) for count in SEEDS], SEEDS.index(choice.seeds))
         self.updates.setText(str(choice.updates))
+        with QSignalBlocker(self.fast):
+            self.fast.setChecked(choice.fast)
         with QSignalBlocker(self.estimators):
             self.estimators.setChecked(choice.across is not None and choice.across.path == ESTIMATOR)
         self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
@@ -264,6 +272,10 @@ class SweepChoices(QWidget):
     @Slot(bool)
     def _on_estimators(self, on: bool) -> None:
         self.choose(across=Swept.of(ESTIMATOR) if on else None)
+
+    @Slot(bool)
+    def _on_fast(self, on: bool) -> None:
+        self.choose(fast=on)
 
     @Slot(int)
     def _on_slid(self, position: int) -> None:

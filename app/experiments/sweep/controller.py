@@ -62,6 +62,10 @@ class SweepController(ExperimentController[SweepResults]):
                 self._polls += 1
                 poll()
 
+            if sweep.fast:  # which computes on all cores by itself
+                return self._jobs.results(
+                    "fast ensembles", points, tuple(range(sweep.seeds)), sweep.updates, poll=counted
+                )
             return shared_ensembles(self._jobs, points, sweep.seeds, sweep.updates, poll=counted)
 
         self._tell.start()

@@ -113,6 +113,7 @@ class Sweep:
         across: a second one, or None.
         seeds: S; the seeds are 0 to S - 1.
         updates: U of every run.
+        fast: computed by JAX, equal but for rounding.
     """
 
     base: Settings
@@ -120,6 +121,7 @@ class Sweep:
     across: Swept | None = None
     seeds: int = 64
     updates: int = 200
+    fast: bool = False
 
     def __post_init__(self) -> None:
         """Set what is swept, and the seed, to one value in ``base``, so that sweeps which differ in these alone are

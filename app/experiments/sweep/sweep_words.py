@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from app.experiments.sweep import theory
 from app.experiments.sweep.grid_axis import name
@@ -70,12 +71,7 @@ def of_theory(results: SweepResults, row: int) -> str:
 
 def of_change(sweep: Sweep, wanted: Sweep) -> str:
     """Changes since a sweep was computed."""
-    if (sweep.over, sweep.across, sweep.seeds, sweep.updates) != (
-        wanted.over,
-        wanted.across,
-        wanted.seeds,
-        wanted.updates,
-    ):
+    if replace(sweep, base=wanted.base) != wanted:
         return tr("Another sweep is chosen; press Sweep.")
     paths = list(sweep.base.differences(wanted.base))
     if "task" in paths:

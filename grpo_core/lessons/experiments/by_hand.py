@@ -33,7 +33,7 @@ def from_weights(weights: Sequence[float]) -> np.ndarray:
         raise SettingsError(
             "probabilities", tuple(weights), tr("none may be below {floor:g} of another").format(floor=FLOOR)
         )
-    return log_probs(np.log(given), 1.0)
+    return np.asarray(log_probs(np.log(given), 1.0))
 
 
 def with_probability(logp: np.ndarray, action: int, prob: float) -> np.ndarray:
@@ -46,7 +46,7 @@ def with_probability(logp: np.ndarray, action: int, prob: float) -> np.ndarray:
     moved[action] = -np.inf
     moved = moved - np.logaddexp.reduce(moved) + np.log1p(-limited)
     moved[action] = np.log(limited)
-    return log_probs(np.maximum(moved, np.log(FLOOR)), 1.0)
+    return np.asarray(log_probs(np.maximum(moved, np.log(FLOOR)), 1.0))
 
 
 def ratio_terms(objective: Objective, logp: np.ndarray, old_logp: np.ndarray, advantage: float) -> Terms:

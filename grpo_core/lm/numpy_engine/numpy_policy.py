@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.bandit.gradient import needs_distributions, through_distributions
+from grpo_core.bandit.gradient import needs_distributions, through_distributions, visits_of
 from grpo_core.config import Model, Objective, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.characters import Characters, recorded_after, recorded_before
@@ -236,8 +236,9 @@ def logit_gradient(loss: Loss, place: Packing, temperature: float) -> np.ndarray
     if loss.reference is not None and needs_distributions(loss.objective):
         ref_dist = loss.reference.dist_logp
         pushed += through_distributions(
-            loss.objective, loss.terms, place.context[None], dist_logp[None], ref_dist, temperature
-        )[0]
+            loss.objective, loss.terms, visits_of(place.context[None], dist_logp[None]), dist_logp[None], ref_dist,
+            temperature,
+        )[0]  # fmt: skip
     return np.asarray(pushed)
 
 

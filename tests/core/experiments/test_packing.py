@@ -23,6 +23,7 @@ LENGTH = SMALL.replace({"task.landscape": "length"})
 CHAIN = SMALL.replace({"task.landscape": "chain"})
 ASKED: dict[str, tuple[Any, ...]] = {
     "ensembles": ([SMALL, SMALL.replace({"objective.beta": 0.2})], (0, 1, 2), 4),
+    "fast ensembles": ([SMALL, SMALL.replace({"objective.beta": 0.2})], (0, 1, 2), 4),
     "race": (SMALL, ("RLOO", "Dr. GRPO"), 3, 4, "updates"),
     "family": ("RLOO", SMALL),
     "checkup": (SMALL, 2),

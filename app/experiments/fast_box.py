@@ -1,0 +1,23 @@
+"""The switch of race and sweep that has JAX compute them."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QCheckBox
+
+from app.theme.labels import plain_tip
+from grpo_core.text import tr
+
+
+def fast_box() -> QCheckBox:
+    """The switch, off."""
+    box = QCheckBox(tr("JAX"))
+    box.setAccessibleName(tr("Compute with JAX"))
+    box.setToolTip(
+        plain_tip(
+            tr(
+                "Compiled by JAX (pip install grpo-lab[fast]): equal to NumPy but for rounding, which the result says. "
+                "Compiling takes seconds; worth it for many thousand runs."
+            )
+        )
+    )
+    return box

@@ -1,0 +1,79 @@
+"""Claims on runs that JAX has computed: how far they are from the same runs by NumPy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.claims.claim import Claim
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ByBoth:
+    """The measures of some runs, by JAX and by NumPy.
+
+    Attributes:
+        fast, numpy: the same measures of the same runs in the same order, (U + 1, n) each.
+        checked: how many runs these are.
+        runs: how many JAX has computed in all.
+    """
+
+    fast: tuple[np.ndarray, ...]
+    numpy: tuple[np.ndarray, ...]
+    checked: int
+    runs: int
+
+    @property
+    def apart(self) -> float:
+        """The largest difference between the two. Infinite where one of them alone is not finite."""
+        return max((_apart(a, b) for a, b in zip(self.fast, self.numpy, strict=True)), default=0.0)
+
+
+def _apart(one: np.ndarray, other: np.ndarray) -> float:
+    known = np.isfinite(one)
+    if not (known == np.isfinite(other)).all():
+        return math.inf
+    return float(np.abs(one[known] - other[known]).max(initial=0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounded(Claim[ByBoth]):
+    """Of ``runs`` runs by JAX ``checked`` were trained by NumPy too, and no measure differs by more than ``apart``."""
+
+    runs: int
+    checked: int
+    apart: float
+
+    def check(self, data: ByBoth) -> bool:
+        return (self.runs, self.checked, self.apart) == (data.runs, data.checked, data.apart)
+
+    def words(self) -> str:
+        if math.isinf(self.apart):
+            return tr(
+                "Computed with JAX; of {runs:,} runs {checked} were trained with NumPy too, and one diverged with one "
+                "of the two alone: leave the fast path out"
+            ).format(runs=self.runs, checked=self.checked)
+        return tr(
+            "Computed with JAX; of {runs:,} runs {checked} were trained with NumPy too, and their measures differ by "
+            "{apart:.1e} at most"
+        ).format(runs=self.runs, checked=self.checked, apart=self.apart)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reopened(Claim[ByBoth]):
+    """One run by JAX, trained by NumPy once more: no measure differs by more than ``apart``."""
+
+    apart: float
+
+    def check(self, data: ByBoth) -> bool:
+        return data.checked == 1 and self.apart == data.apart
+
+    def words(self) -> str:
+        if math.isinf(self.apart):
+            return tr("The run itself is NumPy's, and has diverged where that of JAX has not, or the other way round")
+        return tr("The run itself is NumPy's; its measures differ from those of JAX by {apart:.1e} at most").format(
+            apart=self.apart
+        )
