@@ -118,6 +118,7 @@ class Application(QObject):
     def _make_model(self, preferences: Preferences, *, own_process: bool) -> None:
         jobs, readers = Jobs(own_process=own_process), Readers(own_process=own_process, window=True)
         self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self, jobs=jobs, readers=readers)
+        self.workspace.computed_on.choose(on_cluster=preferences.on_cluster, address=preferences.cluster)
         self.workspace.breakpoints.set_all(preferences.breakpoints)
         self.controller = Controller(self, process=serve if own_process else None)
         self.player = Player(self.workspace, self.controller, self)
@@ -177,7 +178,7 @@ class Application(QObject):
         self.homework = HomeworkController(window, self.lessons, self)
         self.rehearsals = RehearsalController(window, self.lessons, self)
         self.exports = ExportController(window, workspace, self.panels, self.exporter, self.lessons, self)
-        self.background_runs = BackgroundRunsController(window, paths.data / "queues", self)
+        self.background_runs = BackgroundRunsController(window, workspace.computed_on, paths.data / "queues", self)
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
         self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)
         self._requests = PanelRequests(
@@ -226,6 +227,7 @@ class Application(QObject):
         self.look.changed.connect(self._on_look)
         self.workspace.frame.connect(self._on_frame)
         self.workspace.problem.connect(self._on_problem)
+        self.workspace.computed_on.changed.connect(self._on_computed_on)
         self.player.changed.connect(self._on_player)
         self.actions.ran.connect(self.workspace.request_frame)
         self.recent_files.changed.connect(self._on_commands_changed)
@@ -283,6 +285,11 @@ class Application(QObject):
         self.zooming.adapt()
         if not self.presenter.active and self.presenter.maximizer.panel is None:
             self.preferences.change(theme=self.look.choice, scale=self.look.scale)
+
+    @Slot()
+    def _on_computed_on(self) -> None:
+        chosen = self.workspace.computed_on
+        self.preferences.change(on_cluster=chosen.on_cluster, cluster=chosen.address)
 
     @Slot()
     def _on_player(self) -> None:

@@ -64,6 +64,7 @@ ROWS = (
     Row(key="completion_64", what="a completion of a sweep at G 64, ten actions, one core", must=30, unit="ns"),
     Row(key="completion_256", what="the same at G 256", must=30, unit="ns"),
     Row(key="sweep", what="a sweep on all cores, against plain JavaScript", must=2.5, unit="x", least=True),
+    Row(key="cluster", what="a sweep on two workers of a cluster, against two processes", must=1.3, unit="x"),
     Row(key="recorded", what="updates a second of one run, with metrics and record", must=4000, unit="", least=True),
     Row(key="language", what="a language model's update, against its matrix products", must=5, unit="x"),
     Row(key="language_numpy", what="a language model's update by NumPy, one thread", must=40, unit="ms"),

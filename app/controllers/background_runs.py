@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
+from app.jobs.computed_on import ComputedOn
 from app.jobs.queue import BackgroundQueue
 from app.jobs.runner import Poll, Runner
 from app.messages.message import BarAction, Message, Severity
@@ -31,16 +32,19 @@ class BackgroundRunsController(QObject):
     """Between the panel of the runs in the background, their process and the message bar.
 
     Args:
+        computed_on: where a queue is trained.
         folder: below which each queue has a folder of its own.
 
     Attributes:
         background: the queue that is shown, and its process.
     """
 
-    def __init__(self, window: MainWindow, folder: Path, parent: QObject | None = None) -> None:
+    def __init__(
+        self, window: MainWindow, computed_on: ComputedOn, folder: Path, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._window, self._messages, self._folder = window, window.messages, folder
-        self.background = BackgroundQueue(self)
+        self.background = BackgroundQueue(computed_on, self)
         self._search = Runner(self)
         self._search.arrived.connect(self._on_unfinished)
         self.background.finished.connect(self._on_finished)

@@ -66,7 +66,7 @@ class ComparisonPanel(Panel):
         self.standing, self.run, self.says, self.headline = RaceStanding(), RunRow(), Label(), Label()
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
-        self.choices = RaceChoices(self.twin.button)
+        self.choices = RaceChoices(self.twin.button, workspace.computed_on)
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._build()
         self._connect()

@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.jobs.runner import Make, Runner
+from app.jobs.runner import CANCELLED, Make, Runner
 
 
 class ExperimentResults(Protocol):
@@ -105,6 +105,6 @@ class ExperimentController(QObject, Generic[R]):
         if coming is not None and sentence:
             if coming.count:
                 coming.note = coming.so_far
-            else:
+            if not coming.count or sentence != CANCELLED:
                 self.problem = sentence
         self.changed.emit()

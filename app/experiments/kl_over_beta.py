@@ -6,6 +6,9 @@ that holds their middle half. Any other setting can be swept the same way, and t
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -16,11 +19,14 @@ from app.experiments.sweep.controller import SweepController
 from app.experiments.sweep.headline import headline
 from app.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
+from app.experiments.sweep.real_runs import RealRun, RealRuns
 from app.experiments.sweep.results import SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
 from app.experiments.sweep.selection import SweepSelection
 from app.experiments.sweep.state import SweepState
 from app.experiments.sweep.views import SweepViews
+from app.jobs.runner import Runner
+from app.theme.file_dialogs import folder_to_use
 from app.theme.labels import Label
 from app.widgets.panel import Panel
 from app.workspace.view import View
@@ -49,9 +55,15 @@ class KlOverBetaPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.choices, self.views, self.run = SweepChoices(), SweepViews(), SweepRunRow()
+        self.choices, self.views, self.run = SweepChoices(workspace.computed_on), SweepViews(), SweepRunRow()
         self.controller = SweepController(workspace.jobs, self)
         self.selection = SweepSelection(self.controller, self)
+        self.real: RealRuns | None = None
+        """Runs of a sweep of real training that lie beside this one."""
+        self._real_coming: RealRuns | None = None
+        self._reader = Runner(self)
+        self._reader.arrived.connect(self._on_real_run)
+        self._reader.ended.connect(self._on_real_read)
         self._begun = False
         self.headline = Label()
         self.headline.setWordWrap(True)
@@ -75,6 +87,7 @@ class KlOverBetaPanel(Panel):
         self.choices.pressed.connect(self._on_pressed)
         self.choices.slid.connect(self._on_slid)
         self.choices.refused.connect(self.controller.refuse)
+        self.choices.real_wanted.connect(self._on_real)
         self.views.picked.connect(self.selection.put)
         self.views.dragged.connect(self._on_slid)
         self.views.open_wanted.connect(self.open_run)
@@ -133,8 +146,41 @@ class KlOverBetaPanel(Panel):
                 apart = sentence(*of_fast(by_both(results.done.values())))
             self.run_wanted.emit(settings, text.format(seed=settings.seed, updates=updates, apart=apart), updates)
 
+    # -- real runs beside it ------------------------------------------------------------------------------------------
+
+    def add_runs(self, folder: Path) -> None:
+        """Show the runs of the sweep for TRL in ``folder`` beside this one. Its traces are read where strangers' files
+        are."""
+        self._real_coming = RealRuns(folder=folder)
+        self._reader.start(lambda poll: self.workspace.readers.results("swept", folder, poll=poll))
+
+    @Slot()
+    def _on_real(self) -> None:
+        if self.real is not None:
+            self.real = None
+            self.renew()
+            return
+        name = folder_to_use(self, tr("Add runs of a sweep"), "")
+        if name:
+            self.add_runs(Path(name))
+
+    @Slot(object)
+    def _on_real_run(self, found: dict[str, Any]) -> None:
+        assert self._real_coming is not None
+        self._real_coming = self._real_coming.with_run(RealRun(**found))
+
+    @Slot(str)
+    def _on_real_read(self, sentence: str) -> None:
+        coming, self._real_coming = self._real_coming, None
+        if sentence:
+            self.workspace.problem.emit(sentence, "error")
+        else:
+            self.real = coming
+            self.renew()
+
     def dispose(self) -> None:
         self._begun = True
+        self._reader.close()
         self.selection.stop()
         self.controller.close()
 
@@ -153,7 +199,8 @@ class KlOverBetaPanel(Panel):
         results, choices, views, selection = self.controller.results, self.choices, self.views, self.selection
         over = results.sweep.over if results is not None else choices.choice.over
         if results is None:
-            selection.grid = grid_of_run(view.run, view.next_settings.objective.beta)
+            real = () if self.real is None else self.real.values(BETA)
+            selection.grid = grid_of_run(view.run, view.next_settings.objective.beta, real)
         stale = self._stale()
         views.choose(choices.view_wanted, choices.measure_wanted, tables=choices.table.isChecked())
         views.set_stale(bool(stale), bool(stale) or selection.late)
@@ -161,9 +208,10 @@ class KlOverBetaPanel(Panel):
         state = SweepState(
             results=results, grid=selection.grid, x=selection.x, row=selection.row, label=over.label,
             own=self._own(view, over.path),
-            runs=self.controller.place_runner.shown if results is not None else None,
+            runs=self.controller.place_runner.shown if results is not None else None, real=self.real, path=over.path,
         )  # fmt: skip
         views.draw(state, over.title, view.theme, view.scale)
+        choices.show_real(there=self.real is not None)
         choices.set_look(view.theme, view.scale)
         choices.show_selection(over, selection.grid, selection.x, enabled=results is not None)
         choices.show_progress(
@@ -204,15 +252,24 @@ class KlOverBetaPanel(Panel):
             return first
         language = view.wanted.is_language
         if results is None:
-            return words.LANGUAGE if language else self.summary(view)
+            return self.summary(view) if self.real is not None or not language else words.LANGUAGE
         here = self.controller.place_runner.problem or words.at_hand(
             self.selection.begun, results.sweep, self.selection.value
         )
         last = words.DEFAULTS if language else words.of_theory(results, self.selection.row)
-        return "\n".join(part for part in (results.note, here, last) if part)
+        return "\n".join(part for part in (results.note, self._of_real(), here, last) if part)
+
+    def _of_real(self) -> str:
+        return "" if self.real is None else self.real.sentence(self.selection.grid, self._path)
+
+    @property
+    def _path(self) -> str:
+        """The swept setting."""
+        results = self.controller.results
+        return (results.sweep.over if results is not None else self.choices.choice.over).path
 
     def summary(self, view: View) -> str:
-        own = words.of_run(view)
+        own = " ".join(part for part in (self._of_real(), words.of_run(view)) if part)
         results = self.controller.results
         if results is None:
             return own

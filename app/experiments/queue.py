@@ -27,6 +27,10 @@ EMPTY = tr(
 )
 
 
+FINISHING = tr("The update in progress is being finished.")
+GIVEN_UP = tr("The workers give up what they have done since each run’s last snapshot.")
+
+
 class QueuePanel(Panel):
     """A form for a new queue, and a table of the one there is.
 
@@ -44,7 +48,7 @@ class QueuePanel(Panel):
         super().__init__(workspace, parent)
         self.background: BackgroundQueue | None = None
         self._fresh = False
-        self.form = QueueForm()
+        self.form = QueueForm(workspace.computed_on)
         self.form.started.connect(self._on_start)
         self.table = TableTwin(title=tr("Runs in the background"))
         self.table.activated_cell.connect(self._on_activated)
@@ -101,7 +105,9 @@ class QueuePanel(Panel):
         under_way = state in (QueueState.WORKING, QueueState.STOPPING, QueueState.PAUSED)
         self.form.setVisible(not under_way)
         self.cancel.setVisible(under_way)
-        stopping = tr("The update in progress is being finished.") if state is QueueState.STOPPING else ""
+        stopping = ""
+        if background is not None and state is QueueState.STOPPING:
+            stopping = GIVEN_UP if background.elsewhere else FINISHING
         allow(self.cancel, stopping)
         self.proceed.setVisible(under_way or state is QueueState.CANCELLED)
         self.proceed.setText(tr("Pause") if state in (QueueState.WORKING, QueueState.STOPPING) else tr("Resume"))
@@ -120,7 +126,9 @@ class QueuePanel(Panel):
             for n in range(len(wanted)):
                 self.table.setItemDelegateForColumn(n, self._bar if n == place else None)  # type: ignore[arg-type]
         asleep = background.state is not QueueState.WORKING
-        self.table.set_rows(rows(queue, background.statuses, background.place, background.left_of, asleep))
+        self.table.set_rows(
+            rows(queue, background.statuses, background.place, background.left_of, asleep, background.elsewhere)
+        )
 
     def summary(self, view: View) -> str:
         return _status_text(self.background) or EMPTY
@@ -187,6 +195,8 @@ def _status_text(background: BackgroundQueue | None) -> str:
     done, wanted = sum(min(one.done, queue.updates) for one in statuses), queue.updates * len(queue.runs)
     facts = {"done": done, "wanted": wanted}
     match background.state:
+        case QueueState.WORKING if background.loading and background.elsewhere:
+            text = tr("Asking the scheduler for its workers.")
         case QueueState.WORKING if background.loading:
             text = tr("Loading the language model in a process of its own.")
         case QueueState.WORKING:

@@ -9,6 +9,8 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QWidget
 
+from app.jobs.computed_on import ComputedOn
+from app.panels.computed_on import ComputedOnField
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
@@ -47,7 +49,7 @@ def offered() -> Mapping[str, About]:
 
 
 class QueueForm(QWidget):
-    """Two rows of fields.
+    """Three rows of fields.
 
     Signals:
         started: Start was pressed.
@@ -55,8 +57,10 @@ class QueueForm(QWidget):
 
     started = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
+        """``computed_on`` is where a queue is trained."""
         super().__init__(parent)
+        self.computed_on = ComputedOnField(computed_on)
         self.settings = (self._choice(tr("First setting")), self._choice(tr("Second setting"), optional=True))
         self.values = (self._field(tr("Values of the first setting")), self._field(tr("Values of the second setting")))
         self.seeds, self.updates = self._field(tr("Seeds"), "2"), self._field(tr("Updates of each run"), "60")
@@ -83,7 +87,8 @@ class QueueForm(QWidget):
                 grid.addWidget(widget, row, column)
         grid.addWidget(self.button, 0, 5)
         grid.addWidget(self.browse, 1, 5)
-        grid.addWidget(self.refusal, 2, 0, 1, 6)
+        grid.addWidget(self.computed_on, 2, 0, 1, 6)
+        grid.addWidget(self.refusal, 3, 0, 1, 6)
         grid.setColumnStretch(2, 1)
         for choice in self.settings:
             choice.currentIndexChanged.connect(self._on_setting)

@@ -69,15 +69,19 @@ def columns(queue: Queue) -> list[Column]:
 
 
 def rows(
-    queue: Queue, statuses: list[RunStatus], training: int | None, left_of: Callable[[int], float | None], asleep: bool
-) -> list[list[object]]:
-    """A row for each run of ``queue``."""
+    queue: Queue, statuses: list[RunStatus], training: int | None, left_of: Callable[[int], float | None], asleep: bool,
+    elsewhere: bool,
+) -> list[list[object]]:  # fmt: skip
+    """A row for each run of ``queue``. ``elsewhere``: on the workers of a cluster, all at once."""
     made: list[list[object]] = []
     for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):
         values: list[object] = [Value(run.settings.get(path)) for path in queue.axes]
         values += [run.settings.seed, Share(min(one.done, queue.updates), queue.updates)]
         values += [one.last.get(name) for name, _ in MEASURES]
-        made.append([*values, _left(one, queue, place == training, left_of(place), asleep)])
+        if elsewhere and not asleep and not one.finished(queue):
+            made.append([*values, tr("on the cluster")])
+        else:
+            made.append([*values, _left(one, queue, place == training, left_of(place), asleep)])
     return made
 
 

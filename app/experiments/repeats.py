@@ -132,7 +132,7 @@ class RepeatController(ExperimentController[RepeatResults]):
         self.pinned = tuple(one for one in kept if differences(one.settings, settings))[-PINNED:]
 
         def make(poll: Poll) -> object:
-            return self._jobs.results("repeats", settings, seeds, count, poll=poll)
+            return self._jobs.spread("repeats", settings, seeds, count, poll=poll)
 
         self._begin(RepeatResults(settings, seeds, count), make)  # type: ignore[arg-type]
 

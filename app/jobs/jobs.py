@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.jobs.cores import allowed_cores
 from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.jobs.job_process import JobProcess
@@ -26,10 +27,13 @@ class Jobs:
 
     Attributes:
         own_process: whether processes are started; False from the first one on that could not be.
+        cluster: the scheduler that :meth:`spread` has its jobs computed by, as
+            :class:`grpo_core.jobs.cluster.Cluster` takes it; None for this machine.
     """
 
     def __init__(self, *, own_process: bool = False) -> None:
         self.own_process = own_process
+        self.cluster: str | None = None
         self._lock = threading.Lock()
         self._all: set[JobProcess] = set()
         self._idle: list[JobProcess] = []
@@ -44,6 +48,33 @@ class Jobs:
         """
         with self.lent() as process:
             yield from computed(process, job, arguments, poll)
+
+    def spread(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
+        """As :meth:`results`, on the cluster where one is chosen: the process speaks with it, never the window.
+
+        Raises:
+            GrpoError: as well where the cluster cannot be had, or no process.
+        """
+        where = self.cluster
+        if where is None:
+            yield from self.results(job, *arguments, poll=poll)
+            return
+        with self.lent() as process:
+            if process is None:
+                raise GrpoError(
+                    tr("A cluster needs a process of its own, which this window starts none of; choose this machine.")
+                )
+            yield from process.results("cluster", [where, job, *arguments], poll)
+
+    def compiled(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
+        """As :meth:`results`, of a job that JAX computes, on this machine alone.
+
+        Raises:
+            GrpoError: as well where a cluster is chosen.
+        """
+        if self.cluster is not None:
+            raise GrpoError(tr("The workers of a cluster compute with NumPy. Switch JAX off, or choose this machine."))
+        yield from self.results(job, *arguments, poll=poll)
 
     @contextmanager
     def lent(self) -> Iterator[JobProcess | None]:

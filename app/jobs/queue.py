@@ -10,6 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.jobs.computed_on import ComputedOn
 from app.jobs.job_process import JobProcess
 from app.jobs.runner import Poll, Runner
 from grpo_core.errors import Cancelled, GrpoError
@@ -41,6 +42,7 @@ class BackgroundQueue(QObject):
     """One queue of runs, and the process that trains them.
 
     Attributes:
+        elsewhere: the workers of a cluster train it.
         state: what becomes of it.
         folder: where it lies, None for no queue.
         queue: what is wanted, None for no queue.
@@ -58,8 +60,11 @@ class BackgroundQueue(QObject):
     finished = Signal()
     failed = Signal(str)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, computed_on: ComputedOn, parent: QObject | None = None) -> None:
+        """``computed_on`` says at each start who trains it."""
         super().__init__(parent)
+        self._computed_on = computed_on
+        self.elsewhere = False
         self.state = QueueState.EMPTY
         self.folder: Path | None = None
         self.queue: runs.Queue | None = None
@@ -130,7 +135,9 @@ class BackgroundQueue(QObject):
             return
         self._reader.close()  # a look at a file could be taken for somebody who writes it
         self.queue = runs.begin(self.folder, self.queue)
-        self._process, self._ready, self._cancelling = _started(self.folder), False, False
+        where = self._computed_on.cluster
+        self._process, self._ready, self._cancelling = _started(self.folder, where), False, False
+        self.elsewhere = where is not None
         self._beat.start()
         self._enter(QueueState.WORKING)
 
@@ -270,8 +277,8 @@ class BackgroundQueue(QObject):
         self.progress.emit()
 
 
-def _started(folder: Path) -> JobProcess:
-    """A process that trains the queue in ``folder``.
+def _started(folder: Path, where: str | None) -> JobProcess:
+    """A process that trains the queue in ``folder``, or has the workers of the cluster ``where`` train it.
 
     Raises:
         GrpoError: it cannot be started.
@@ -281,5 +288,8 @@ def _started(folder: Path) -> JobProcess:
         "runs' files; press Resume to go on."
     )
     process = JobProcess(lost, NICE)
-    process.ask("queue", [str(folder)])
+    if where is None:
+        process.ask("queue", [str(folder)])
+    else:
+        process.ask("cluster", [where, "queue", str(folder)])
     return process

@@ -14,6 +14,7 @@ from grpo_core.text import tr
 Poll = Callable[[], None]
 Make = Callable[[Poll], Iterator[object]]
 """Makes the results of an experiment one after the other, and polls every few milliseconds."""
+CANCELLED = tr("Cancelled; what was done stays.")
 DEAF_SECONDS = 5.0
 """Within that time an experiment has to hear that it was given up; one that reads from a disk that does not answer
 never does, and is left behind."""
@@ -70,7 +71,7 @@ class Runner(QObject):
     def cancel(self) -> None:
         """Give the experiment up. What has arrived stays."""
         if self._give_up():
-            self.ended.emit(tr("Cancelled; what was done stays."))
+            self.ended.emit(CANCELLED)
 
     def leave(self) -> None:
         """Give up, and do not wait for the thread: what it reads may lie on a disk that does not answer."""

@@ -101,11 +101,15 @@ class _Worker(Thread):
 def shared_ensembles(
     jobs: Jobs, points: Sequence[Settings], seeds: int, updates: int, *, poll: Callable[[], None]
 ) -> Iterator[Ensemble]:
-    """:func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1, shared by several processes where
-    the runs are many enough and cores are free. ``poll`` and errors as in :func:`shared_results`.
+    """:func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1, on the cluster where one is chosen,
+    else shared by several processes where the runs are many enough and cores are free. ``poll`` and errors as in
+    :func:`shared_results`.
 
     Two processes beside a busy core take longer than one: whichever gets less of a core is waited for.
     """
+    if jobs.cluster is not None:
+        yield from jobs.spread("ensembles", points, tuple(range(seeds)), updates, poll=poll)
+        return
     processes = min(IDLE, free_cores())
     parts = [(part, tuple(range(seeds)), updates) for part in portions(points, seeds, processes)]
     yield from shared_results(jobs, "ensembles", parts, processes=processes, poll=poll)

@@ -10,6 +10,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.experiments.repeats import COUNT, PINNED, RepeatResults
+from app.jobs.computed_on import ComputedOn
+from app.panels.computed_on import ComputedOnField, menu_button
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
@@ -49,7 +51,8 @@ class TrialsRow(QWidget):
     repeats_toggled = Signal()
     pinned_toggled = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
+        """``computed_on`` is where repeats are computed."""
         super().__init__(parent)
         self.title, self.hint = Label(tr("Trials")), Label(HINT)
         self.title.setObjectName("section")
@@ -76,6 +79,7 @@ class TrialsRow(QWidget):
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
         self.button.setToolTip(plain_tip(TIP))
         self.button.clicked.connect(self.repeat_pressed)
+        self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))
         self.sentence = PaintedText("small", "muted")
         self.sentence.hide()
         self.second = ChipRow()
@@ -91,6 +95,7 @@ class TrialsRow(QWidget):
         line.addWidget(self.title)
         line.addWidget(self.row, 1)
         line.addWidget(self.button)
+        line.addWidget(self.where)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -171,7 +176,7 @@ class TrialsRow(QWidget):
 
     def _apply_style(self, view: View) -> None:
         small = view.theme.font("small", view.scale)
-        for widget in (self.title, self.hint, self.button):
+        for widget in (self.title, self.hint, self.button, self.where):
             widget.setFont(view.theme.font("section", view.scale) if widget is self.title else small)
         for chip in (self.own, self.repeats, *self.pinned, *self.chips):
             chip.set_look(view.theme, view.scale)

@@ -105,6 +105,8 @@ class Preferences:
         low=0.01,
         high=10_000,
     )
+    on_cluster: bool = False
+    cluster: str = ""
     layout: str = "Bandit"
     breakpoints: tuple[Breakpoint, ...] = ()
     recent: tuple[str, ...] = ()
@@ -113,6 +115,9 @@ class Preferences:
     def __post_init__(self) -> None:
         check(self)
         _check_text("layout", self.layout)
+        _check_text("cluster", self.cluster)
+        if not isinstance(self.on_cluster, bool):
+            raise SettingsError("on_cluster", self.on_cluster, tr("allowed is yes or no"))
         if self.last_run is not None:
             _check_text("last_run", self.last_run)
         _check_texts("recent", self.recent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.jobs.computed_on import ComputedOn
 from app.jobs.jobs import Jobs
 from app.theme.tokens import Theme
 from app.workspace.approach import Approach
@@ -75,6 +76,7 @@ class Workspace(QObject):
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self.jobs = Jobs() if jobs is None else jobs
+        self.computed_on = ComputedOn(self.jobs, self)
         self.readers = Readers(own_process=False) if readers is None else readers
         self.examination = Examination(self.readers, self)
         self.runs: list[RunHandle] = []

@@ -16,7 +16,7 @@ from grpo_core.assignments import settings_from
 from grpo_core.claims.claim import sentence
 from grpo_core.claims.comparison import Trained
 from grpo_core.claims.numbers import written
-from grpo_core.commands.queue_command import SEEDS, UPDATES, run_queue
+from grpo_core.commands.queue_command import SEEDS, UPDATES, reached, run_queue
 from grpo_core.commands.trl_sweep_command import write_for_trl
 from grpo_core.config import Settings
 from grpo_core.csv_file import CsvWriter
@@ -66,7 +66,7 @@ def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         axes[path] = [settings_from(None, [f"{path}={value}"], settings).get(path) for value in values]
     points = grid(settings, axes)
     names = [", ".join(f"{path}={_shown(point.get(path))}" for path in axes) for point in points]
-    with _trainer(options) as train:
+    with _trainer(options, poll) as train:
         measured = train(points, range(options.seeds), options.updates, poll=poll)
         came = _report(zip(names, measured, strict=True), _optimum, options, len(points))
     if len(came) > 1:
@@ -89,7 +89,7 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     names = options.algorithm or SIX
     fairness, own_mu = options.fairness, options.own_mu
     beside = differing({name: entered(settings, name, fairness, own_mu=own_mu) for name in names})
-    with _trainer(options) as train:
+    with _trainer(options, poll) as train:
         lanes = race(
             settings, names, seeds=range(options.seeds), updates=options.updates, fairness=fairness, own_mu=own_mu,
             poll=poll, train=train,
@@ -135,7 +135,8 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         parser.add_argument("--out", metavar="FILE", help="write every curve as CSV")
         parser.add_argument(
             "--cluster", metavar="WHERE",
-            help="train on the workers of a Dask scheduler: its address, its scheduler file, “local” or “local:4”",
+            help="train on the workers of a Dask scheduler: its address, its scheduler file, “local” or “local:4”; "
+            "or “slurm:FILE”, jobs of SLURM as docs/clusters.md has them",
         )  # fmt: skip
         parser.add_argument(
             "--fast", action="store_true",
@@ -145,16 +146,14 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 @contextlib.contextmanager
-def _trainer(options: argparse.Namespace) -> Iterator[Train]:
+def _trainer(options: argparse.Namespace, poll: Callable[[], None]) -> Iterator[Train]:
     """Yield the function that trains bandits: this process's own, by NumPy or JAX, or that of the cluster asked for."""
     if options.cluster is None:
         yield fast_ensembles if options.fast else ensembles
         return
     if options.fast:
         raise SettingsError("--fast", "--cluster", "workers compute with NumPy; leave one of the two out")
-    from grpo_core.jobs.cluster import cluster
-
-    with cluster(options.cluster) as there:
+    with reached(options.cluster, poll) as there:
         yield there.ensembles
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grpo_core.assignments import settings_from
 from grpo_core.config import Settings, language_settings
@@ -14,6 +16,9 @@ from grpo_core.errors import Cancelled, SettingsError, given_up
 from grpo_core.metrics import METRICS
 from grpo_core.queue import queue as runs
 from grpo_core.runs.files import replacing
+
+if TYPE_CHECKING:
+    from grpo_core.jobs.cluster import Cluster
 
 BETAS = "objective.beta=0,0.04,0.2"
 SEEDS, UPDATES = 2, 60
@@ -67,16 +72,26 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: st
 
         if where is None:
             return runs.work(folder, cancelled=cancelled, progress=report)
-        from grpo_core.jobs.cluster import cluster
         from grpo_core.jobs.queue_cluster import training
 
-        with cluster(where) as there:
+        with reached(where, poll) as there:
             try:
                 for progress in training(there, folder, poll):
                     report(progress)
             except Cancelled:
                 return False
             return True
+
+
+@contextmanager
+def reached(where: str, poll: Callable[[], None]) -> Iterator[Cluster]:
+    """The cluster ``where``, with a line where its workers may be long in coming."""
+    from grpo_core.jobs.cluster import cluster
+
+    if where.startswith("slurm:"):
+        print("SLURM is asked for its jobs; the work begins with the first of them.", file=sys.stderr)
+    with cluster(where, poll) as there:
+        yield there
 
 
 def _table(folder: Path, queue: runs.Queue) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from grpo_core.commands.queue_command import queue_of
 from grpo_core.config import folder_settings
 from grpo_core.csv_file import CsvWriter
 from grpo_core.queue.queue_plan import read
-from grpo_core.queue.trl_sweep import ARRAY, ONE_BY_ONE, Opened, collected, write
+from grpo_core.queue.trl_sweep import ARRAY, ONE_BY_ONE, Opened, collected, last_known, write
 from grpo_core.runs.files import replacing
 
 SHOWN = ("reward_mean", "kl_estimate", "loss")
@@ -32,7 +31,7 @@ def write_for_trl(options: argparse.Namespace) -> int:
 
 def collect(folder: Path, out: Path, opened: Opened) -> int:
     """Write every series of the runs that have left a trace, one row an update, and print the last values."""
-    queue, found = read(folder), collected(folder, opened)
+    queue, found = read(folder), [*collected(folder, opened)]
     titles = {run.settings: run.title for run in queue.runs}
     names = [*{name: None for result in found for name in result.measures}]
     with replacing(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
@@ -46,12 +45,7 @@ def collect(folder: Path, out: Path, opened: Opened) -> int:
     print("updates   reward   KL      loss     run")
     for result in found:
         series = [result.measures.get(name, np.empty(0)) for name in SHOWN]
-        reward, kl, loss = (_last(values) for values in series)
+        reward, kl, loss = (last_known(values) for values in series)
         print(f"{len(series[0]):7d}   {reward:6.3f}   {kl:.3f}   {loss:6.3f}   {titles[result.settings]}")
     print(f"{out} holds every series of {len(found)} of {len(queue.runs)} runs.")
     return 0
-
-
-def _last(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known[-1]) if len(known) else math.nan

@@ -160,6 +160,7 @@ FILES: dict[str, Answer] = {
 EXAMINED: dict[str, Answer] = {
     "recorded_series": recorded_jobs.series,
     "examination": recorded_jobs.examination,
+    "swept": recorded_jobs.swept,
 }
 """What is computed of a source by a process of its own."""
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+
+import numpy as np
 
 from grpo_core import recorded_series
 from grpo_core.audit.audit import Audit, audit
@@ -29,6 +32,22 @@ def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict
     """
     source = open_source(Path(path))
     yield from batches(source, start, min(end, len(source)), poll)
+
+
+def swept(path: str, *, poll: Poll) -> Iterator[dict[str, object]]:
+    """Of each run of the sweep for TRL in the folder ``path`` that has left a trace: its settings, its updates, and its
+    last KL (estimated) and mean reward.
+
+    Raises:
+        RunFileError: there is no sweep, no run has left a trace, or one cannot be read.
+    """
+    from grpo_core.queue.trl_sweep import collected, last_known
+
+    for run in collected(Path(path), lambda trace: nullcontext(open_source(trace))):
+        poll()
+        series = [run.measures.get(name, np.empty(0)) for name in ("kl_estimate", "reward_mean")]
+        kl, reward = (last_known(values) for values in series)
+        yield {"settings": run.settings, "updates": len(series[1]), "kl": kl, "reward": reward}
 
 
 def batches(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:

@@ -11,6 +11,7 @@ import numpy as np
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
+from grpo_core.experiments.cluster_job import on_cluster
 from grpo_core.experiments.digest import Digest, digested
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.fast import fast_ensembles
@@ -121,6 +122,7 @@ JOBS: dict[str, Answer] = {
     "race": raced,
     "family": compared,
     "checkup": checkup,
+    "cluster": on_cluster,
     "group_sizes": group_sizes.tried,
     "stale_samples": stale_samples.tried,
     "lengths": lengths_tried,

@@ -8,18 +8,23 @@ from pathlib import Path
 
 from grpo_core.child.answering import Poll
 from grpo_core.errors import given_up
-from grpo_core.queue.queue import read, run_status, training
+from grpo_core.queue.queue import Progress, read, run_status, training
 
 
 def trained(folder: str, *, poll: Poll) -> Iterator[dict[str, object]]:
-    """Messages: the “status” of each run, “ready” when the work begins, and the “progress” of every update.
+    """The :func:`messages` of the queue in ``folder``, trained here.
 
     Raises:
         Cancelled: ``poll`` raised it; what was finished is on disk.
         GrpoError: as of :func:`grpo_core.queue.queue.training`.
     """
-    for place, run in enumerate(read(Path(folder)).runs):
-        yield {"is": "status", "place": place, **asdict(run_status(Path(folder), run))}
+    return messages(Path(folder), training(Path(folder), given_up(poll)))
+
+
+def messages(folder: Path, work: Iterator[Progress]) -> Iterator[dict[str, object]]:
+    """Messages: the “status” of each run, “ready” when the work begins, and the “progress” of every update."""
+    for place, run in enumerate(read(folder).runs):
+        yield {"is": "status", "place": place, **asdict(run_status(folder, run))}
     yield {"is": "ready"}
-    for progress in training(Path(folder), given_up(poll)):
+    for progress in work:
         yield {"is": "progress", **progress._asdict()}

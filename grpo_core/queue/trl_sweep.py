@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -53,8 +54,8 @@ Opened = Callable[[Path], AbstractContextManager[Source]]
 """Function that opens a recorded run by its path."""
 
 
-def collected(folder: Path, opened: Opened) -> list[Result]:
-    """The series of every run of the sweep in ``folder`` that has left a trace, in order.
+def collected(folder: Path, opened: Opened) -> Iterator[Result]:
+    """The series of every run of the sweep in ``folder`` that has left a trace, in order, as each is read.
 
     Args:
         folder: of the sweep.
@@ -63,7 +64,7 @@ def collected(folder: Path, opened: Opened) -> list[Result]:
     Raises:
         RunFileError: there is no sweep, or a trace cannot be read.
     """
-    found = []
+    none = True
     for run in read(folder).runs:
         path = folder / TRACES / trace_of(run.file)
         if not path.exists():
@@ -72,14 +73,20 @@ def collected(folder: Path, opened: Opened) -> list[Result]:
             rows = [numbers(source, position) for position in range(1, len(source) + 1)]
         names = {name: None for row in rows for name in row}
         series = {name: np.array([row.get(name, float("nan")) for row in rows]) for name in names}
-        found.append(Result(run.settings, run.settings.seed, series))
-    if not found:
+        none = False
+        yield Result(run.settings, run.settings.seed, series)
+    if none:
         raise RunFileError(
             tr("No run of {folder} has left a trace in {traces} yet; {script} records each.").format(
                 folder=folder, traces=TRACES, script=SCRIPT
             )
         )
-    return found
+
+
+def last_known(values: np.ndarray) -> float:
+    """The last of ``values`` (n,) that is a number. NaN where none is."""
+    known = values[np.isfinite(values)]
+    return float(known[-1]) if len(known) else math.nan
 
 
 def trace_of(file: str) -> str:

@@ -11,6 +11,8 @@ from app.experiments.fast_box import fast_box
 from app.experiments.race.measures import MEASURES
 from app.experiments.race.plan import LEVELS, RacePlan
 from app.experiments.race.preset_menu import PresetMenu
+from app.jobs.computed_on import ComputedOn
+from app.panels.computed_on import ComputedOnField
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
 from app.widgets.wrap import Wrap
@@ -70,8 +72,8 @@ class RaceChoices(QWidget):
     pressed = Signal()
     cancelled = Signal()
 
-    def __init__(self, table: QWidget, parent: QWidget | None = None) -> None:
-        """``table`` is the button that shows the picture as a table."""
+    def __init__(self, table: QWidget, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
+        """``table`` is the button that shows the picture as a table. ``computed_on`` is where a race is computed."""
         super().__init__(parent)
         self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
         self.fast = fast_box()
@@ -95,16 +97,11 @@ class RaceChoices(QWidget):
         self.updates.setCurrentIndex(UPDATES.index(200))
         self._busy = False
         self._apply_style()
+        self.computed_on = ComputedOnField(computed_on)
         self._terms = (
-            self.fairness,
-            self.passes,
-            self.seeds,
-            self.updates,
-            self.constant,
-            self.prompts,
-            self.peaks,
-            self.fast,
-        )
+            self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts, self.peaks, self.fast,
+            self.computed_on,
+        )  # fmt: skip
         line = Wrap(self)
         line.setContentsMargins(12, 4, 8, 2)
         line.setSpacing(8)

@@ -98,5 +98,7 @@ class RacePlan:
         """
         if not self.names:
             raise SettingsError("algorithms", None, tr("choose at least one"))
-        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu, self.fast)
-        return jobs.results("race", *asked, poll=poll)
+        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu)
+        if self.fast:
+            return jobs.compiled("race", *asked, True, poll=poll)
+        return jobs.spread("race", *asked, poll=poll)

@@ -14,6 +14,8 @@ from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.experiments.sweep.results import TITLES
 from app.experiments.sweep.small_widgets import apply_style, entry, inside, lines, row, toggle
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
+from app.jobs.computed_on import ComputedOn
+from app.panels.computed_on import ComputedOnField, menu_button
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
@@ -24,6 +26,7 @@ from grpo_core.text import tr
 
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
 """What the button says where there is room, and where there is none."""
+ADD, REMOVE = tr("Add runs of a sweep…"), tr("Take those runs away")
 SEEDS = (16, 64, 256)
 VALUES = 20
 """Digits for which a field of values has room; half of them where there is little."""
@@ -62,6 +65,7 @@ class SweepChoices(QWidget):
         pressed: Sweep, or Cancel while one runs.
         slid: the slider has been moved to this place.
         refused: what was typed cannot be swept, in a sentence.
+        real_wanted: show runs of a sweep of real training beside this one, or no longer.
     """
 
     chosen = Signal()
@@ -69,10 +73,13 @@ class SweepChoices(QWidget):
     pressed = Signal()
     slid = Signal(float)
     refused = Signal(str)
+    real_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
+        """``computed_on`` is where a sweep is computed."""
         super().__init__(parent)
         self.choice = SweepChoice()
+        self.computed_on = ComputedOnField(computed_on)
         self._look: tuple[Theme, float] | None = None
         self._roomy = True
         self._build_parts()
@@ -86,8 +93,7 @@ class SweepChoices(QWidget):
         column.addWidget(self.first)
         self.second = lines(
             Label(tr("Over")), self.over, self.over_values, Label(tr("and")), self.across, self.across_values,
-            Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates,
-            self.fast,
+            Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates, self.fast, self.more,
         )  # fmt: skip
         self.second.hide()
         column.addWidget(self.second)
@@ -128,6 +134,17 @@ class SweepChoices(QWidget):
         self.updates = entry(tr("Updates of each run"))
         self.fast = fast_box()
         self.fast.toggled.connect(self._on_fast)
+        self.real = QPushButton(ADD)
+        self.real.setToolTip(
+            plain_tip(tr("Runs that TRL has trained, from the folder that “grpo-lab sweep --trl” has written"))
+        )
+        inside_menu = QWidget()
+        column = QVBoxLayout(inside_menu)
+        column.addWidget(self.computed_on)
+        column.addWidget(self.real)
+        self.more = menu_button(tr("Where it is computed, and real runs beside it"), inside_menu)
+        self.real.clicked.connect(self.more.menu().close)
+        self.real.clicked.connect(self.real_wanted)
         self.view.activated.connect(self.shown_otherwise)
         self.measure.activated.connect(self.shown_otherwise)
         self.table.toggled.connect(self.shown_otherwise)
@@ -241,6 +258,10 @@ class SweepChoices(QWidget):
         metrics = self.value_label.fontMetrics()
         widest = max(metrics.horizontalAdvance(f"{over.symbol} {name(v)}") for v in (*grid.values, 0.125))
         self.value_label.setMinimumWidth(widest + 2)
+
+    def show_real(self, *, there: bool) -> None:
+        """Whether there are real runs beside the sweep, which the button takes away again."""
+        self.real.setText(REMOVE if there else ADD)
 
     def show_progress(self, done: int | None, of: int, stale: bool) -> None:
         """Sweep or Cancel. ``done`` is None at rest."""

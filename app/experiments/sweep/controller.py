@@ -34,6 +34,7 @@ class SweepController(ExperimentController[SweepResults]):
         self._jobs = jobs
         self.place_runner = PlaceRunner(jobs, self)
         self._polls, self._before, self._began = 0, 0, 0.0
+        self._elsewhere = False
         self._tell = QTimer(self)
         self._tell.setInterval(TELL_MS)
         self._tell.timeout.connect(self.changed)
@@ -56,6 +57,7 @@ class SweepController(ExperimentController[SweepResults]):
             self.refuse(str(error))
             return
         self._began, self._polls, self._before = time.monotonic(), 0, 0
+        self._elsewhere = self._jobs.cluster is not None
 
         def compute(poll: Poll) -> Iterator[object]:
             def counted() -> None:
@@ -63,7 +65,7 @@ class SweepController(ExperimentController[SweepResults]):
                 poll()
 
             if sweep.fast:  # which computes on all cores by itself
-                return self._jobs.results(
+                return self._jobs.compiled(
                     "fast ensembles", points, tuple(range(sweep.seeds)), sweep.updates, poll=counted
                 )
             return shared_ensembles(self._jobs, points, sweep.seeds, sweep.updates, poll=counted)
@@ -98,6 +100,8 @@ class SweepController(ExperimentController[SweepResults]):
         passes = coming.sweep.base.learner.mu
         here = min((self._polls - self._before) // passes, coming.sweep.updates)
         words = {"done": coming.count, "wanted": coming.wanted, "here": here, "updates": coming.sweep.updates}
+        if self._elsewhere:  # whose workers tell of no single passes
+            return tr("{done} of {wanted} places done, on the cluster.").format(**words)
         if not coming.count:
             return tr("{done} of {wanted} places done; update {here:,} of {updates:,}.").format(**words)
         seconds = (time.monotonic() - self._began) / coming.count * (coming.wanted - coming.count)

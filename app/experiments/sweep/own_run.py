@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,10 +60,10 @@ def drawn_of(head: int) -> np.ndarray:
     return np.arange(1, head + 1, every)
 
 
-def grid_of_run(run: RunHandle, coming: float) -> GridAxis:
-    """A grid for a run by itself: the β it has had, and that of its next update."""
+def grid_of_run(run: RunHandle, coming: float, others: Sequence[float] = ()) -> GridAxis:
+    """A grid for a run by itself: the β it has had, that of its next update, and those of ``others`` beside it."""
     earlier = [settings.objective.beta for _, settings in run.changes]
-    return GridAxis(grid_of([0.0, 0.1, *earlier, coming]))
+    return GridAxis(grid_of([0.0, 0.1, *earlier, coming, *others]))
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:

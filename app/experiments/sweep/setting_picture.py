@@ -7,6 +7,7 @@ import numpy as np
 from app.experiments.sweep.chart import EDGE
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.own_run import OwnRun
+from app.experiments.sweep.real_runs import RealRuns
 from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
 from app.experiments.sweep.state import (
     BEHIND,
@@ -21,6 +22,7 @@ from app.experiments.sweep.state import (
 )
 from app.plotting.axis import Scale
 from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet, Tag
+from app.plotting.numbers import ABSENT
 from app.plotting.table_model import Column, Rows
 from grpo_core.text import tr
 
@@ -38,20 +40,25 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
         lines = [_row_of_setting(results, row, measure, only, front=row == front) for row in rows]
         best = results.optimum(front)
         lines.append(theory_line(best["place"], best[measure]))
+    if state.real is not None and only is None:
+        lines.append(state.real.line(state.grid, state.path, measure))
     own = state.own if measure == "kl" and only is None else OwnRun()
     ring = chosen_mark(state, lines, only)
+    below = any((line.y < 0).any() for line in lines)  # a reward of a real run may be
+    low = None if below else 0
     return LinePicture(
         x=Scale(label=state.label if only is None else "", low=-EDGE, high=len(grid) - 1 + EDGE),
-        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=0) if only in (None, 0) else Scale(low=0),
+        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=low) if only in (None, 0) else Scale(low=0),
         lines=tuple(lines), span=(0.0, LEAST), places=(0.0, len(grid) - 1.0),
         tags=_setting_tags(state, own, measure, only),
         points=(
             PointSet(name="own", meaning="policy", size=2.5, x=grid.at(own.values), y=own.kl, z=7),
             PointSet(name="now", meaning="policy", size=7, x=grid.at(own.values_now), y=own.kl_now),
             PointSet(name="chosen", meaning="selection", size=12, filled=False, x=ring[0], y=ring[1], z=9),
+            *(() if state.real is None or only is not None else (state.real.points(grid, state.path, measure),)),
         ),
         x_name=lambda x: "" if results is None else place_text(results.sweep, grid.nearest(x)),
-        make_table=lambda: _setting_table(results, measure, only),
+        make_table=lambda: _setting_table(results, measure, only, None if only is not None else state.real),
     )  # fmt: skip
 
 
@@ -76,6 +83,8 @@ def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None
         y = best[measure]
         half = int(np.argmin(np.abs(y - (y[0] + y[-1]) / 2)))
         tags.append(Tag(tr("exact optimum"), float(best["place"][half]), float(y[half]), "text", above=y[-1] <= y[0]))
+    if state.real is not None and only is None:
+        tags += state.real.tags(state.grid, state.path, measure)
     x = state.grid.at(own.values)
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(own.kl))
     if known.size:
@@ -83,8 +92,11 @@ def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None
     return tuple(tags)
 
 
-def _setting_table(results: SweepResults | None, measure: str, only: int | None) -> tuple[list[Column], Rows]:
-    """One row a point: its values, the median or mean, the middle half, and the exact optimum."""
+def _setting_table(
+    results: SweepResults | None, measure: str, only: int | None, real: RealRuns | None
+) -> tuple[list[Column], Rows]:
+    """One row a point: its values, the median or mean, the middle half, and the exact optimum. Then one for each of the
+    real runs beside it."""
     unit = UNITS[measure]
     columns = [
         Column("value", tr("Setting")),
@@ -107,4 +119,12 @@ def _setting_table(results: SweepResults | None, measure: str, only: int | None)
             exact = float(best[measure][at[0]]) if at.size else None
             numbers = [float(limit[place]) for limit in spread]
             table.append([*row_name(sweep, row), value if numeric else name(value), *numbers, exact])
+    if real is not None:
+        columns.insert(0, Column("runs", tr("Runs"), chars=9, kind="text"))
+        table = [[tr("{count} seeds").format(count=sweep.seeds), *cells] for cells in table]
+        second = [] if sweep.across is None else [ABSENT]
+        for run in real.runs:
+            value, one = run.value(sweep.over.path), run.measure(measure)
+            shown_value = value if numeric or value is None else name(value)
+            table.append([run.title, *second, shown_value, one, None, None, None])
     return columns, table

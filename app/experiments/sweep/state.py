@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.own_run import OwnRun
-from app.experiments.sweep.plan import Sweep
+from app.experiments.sweep.plan import BETA, Sweep
+from app.experiments.sweep.real_runs import RealRuns
 from app.experiments.sweep.results import SweepResults, row_line
 from app.plotting.line_data import NOTHING, Line
 from grpo_core.experiments.ensemble import Ensemble
@@ -38,6 +39,8 @@ class SweepState:
         own: the run that is shown.
         runs: the runs at the place that is chosen; None without.
         label: name and letter of the swept setting, for its axis.
+        real: runs of a sweep of real training that lie beside it.
+        path: the swept setting.
     """
 
     results: SweepResults | None = None
@@ -47,6 +50,8 @@ class SweepState:
     own: OwnRun = field(default_factory=OwnRun)
     runs: Ensemble | None = None
     label: str = ""
+    real: RealRuns | None = None
+    path: str = BETA
 
     @property
     def chosen_index(self) -> int | None:

@@ -19,6 +19,8 @@ from pytestqt.qtbot import QtBot
 
 from app.experiments.queue_form import SUGGESTED, offered
 from app.experiments.queue_rows import Share, duration
+from app.jobs.computed_on import ComputedOn
+from app.jobs.jobs import Jobs
 from app.jobs.queue import BackgroundQueue, QueueState
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
@@ -47,7 +49,7 @@ SHORT = runs.planned(TINY, {"objective.beta": [0.0, 0.5]}, range(1), 4)
 
 @pytest.fixture
 def background(qtbot: QtBot) -> Iterator[BackgroundQueue]:
-    one = BackgroundQueue()
+    one = BackgroundQueue(ComputedOn(Jobs()))
     yield one
     one.close()
 

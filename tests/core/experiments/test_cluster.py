@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +18,11 @@ import pytest
 
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.experiments.cluster_calls import apart, opened, sealed, versions
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.race import race
 from grpo_core.jobs import cluster as clusters
-from grpo_core.jobs.cluster import Cluster, apart, cluster, opened, sealed, versions
+from grpo_core.jobs.cluster import PAUSE, Cluster, cluster
 from grpo_core.jobs.queue_cluster import training
 from grpo_core.queue import queue
 
@@ -120,6 +122,20 @@ def test_a_queue_is_that_of_this_process_and_is_given_up_and_gone_on_with(there:
     assert curves(elsewhere) == curves(here)
 
 
+def test_the_client_sleeps_until_an_answer_comes(there: str) -> None:
+    asked = 0
+
+    def counted() -> None:
+        nonlocal asked
+        asked += 1
+
+    with cluster(there) as found:
+        began = time.monotonic()
+        came = [*found.ensembles(POINTS[:2], SEEDS, 2000, poll=counted)]
+        seconds = time.monotonic() - began
+    assert len(came) == 2 and asked <= seconds / PAUSE + len(came) + 1
+
+
 def test_giving_up_ends_what_the_workers_do(there: str) -> None:
     asked = 0
 
@@ -158,10 +174,10 @@ def test_what_a_worker_cannot_do_is_said_with_its_address(there: str) -> None:
 
 
 def test_damaged_bytes_are_refused() -> None:
-    text, blobs, digest = sealed({"x": np.arange(3.0)})
-    np.testing.assert_array_equal(opened((text, blobs, digest))["x"], np.arange(3.0))
+    blobs, text, digest = sealed({"x": np.arange(3.0)})
+    np.testing.assert_array_equal(opened((blobs, text, digest))["x"], np.arange(3.0))
     with pytest.raises(GrpoError, match="damaged"):
-        opened((text, [blobs[0][:-1] + b"\1"], digest))
+        opened(([blobs[0][:-1] + b"\1"], text, digest))
 
 
 def test_where_no_scheduler_answers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

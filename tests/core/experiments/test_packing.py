@@ -34,8 +34,8 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "repeats": (SMALL, (0, 1), 4),
 }
 """Small arguments for every job that trains no language model."""
-LANGUAGE = {"first_updates", "ledger", "queue"}
-"""Jobs that may train one; ``test_queue.py`` and the tests of their panels run them."""
+LANGUAGE = {"first_updates", "ledger", "queue", "cluster"}
+"""Jobs that may train one; ``test_queue.py``, ``test_computed_on.py`` and the tests of their panels run them."""
 
 
 def crossed(value: object) -> Any:

@@ -78,11 +78,11 @@ def test_traces_come_back_as_the_series_of_their_runs(
 ) -> None:
     folder, queue = swept
     with pytest.raises(RunFileError, match="has left a trace"):
-        collected(folder, opened)
+        [*collected(folder, opened)]
     source = open_source(DATA / "grpo")
     for run in queue.runs[::3]:
         shutil.copytree(DATA / "grpo", folder / TRACES / trace_of(run.file))
-    found = collected(folder, opened)
+    found = [*collected(folder, opened)]
     assert [result.settings for result in found] == [run.settings for run in queue.runs[::3]]
     for result in found:
         for position in range(1, len(source) + 1):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -17,9 +20,16 @@ from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panel_registry import KL_OVER_BETA
 from app.plotting.line_data import PointSet
 from app.plotting.numbers import shown
+from grpo_core.config import language_settings
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
+from grpo_core.foreign.readers import Readers
+from grpo_core.queue.queue_plan import Queue, begin, planned
+from grpo_core.queue.trl_sweep import TRACES, trace_of
+from grpo_core.recorded_series import numbers
+from grpo_core.traces.importers import open_source
 from tests.app.conftest import Driver, make, take_down
 from tests.app.panels.conftest import Front
+from tests.core.trace_files import DATA
 
 pytestmark = pytest.mark.one_window
 
@@ -322,3 +332,57 @@ def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Fro
     panel.choices.sweep.click()
     rest(language, panel)
     assert words.DEFAULTS in panel.run.says.text() and not len(own_points(panel).x)
+
+
+def real_sweep(folder: Path) -> Queue:
+    """A sweep for TRL of two seeds at two values of β, one of them outside the sweep of :data:`FEW`; three of its runs
+    have left a trace."""
+    queue = begin(folder, planned(language_settings(), {BETA: [0.2, 5.0]}, (7, 8), 3))
+    for run in queue.runs[:3]:
+        shutil.copytree(DATA / "grpo", folder / TRACES / trace_of(run.file))
+    return queue
+
+
+def test_real_runs_lie_beside_the_sweep_in_picture_and_table(
+    panel: KlOverBetaPanel, driver: Driver, tmp_path: Path
+) -> None:
+    queue = real_sweep(tmp_path / "beta sweep")
+    source = open_source(DATA / "grpo")
+    last = numbers(source, len(source))
+    panel.add_runs(tmp_path / "beta sweep")
+    driver.qtbot.waitUntil(lambda: panel.real is not None)
+    driver.settle()
+    place = panel.selection.grid.at([0.2])[0]
+    for chart, measure in ((panel.scatter, "kl_estimate"), (panel.views.reward, "reward_mean")):
+        marks = next(points for points in chart.picture.points if points.name == "real")
+        np.testing.assert_array_equal(marks.x, [place, place])
+        np.testing.assert_array_equal(marks.y, [last[measure]] * 2)
+        assert any(tag.text == "real runs" for tag in chart.picture.tags)
+        assert any(text.startswith("real runs  ") for text, _ in chart.picture.read(place))
+        columns, rows = chart.picture.table()
+        assert columns[0].title == "Runs" and {len(row) for row in rows} == {len(columns)}
+        assert [(row[0], row[1], row[2]) for row in rows[-3:]] == [
+            (f"real, seed {run.settings.seed}", run.settings.objective.beta, last[measure]) for run in queue.runs[:3]
+        ]
+        assert rows[0][0] == "16 seeds"
+    told = panel.run.says.toolTip()
+    assert "3 runs that TRL has trained" in told and "1 of them" in told
+    panel.choices.real.click()
+    driver.settle()
+    assert panel.real is None and all(points.name != "real" for points in panel.scatter.picture.points)
+    assert panel.scatter.picture.table()[0][0].title != "Runs"
+
+
+def test_a_folder_without_such_runs_is_said(panel: KlOverBetaPanel, driver: Driver, tmp_path: Path) -> None:
+    panel.add_runs(tmp_path)
+    driver.qtbot.waitUntil(lambda: any("holds no queue of runs" in text for text in driver.messages))
+    assert panel.real is None
+
+
+@pytest.mark.long
+def test_real_runs_are_read_by_a_process(tmp_path: Path) -> None:
+    real_sweep(tmp_path)
+    here, there = (
+        list(Readers(own_process=own).results("swept", tmp_path, poll=lambda: None)) for own in (False, True)
+    )
+    assert here == there and len(here) == 3

@@ -1,0 +1,118 @@
+"""Runs of a sweep of real training (``grpo-lab sweep --trl``) as marks beside a sweep of the bandit."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt
+
+from app.experiments.sweep.grid_axis import GridAxis
+from app.plotting.line_data import Line, PointSet, Tag
+from grpo_core.config import Settings
+from grpo_core.text import tr
+
+REAL = tr("real runs")
+MEANING = "reference"
+"""Colour of their marks, by the theme's name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealRun:
+    """A run that TRL has trained.
+
+    Attributes:
+        settings: of the run.
+        updates: that it has.
+        kl, reward: the KL estimated from the samples of its last update, in nats, and their mean reward; NaN where the
+            trace has none.
+    """
+
+    settings: Settings
+    updates: int
+    kl: float
+    reward: float
+
+    @property
+    def title(self) -> str:
+        """Name in a table."""
+        return tr("real, seed {seed}").format(seed=self.settings.seed)
+
+    def value(self, path: str) -> Any:
+        """The value of the setting ``path``. None where the run has no such setting."""
+        try:
+            return self.settings.get(path)
+        except (AttributeError, KeyError):
+            return None
+
+    def measure(self, name: str) -> float | None:
+        """Its “kl” or “reward”. None where the trace has none."""
+        value = {"kl": self.kl, "reward": self.reward}[name]
+        return value if math.isfinite(value) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealRuns:
+    """The runs of a sweep that have left a trace.
+
+    Attributes:
+        folder: of the sweep.
+        runs: in its order.
+    """
+
+    folder: Path
+    runs: tuple[RealRun, ...] = ()
+
+    def with_run(self, run: RealRun) -> RealRuns:
+        """These and one more."""
+        return dataclasses.replace(self, runs=(*self.runs, run))
+
+    def values(self, path: str) -> list[float]:
+        """The values of a numeric setting."""
+        known = [run.value(path) for run in self.runs]
+        return [value for value in known if isinstance(value, (int, float)) and not isinstance(value, bool)]
+
+    def placed(self, grid: GridAxis, path: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
+        """Place on the axis and height of every run that has both, (n,) each, in order of the places."""
+        found = []
+        for run in self.runs:
+            value, y = run.value(path), run.measure(measure)
+            x = float(grid.at([value])[0]) if value is not None else math.nan
+            if y is not None and math.isfinite(x):
+                found.append((x, y))
+        pairs = np.array(sorted(found), dtype=float).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def points(self, grid: GridAxis, path: str, measure: str) -> PointSet:
+        """A mark for each run."""
+        x, y = self.placed(grid, path, measure)
+        return PointSet(name="real", meaning=MEANING, marker="d", size=8, filled=False, x=x, y=y, z=14)
+
+    def line(self, grid: GridAxis, path: str, measure: str) -> Line:
+        """The median at each value, as the read-out tells it. Nothing is drawn of it but the marks of the runs."""
+        x, y = self.placed(grid, path, measure)
+        places = np.unique(x)
+        medians = np.array([np.median(y[x == place]) for place in places])
+        return Line(name="real", title=REAL, meaning=MEANING, style=Qt.PenStyle.NoPen, x=places, y=medians)
+
+    def tags(self, grid: GridAxis, path: str, measure: str) -> list[Tag]:
+        """Their name at the last of the marks."""
+        x, y = self.placed(grid, path, measure)
+        return [Tag(REAL, float(x[-1]), float(y[-1]), MEANING, above=True)] if len(x) else []
+
+    def sentence(self, grid: GridAxis, path: str) -> str:
+        """Number of the runs, the place of those that no mark stands for, and the meaning of their numbers."""
+        told = tr(
+            "Marks: {count} runs that TRL has trained, of “{folder}”. Their KL is estimated from the samples of the "
+            "last update, their reward is the mean of these."
+        ).format(count=len(self.runs), folder=self.folder.name)
+        drawn = max(len(self.placed(grid, path, measure)[0]) for measure in ("kl", "reward"))
+        if drawn == len(self.runs):
+            return told
+        return tr("{told} {missing} of them lie at none of the values here, or have neither number.").format(
+            told=told, missing=len(self.runs) - drawn
+        )

@@ -1,0 +1,76 @@
+"""The field that says where an experiment is computed: on this machine, or by the workers of a Dask scheduler."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QWidget, QWidgetAction
+
+from app.jobs.computed_on import ComputedOn
+from app.theme.labels import plain_tip
+from app.theme.reasons import allow
+from app.widgets.combo import choice_box
+from grpo_core.text import tr
+
+PLACES = (tr("On this machine"), tr("On a Dask scheduler"))
+TIP = tr(
+    "The workers of a scheduler train with the same bits; whoever reaches it can run code there (docs/clusters.md)."
+)
+ADDRESS = tr("Address or file of the scheduler")
+CHARS = 8
+"""Characters of an address for which the field has room at least."""
+
+
+class ComputedOnField(QWidget):
+    """A box, and a line for the scheduler's address or file where one is chosen."""
+
+    def __init__(self, choice: ComputedOn, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.choice = choice
+        self.box, self.address = choice_box(tr("Computed on")), QLineEdit()
+        self.box.addItems(PLACES)
+        self.box.setItemData(1, plain_tip(TIP), Qt.ItemDataRole.ToolTipRole)
+        self.address.setAccessibleName(ADDRESS)
+        self.address.setToolTip(plain_tip(ADDRESS))
+        self.address.setPlaceholderText(tr("tcp://HOST:8786 or ….json"))
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(8)
+        for widget in (self.box, self.address):
+            line.addWidget(widget)
+        self.box.activated.connect(self._on_chosen)
+        self.address.editingFinished.connect(self._on_chosen)
+        choice.changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        usable = not self.choice.why_not
+        with QSignalBlocker(self.box):
+            self.box.setCurrentIndex(int(self.choice.on_cluster and usable))
+        self.address.setText(self.choice.address)
+        self.address.setCursorPosition(0)
+        self.address.setMinimumWidth(self.address.fontMetrics().horizontalAdvance("0") * CHARS)
+        self.address.setVisible(self.choice.on_cluster and usable)
+        allow(self, self.choice.why_not)
+
+    @Slot()
+    def _on_chosen(self) -> None:
+        self.choice.choose(on_cluster=self.box.currentIndex() == 1, address=self.address.text().strip())
+
+
+def menu_button(name: str, content: QWidget) -> QToolButton:
+    """A small button called ``name`` that shows ``content`` below itself, where a row has no room for it."""
+    button = QToolButton()
+    button.setText("⋯")
+    button.setAccessibleName(name)
+    button.setToolTip(plain_tip(name))
+    button.setProperty("quiet", True)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    menu = QMenu(button)
+    action = QWidgetAction(menu)
+    content.setContentsMargins(8, 8, 8, 8)
+    action.setDefaultWidget(content)
+    menu.addAction(action)
+    button.setMenu(menu)
+    return button

@@ -1,0 +1,73 @@
+"""A sweep of 11 betas x 1,024 seeds x 200 updates on two workers of a cluster on this machine, next to two processes.
+
+    python -m benchmarks.bench_cluster
+
+Both get the same parts and bring every result back. They take turns; times are medians of five, without the start of
+workers and processes. Beside them is the processor time of everything that took part, which says on a busy machine
+what the times cannot.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+import psutil
+
+from app.jobs.jobs import Jobs
+from app.jobs.shared_job import shared_results
+from benchmarks.table import measured
+from grpo_core.bandit.simulate import never
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import portions
+from grpo_core.experiments.sweep import BETAS, grid
+from grpo_core.jobs.cluster import cluster
+
+SEEDS, UPDATES, ROUNDS = tuple(range(1024)), 200, 5
+
+
+def processor_seconds() -> float:
+    """Processor time so far of this process and of all below it."""
+    own = psutil.Process()
+    times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
+    return float(sum(one.user + one.system for one in times))
+
+
+def timed(call: Callable[[], list[object]]) -> tuple[float, float]:
+    """Seconds, and seconds of processor time, that a call takes."""
+    before, began = processor_seconds(), time.perf_counter()
+    if len(call()) != len(BETAS):
+        raise SystemExit("a sweep has lost a place")
+    return time.perf_counter() - began, processor_seconds() - before
+
+
+def main() -> None:
+    """Print both and their ratio."""
+    points = grid(Settings(), {"objective.beta": BETAS})
+    parts = [(part, SEEDS, UPDATES) for part in portions(points, len(SEEDS), 2)]
+    jobs = Jobs(own_process=True)
+    try:
+        with cluster("local:2") as there:
+            ways: dict[str, Callable[[], list[object]]] = {
+                "two processes": lambda: list(shared_results(jobs, "ensembles", parts, processes=2, poll=never)),
+                "local:2": lambda: list(there.ensembles(points, SEEDS, UPDATES, poll=never)),
+            }
+            times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+            for number in range(ROUNDS + 1):
+                for name, way in ways.items():
+                    taken = timed(way)
+                    if number:  # the first warms up
+                        times[name].append(taken)
+    finally:
+        jobs.close()
+    middle = {name: [statistics.median(column) for column in zip(*taken, strict=True)] for name, taken in times.items()}
+    for name, (seconds, processor) in middle.items():
+        print(f"  {name:14} {seconds:6.2f} s, {processor:6.2f} s of processor time")
+    seconds, processor = (there / here for here, there in zip(*middle.values(), strict=True))
+    print(f"  local:2 takes {seconds:.2f} times as long, and {processor:.2f} times the processor time")
+    measured("cluster", seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Everything that a worker of a cluster is asked, and the bytes in which calls and answers cross.
+
+They are those of ``packing.py``, with a digest; workers with other versions are refused, since the same seeds would not
+give the same bits there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from grpo_core import __version__
+from grpo_core.config import Settings
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, given_up
+from grpo_core.experiments.ensemble import ensembles
+from grpo_core.experiments.repeats import repeated
+from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.queue.queue import Planned, trained_until
+from grpo_core.text import tr
+
+Crossing = tuple[list[bytes], str, str]
+"""A value on its way: its arrays, its tree as JSON, and the digest of both. Dask looks at the first part to see that it
+can send the bytes as they are, without a pickle around them all."""
+
+
+def versions() -> dict[str, str]:
+    """Versions that decide over bits, by name."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"GRPO Lab": __version__, "NumPy": np.__version__, "Python": python}
+
+
+def apart(theirs: Mapping[str, str]) -> str:
+    """The first version that is another one here, as the end of a sentence. Empty where all are the same."""
+    for name, here in versions().items():
+        if theirs.get(name) != here:
+            return tr("has {name} {theirs}, and here it is {here}; install the same on both.").format(
+                name=name, theirs=theirs.get(name), here=here
+            )
+    return ""
+
+
+def answered(call: str, crossing: Crossing, wanted: Mapping[str, str]) -> Crossing:
+    """The answer to a call, on a worker: its “result”, or the “problem” in a sentence."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    sentence = apart(wanted)
+    if sentence:  # of a worker that has joined since
+        return sealed({"problem": tr("The client of this cluster {sentence}").format(sentence=sentence)})
+    task = worker.get_current_task()
+
+    def poll() -> None:
+        known = worker.state.tasks.get(task)
+        if known is None or known.state == "cancelled":
+            raise Cancelled(tr("The call was given up."))
+
+    try:
+        return sealed({"result": CALLS[call](*opened(crossing), poll=poll)})
+    except GrpoError as error:
+        return sealed({"problem": f"{worker.address}: {error}"})
+
+
+def _ensembles(points: list[Settings], seeds: tuple[int, ...], updates: int, *, poll: Callable[[], None]) -> object:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return [*ensembles(points, seeds, updates, poll=poll)]
+
+
+def _run(
+    settings: Settings, title: str, updates: int, file: np.ndarray, *, poll: Callable[[], None]
+) -> dict[str, object]:
+    """A run trained on until it has so many updates: its file (bytes as an array), and what came of every update."""
+    with TemporaryDirectory() as folder:
+        run = Planned(settings=settings, file="run.grpo", title=title)
+        path = Path(folder) / run.file
+        if file.size:
+            path.write_bytes(file.tobytes())
+        made: list[tuple[int, dict[str, float], str]] = []
+        trouble, last = "", 0
+        try:
+            for done, scalars, note in trained_until(path, run, updates, given_up(poll)):
+                made.append((done, dict(scalars), note))
+        except NonFiniteError as error:
+            trouble, last = str(error), error.step - 1
+        return {"made": made, "trouble": trouble, "last": last, "file": np.frombuffer(path.read_bytes(), np.uint8)}
+
+
+def _repeats(settings: Settings, seeds: tuple[int, ...], count: int, *, poll: Callable[[], None]) -> object:
+    return [*repeated(settings, seeds, count, poll=poll)]
+
+
+CALLS: dict[str, Callable[..., object]] = {"ensembles": _ensembles, "repeats": _repeats, "run": _run}
+"""Everything that a worker is asked, by name."""
+
+
+def opened_result(crossing: Crossing) -> Any:
+    """The result of a call.
+
+    Raises:
+        GrpoError: the worker answered with a problem, or the bytes are damaged.
+    """
+    answer = opened(crossing)
+    if "problem" in answer:
+        raise GrpoError(answer["problem"])
+    return answer["result"]
+
+
+def sealed(value: object) -> Crossing:
+    """``value`` as bytes with their digest."""
+    tree, blobs = packed(value)
+    text = json.dumps(tree)
+    return blobs, text, _digest(text, blobs)
+
+
+def opened(crossing: Crossing) -> Any:
+    """The inverse of :func:`sealed`.
+
+    Raises:
+        GrpoError: the bytes are not those that were sent.
+    """
+    blobs, text, digest = crossing
+    if _digest(text, blobs) != digest:
+        raise GrpoError(tr("What came over the network is damaged; ask again."))
+    return unpacked(json.loads(text), blobs)
+
+
+def _digest(text: str, blobs: Sequence[bytes]) -> str:
+    found = hashlib.sha256(text.encode())
+    for blob in blobs:
+        found.update(blob)
+    return found.hexdigest()

@@ -1,0 +1,144 @@
+"""A cluster whose workers are jobs of SLURM: a small TOML file says of what kind, ``dask-jobqueue`` submits them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tomllib
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import GrpoError, shortened
+from grpo_core.text import tr
+
+NEEDED = tr("Jobs of SLURM need the package “dask-jobqueue”; install GRPO Lab with the extra “slurm”.")
+EXAMPLE = """partition = "short"
+cores = 4
+memory = "8 GB"
+walltime = "01:00:00"
+jobs = 2"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmJobs:
+    """Jobs that are asked of SLURM.
+
+    Attributes:
+        partition: in which the jobs run.
+        cores: of each job; each answers one call at a time.
+        memory: of each job, such as "8 GB".
+        walltime: of each job, such as "01:00:00".
+        jobs: how many.
+        account: that is charged; empty for the user's own.
+        interface: the network over which the workers reach this machine, such as "ib0"; empty for the usual one.
+        python: the interpreter on the nodes; empty for the path of this one.
+        prologue: shell commands that each job begins with.
+        directives: further options of ``sbatch``, such as "--exclusive".
+    """
+
+    partition: str
+    cores: int
+    memory: str
+    walltime: str
+    jobs: int
+    account: str = ""
+    interface: str = ""
+    python: str = ""
+    prologue: tuple[str, ...] = field(default=())
+    directives: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def read(cls, path: Path) -> SlurmJobs:
+        """The jobs that the file ``path`` asks for.
+
+        Raises:
+            GrpoError: it cannot be read, a name in it is unknown or missing, or a value cannot be.
+        """
+        try:
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise GrpoError(
+                tr("{path} cannot be read ({error}). It is a TOML file such as:\n{example}").format(
+                    path=path, error=shortened(error), example=EXAMPLE
+                )
+            ) from None
+        known = {one.name: one for one in fields(cls)}
+        for name in found:
+            if name not in known:
+                raise GrpoError(
+                    tr("{path} has “{name}”, which is unknown; known are {names}.").format(
+                        path=path, name=name, names=", ".join(known)
+                    )
+                )
+        missing = [name for name, one in known.items() if one.default is MISSING and name not in found]
+        if missing:
+            raise GrpoError(
+                tr("{path} lacks {names}. It needs at least:\n{example}").format(
+                    path=path, names=", ".join(missing), example=EXAMPLE
+                )
+            )
+        return cls(**{name: _value(path, name, known[name].type, value) for name, value in found.items()})
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of ``dask_jobqueue.SLURMCluster`` that ask for these jobs."""
+        return {
+            "queue": self.partition, "cores": self.cores, "processes": self.cores, "memory": self.memory,
+            "walltime": self.walltime, "account": self.account or None, "interface": self.interface or None,
+            "job_script_prologue": [*self.prologue], "job_extra_directives": [*self.directives],
+            "job_name": "grpo-lab", "scheduler_options": {"dashboard_address": None},
+            **({"python": self.python} if self.python else {}),
+        }  # fmt: skip
+
+
+def _value(path: Path, name: str, kind: object, value: Any) -> Any:
+    """``value`` of the field ``name`` as the dataclass holds it."""
+    if kind == "tuple[str, ...]":
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+        wanted = tr("a list of texts")
+    elif kind == "int":
+        if type(value) is int and value >= 1:
+            return value
+        wanted = tr("a whole number from 1 on")
+    else:
+        if isinstance(value, str) and value and "\n" not in value:
+            return value
+        wanted = tr("a text")
+    raise GrpoError(
+        tr("{path}: “{name}” is {value}; it has to be {wanted}.").format(
+            path=path, name=name, value=shortened(value), wanted=wanted
+        )
+    )
+
+
+def described(wanted: SlurmJobs) -> Any:
+    """A scheduler on this machine with the jobs that are to reach it, before any is submitted (:func:`submit`).
+
+    Raises:
+        GrpoError: ``dask-jobqueue`` is not installed, or does not take the options.
+    """
+    try:
+        from dask_jobqueue import SLURMCluster
+    except ImportError:
+        raise GrpoError(NEEDED) from None
+    try:
+        return SLURMCluster(**wanted.options())
+    except (OSError, RuntimeError, ValueError) as error:
+        raise GrpoError(
+            tr("SLURM cannot be asked for these jobs: {error}.").format(error=shortened(error).rstrip("."))
+        ) from None
+
+
+def submit(there: Any, jobs: int) -> None:
+    """Hand ``jobs`` jobs of ``there`` to SLURM.
+
+    Raises:
+        GrpoError: there is no SLURM on this machine, or it refuses them.
+    """
+    if shutil.which("sbatch") is None:
+        raise GrpoError(tr("There is no “sbatch” here; start the command on a login node of SLURM."))
+    tried = subprocess.run(["sbatch", "--test-only"], input=there.job_script(), capture_output=True, text=True)
+    if tried.returncode:
+        raise GrpoError(tr("SLURM refuses the jobs: {error}").format(error=shortened(tried.stderr.strip(), 400)))
+    there.scale(jobs=jobs)
