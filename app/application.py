@@ -62,6 +62,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.foreign.readers import Readers
 from grpo_core.host.process import serve
+from grpo_core.stored_times import StoredTimes
 
 
 class Application(QObject):
@@ -125,6 +126,7 @@ class Application(QObject):
         self.player.tempi = preferences.tempi
         self.player.staged = not preferences.reduced_motion
         self.run_manager = RunManager(self.workspace, self.controller, self.player, self.paths.runs, self)
+        self.run_manager.times = StoredTimes(self.paths.update_times)
         self.run_manager.training.limit = round(preferences.size_limit * 1e9)
         self.run_manager.training.thin = preferences.thinning
         self.paths.runs.mkdir(parents=True, exist_ok=True)
@@ -164,8 +166,9 @@ class Application(QObject):
         )
         self.examinations = Examinations(window, workspace, self.run_manager, self.recorded_runs, self.messages, self)
         self.model_folders = ModelFolders(
-            window, workspace.readers, self.messages, lambda settings: self.runs.new_run_of(settings), self
-        )
+            window, workspace.readers, self.messages, lambda settings: self.runs.new_run_of(settings),
+            StoredTimes(self.paths.update_times), self,
+        )  # fmt: skip
         self.runs = RunsController(
             window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,
             self.session_files, self.prompts, self.structural, self.recorded_runs, self.model_folders,

@@ -51,6 +51,8 @@ class Progress:
         total: how many there are at most; 0 where they are not counted.
         written: the completions of the group that is watched, while they are sampled and once after that; None where
             they are those of the report before, or nobody can tell.
+        groups: (P,) while completions are sampled, the written share of each group, from 0 to 1: the mean over its
+            completions of tokens drawn over tokens allowed, 1 for a completion that has ended. Empty otherwise.
     """
 
     step: int
@@ -58,6 +60,12 @@ class Progress:
     done: int = 0
     total: int = 0
     written: Written | None = None
+    groups: tuple[float, ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        """The written share of all completions, from 0 to 1. None where that is not known."""
+        return sum(self.groups) / len(self.groups) if self.groups else None
 
     def after(self, before: Progress | None) -> Progress:
         """This report with the completions of the one before it, where it holds none and is of the same update."""
@@ -69,6 +77,11 @@ class Progress:
 def nothing_written(group: int) -> Written | None:
     """The progress of a group where nothing is sampled."""
     return None
+
+
+def no_groups() -> tuple[float, ...]:
+    """The written shares of the groups where nothing is sampled."""
+    return ()
 
 
 class UpdateProgress:
@@ -92,15 +105,21 @@ class UpdateProgress:
         self._report, self._clock, self._quiet, self._group = report, clock, quiet, group
         self._step = 0
         self._written: Callable[[int], Written | None] = nothing_written
+        self._groups: Callable[[], tuple[float, ...]] = no_groups
         self._watched: int | None = None  # the group of the last report that held completions
         self._complete = False  # whether that was told when all was sampled
         self._began, self._written_due = 0.0, float("-inf")
         self._quiet_until = self._due = float("inf")
         self._last: Progress | None = None
 
-    def begin(self, step: int, written: Callable[[int], Written | None] = nothing_written) -> None:
-        """Update ``step`` begins now. ``written`` reads what has been sampled of a group, only where it is reported."""
+    def begin(
+        self, step: int, written: Callable[[int], Written | None] = nothing_written,
+        groups: Callable[[], tuple[float, ...]] = no_groups,
+    ) -> None:  # fmt: skip
+        """Update ``step`` begins now. ``written`` reads what has been sampled of a group, ``groups`` how much of each,
+        only where it is reported."""
         self._step, self._last, self._written, self._watched, self._complete = step, None, written, None, False
+        self._groups = groups
         self._began = self._clock()
         self._quiet_until = self._due = self._began + (QUIET if self._quiet is None else self._quiet)
 
@@ -111,7 +130,8 @@ class UpdateProgress:
         if now < (self._quiet_until if another_phase else self._due):
             return
         written = self._fresh(phase, now)
-        progress = Progress(step=self._step, phase=phase, done=done, total=total, written=written)
+        groups = self._groups() if phase is Phase.SAMPLING else ()
+        progress = Progress(step=self._step, phase=phase, done=done, total=total, written=written, groups=groups)
         if self._last is None or written is not None or progress != replace(self._last, written=None):
             self._last, self._due = progress, now + INTERVAL
             self._report(progress)

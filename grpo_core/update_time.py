@@ -34,11 +34,13 @@ class UpdateTime:
         sampling: drawing them.
         learning: scoring and learning, all passes.
         device: where it was measured.
+        loading: seconds that loading the model took before.
     """
 
     sampling: float
     learning: float
     device: str
+    loading: float = 0.0
 
     @property
     def sentence(self) -> str:
@@ -58,6 +60,15 @@ class UpdateTime:
             whole=_rounded(self.sampling + self.learning), device=self.device.upper()
         )
 
+    @property
+    def remembered(self) -> str:
+        """The sentence before the model is loaded again, for a measurement of an earlier time."""
+        return tr(
+            "When it was loaded here last ({device}), loading took {loading} s and an update up to {whole} s."
+        ).format(
+            device=self.device.upper(), loading=_rounded(self.loading), whole=_rounded(self.sampling + self.learning)
+        )  # fmt: skip
+
     def to_json(self) -> str:
         """One line. :meth:`from_json` reads it back."""
         return json.dumps(asdict(self))
@@ -70,10 +81,14 @@ class UpdateTime:
             ValueError: it is no such line.
         """
         stored = json.loads(text)
-        seconds = [stored.get(name) for name in ("sampling", "learning")]
+        seconds = [stored.get(name) for name in ("sampling", "learning", "loading")]
         if not all(isinstance(one, float) and math.isfinite(one) for one in seconds):
             raise ValueError("what should be seconds are none")
-        return cls(sampling=seconds[0], learning=seconds[1], device=str(stored["device"]))
+        return cls(sampling=seconds[0], learning=seconds[1], loading=seconds[2], device=str(stored["device"]))
+
+
+UNMEASURED = tr("How long an update takes is measured once the model is loaded; until then it is not known.")
+"""Said where no measurement of an earlier time is kept."""
 
 
 def _rounded(seconds: float) -> str:

@@ -1,8 +1,11 @@
-"""Versions of the program as files name them: which is the newer, and whether one is newer than this program."""
+"""Versions of the program as files name them, which is the newer, and the versions of the libraries that it uses."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
 import re
+from collections.abc import Iterable
 
 from grpo_core import __version__
 
@@ -25,3 +28,12 @@ def newest(*versions: str) -> str:
 def is_newer(version: str) -> bool:
     """Whether ``version`` is newer than this program."""
     return numbers(version) > numbers(__version__)
+
+
+def installed(libraries: Iterable[str]) -> dict[str, str]:
+    """Library -> its version, of those that are installed. None is imported."""
+    found = {}
+    for name in libraries:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found

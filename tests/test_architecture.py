@@ -19,7 +19,7 @@ FLOORS = (
         "errors", "arrays", "command_numbers", "csv_file", "shipped", "text", "regular_file", "token_text", "progress",
         "update_time", "versions",
     ),
-    ("child", "config", "assignments", "typeset", "expression", "formula_term", "shapes"),
+    ("child", "config", "assignments", "stored_times", "typeset", "expression", "formula_term", "shapes"),
     ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
     ("objective",),

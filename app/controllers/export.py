@@ -20,6 +20,7 @@ from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Lesson
+from grpo_core.runs.checkpoint import CHECKPOINT
 from grpo_core.text import tr
 
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
@@ -148,6 +149,25 @@ class ExportController(QObject):
         target = self._ask_file(tr("Export as TRL script"), str(Path.home() / "train.py"), SCRIPTS)
         if target is not None:
             self._exporter.trl_script(target)
+
+    def ask_adapter(self) -> None:
+        """Ask for a folder, and write the adapter of the update shown into a new one there."""
+        self._ask_model("adapter", tr("Export adapter into"), tr("{title} adapter"))
+
+    def ask_model(self) -> None:
+        """Ask for a folder, and write the whole model of the update shown into a new one there."""
+        self._ask_model("merged", tr("Export whole model into"), tr("{title} model"))
+
+    def ask_checkpoint(self) -> None:
+        """Ask for a folder, and write a checkpoint after the update shown into a new one there."""
+        self._ask_model(CHECKPOINT, tr("Save checkpoint into"), tr("{title} checkpoint"))
+
+    def _ask_model(self, kind: str, title: str, name: str) -> None:
+        run = self._workspace.run
+        assert run is not None
+        folder = self._ask_folder(title, name.format(title=run.title))
+        if folder is not None:
+            self._exporter.model(folder, kind)
 
     # -- what and where ----------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from grpo_core.foreign.readers import Readers
 from grpo_core.hf.folder import ModelFiles
 from grpo_core.hf.memory import need, require_space
 from grpo_core.hf.refusal import NO_TRANSFORMERS
+from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 
 LOOKING = "model-folder"
@@ -30,10 +31,10 @@ class ModelFolders(QObject):
 
     def __init__(
         self, window: QWidget, readers: Readers, messages: MessageBar, begin: Callable[[Settings], None],
-        parent: QObject | None = None,
+        times: StoredTimes, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._readers = readers
+        self._readers, self._times = readers, times
         self._window, self._messages, self._begin = window, messages, begin
         self._tasks = FileTasks(messages, LOOKING, self, abandon=True)
 
@@ -58,8 +59,9 @@ class ModelFolders(QObject):
 
     def _on_looked_at(self, found: tuple[ModelFiles, str]) -> None:
         files, ignored = found
+        time = self._times.sentence(files.settings)  # before the model is loaded, which begins with the run
         self._begin(files.settings)
-        sentences = (files.description, need(files, files.settings).sentence, ignored)
+        sentences = (files.description, need(files, files.settings).sentence, files.reading, time, ignored)
         self._messages.say(" ".join(filter(None, sentences)), Severity.INFO)
 
     def close(self) -> None:

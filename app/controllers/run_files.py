@@ -19,6 +19,8 @@ from app.workspace.run_manager import RunManager
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.foreign.readers import Readers
 from grpo_core.hf.folder import known
+from grpo_core.runs import library
+from grpo_core.runs.checkpoint import TakenUp, take_up
 from grpo_core.runs.run_file import copy_run
 from grpo_core.text import tr
 from grpo_core.traces.importers import converted
@@ -61,6 +63,12 @@ class RunFiles(QObject):
     def save_as(self, run: RunHandle, target: Path, then: Then) -> None:
         """Copy a run's file to ``target``, then do ``then``. Where that cannot be done, the reason is said."""
         self._waiting.append(partial(self._save_as, run, target, then))
+        self._next()
+
+    def take_up(self, folder: Path, then: Callable[[Path], object]) -> None:
+        """Make a run file that goes on from the checkpoint in ``folder``, then do ``then`` with its path. Where that
+        cannot be done, the reason is said."""
+        self._waiting.append(partial(self._take_up, folder, then))
         self._next()
 
     def close(self) -> None:
@@ -108,6 +116,18 @@ class RunFiles(QObject):
             then(run)
 
         self.tasks.start(tr("Saving {name}").format(name=target.name), copied, finish)
+
+    def _take_up(self, folder: Path, then: Callable[[Path], object]) -> None:
+        path = library.new_path(self._run_manager.folder, folder.name)
+
+        def taken(poll: TaskPoll) -> TakenUp:
+            return take_up(folder, path)
+
+        def finish(result: TakenUp) -> None:
+            self._messages.say(result.sentence, Severity.INFO)
+            then(result.path)
+
+        self.tasks.start(tr("Taking up {name}").format(name=folder.name), taken, finish)
 
 
 def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:

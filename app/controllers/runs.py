@@ -27,6 +27,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
+from grpo_core.runs.checkpoint import is_checkpoint
 from grpo_core.runs.session import SUFFIX
 from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
@@ -166,10 +167,22 @@ class RunsController:
         if name:
             self.open_path(Path(name))
 
+    def ask_checkpoint(self) -> None:
+        """Ask for the folder of a checkpoint, and go on from it."""
+        name = folder_to_use(self._window, tr("Choose the folder of a checkpoint"), str(Path.home()))
+        if name:
+            self.take_up(Path(name))
+
+    def take_up(self, folder: Path) -> None:
+        """Go on from the checkpoint in ``folder`` as a run of its own, or say why not."""
+        self._files.take_up(folder, self._open_own)
+
     def open_path(self, path: Path) -> None:
         """Open a run file, a session, or a run that another program recorded, beside the window, or say why not. Of a
-        model's folder begin a run."""
-        if exists(path) and is_model(path):
+        model's folder begin a run, and go on from a checkpoint."""
+        if exists(path) and is_checkpoint(path):
+            self.take_up(path)
+        elif exists(path) and is_model(path):
             self._model_folders.open(path)
         elif path.suffix.lower() == SUFFIX:
             self._session_files.open(path)

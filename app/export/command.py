@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.display import draw_offscreen
 from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser
-from grpo_core.commands.export_command import run_export, span
+from grpo_core.commands.export_command import add_model_option, run_export, span
 from grpo_core.errors import GrpoError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _plain(name: str) -> str:
 
 
 def _without_window(options: argparse.Namespace) -> None:
-    if options.out.suffix.lower().lstrip(".") in FORMATS:
+    if options.model is None and options.out.suffix.lower().lstrip(".") in FORMATS:
         raise GrpoError(f"Say what {options.out.name} is to show: add --panel and its name, such as policy-bars.")
     run_export(options, lambda: None)
 
@@ -140,7 +140,8 @@ def _density(text: str) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="grpo-lab export",
-        description="Write panels of a run as pictures or tables, the run as CSV, or an update as a NumPy script.",
+        description="Write panels of a run as pictures or tables, the run as CSV, an update as a NumPy "
+        "script, or the model that was trained.",
     )
     parser.add_argument("run", type=Path, metavar="FILE", help="a run file")
     parser.add_argument(
@@ -148,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a picture (.png, .svg, .pdf), a table (.csv), a folder for several or, without a panel, a folder for "
         "CSV files or a script (.py)",
     )  # fmt: skip
+    add_model_option(parser)
     parser.add_argument("--panel", metavar="NAME", help="what is shown, such as token-inspector, or all")
     parser.add_argument("--step", metavar="N", help="the update (default the last)")
     parser.add_argument("--steps", metavar="M:N", help="a sequence of updates, one file each")

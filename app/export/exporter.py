@@ -20,6 +20,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.export.script import step_script
 from grpo_core.hf.trl_script import script
+from grpo_core.runs.checkpoint import CHECKPOINT
 from grpo_core.text import tr
 from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
 
@@ -216,6 +217,18 @@ class Exporter(QObject):
     def tables_of_run(self, folder: Path) -> None:
         """The run shown as CSV into ``folder``."""
         self._start(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
+
+    def model(self, folder: Path, kind: str) -> None:
+        """The model of the run shown as it was after the update shown, or after its last, into the new ``folder``. What
+        of it, says ``kind``, as in ``grpo-lab export --model``."""
+        view = self._workspace.view
+        number = view.cursor.step or view.head
+        written = {
+            "adapter": tr("{target} holds the adapter after update {step}, with a card on how it was trained."),
+            "merged": tr("{target} holds the whole model after update {step}, with a card on how it was trained."),
+            CHECKPOINT: tr("{target} holds a checkpoint after update {step}; File, “Take up a checkpoint…” goes on."),
+        }[kind]
+        self._start(folder, written.format(target=folder, step=number), "--model", kind, "--step", str(number))
 
     def _start(self, folder: Path, written: str, *arguments: str, command: str = "export") -> None:
         """Export the run shown in a process of its own. ``written`` is the sentence for its end."""

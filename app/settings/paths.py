@@ -46,6 +46,11 @@ class Paths:
         return self.config / "preferences.json"
 
     @property
+    def update_times(self) -> Path:
+        """The file of how long updates of models from folders took here."""
+        return self.cache / "update_times.json"
+
+    @property
     def layouts(self) -> Path:
         """The folder of the window layouts."""
         return self.config / "layouts"

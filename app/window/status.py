@@ -23,6 +23,8 @@ PHASES = {
     Phase.SCORING: tr("Scoring after the update"),
 }
 """What is said in each phase of a long update."""
+SAMPLING_SHARE = tr("Sampling: token {done} of {total}, {share:.0%} written")
+"""Said while completions are sampled, where it is known how much of all of them is written."""
 LARGEST = 9999
 """The largest count for which there is room."""
 
@@ -81,7 +83,8 @@ class Status(Label):
         """
         text = ""
         if progress is not None:
-            text = PHASES[progress.phase].format(done=progress.done, total=progress.total)
+            pattern = PHASES[progress.phase] if progress.share is None else SAMPLING_SHARE
+            text = pattern.format(done=progress.done, total=progress.total, share=progress.share)
         self._keeps_space = computing and (self._keeps_space or bool(text))
         self._progress_text = text
         self._show()
@@ -114,7 +117,8 @@ class Status(Label):
         if self.late:
             text, widest = LOADING + DOTS[self._dots], [LOADING + DOTS[-1]]
         elif self._keeps_space:
-            widest = [sentence.format(done=LARGEST, total=LARGEST) for sentence in PHASES.values()]
+            sentences = (*PHASES.values(), SAMPLING_SHARE)
+            widest = [sentence.format(done=LARGEST, total=LARGEST, share=1) for sentence in sentences]
         metrics = self.fontMetrics()
         broadest = max("0123456789", key=metrics.horizontalAdvance)
         widest.append("".join(broadest if letter.isdecimal() else letter for letter in text))

@@ -6,13 +6,18 @@ from grpo_core.config import Settings
 from grpo_core.hf.folder import ModelFiles, known
 from grpo_core.hf.memory import need
 from grpo_core.text import tr
-from grpo_core.update_time import UpdateTime
+from grpo_core.update_time import UNMEASURED, UpdateTime
 
 
-def model_summary(settings: Settings, update_time: UpdateTime | None = None) -> str:
+def model_summary(
+    settings: Settings, update_time: UpdateTime | None = None, remembered: UpdateTime | None = None
+) -> str:
     """The line of a run under ``settings``. Where the folder is gone, that its answers come with the first update.
 
-    ``update_time`` is how long an update takes here, where that has been measured.
+    Args:
+        settings: of the run.
+        update_time: how long an update takes here, where that has been measured.
+        remembered: the same, measured at an earlier time, which is said until it is measured again.
     """
     files = _files(settings.model.folder, settings.model.digest)
     if files is None:
@@ -24,7 +29,9 @@ def model_summary(settings: Settings, update_time: UpdateTime | None = None) -> 
         parameters=files.parameters, licence=files.licence or tr("not stated"), trained=needed.trained,
         memory=needed.whole / 1e9,
     )  # fmt: skip
-    return summary if update_time is None else f"{update_time.sentence} {summary}"
+    if update_time is not None:
+        return f"{update_time.sentence} {summary}"
+    return f"{summary} {UNMEASURED if remembered is None else remembered.remembered}"
 
 
 def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) -> str:

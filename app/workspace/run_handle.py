@@ -62,6 +62,7 @@ class RunHandle:
         first_answers: tokens of what its model has answered to the fixed prompts before its first update; None until
             it has.
         update_time: how long an update takes here, measured before the first one; None where it was not.
+        remembered_time: the same, measured at an earlier time of the same model; None where none is kept.
         why_no_step: why its updates show no tokens, and how to get them, in a sentence; empty where they do.
     """
 
@@ -88,6 +89,7 @@ class RunHandle:
         self.next_settings: Settings | None = None
         self.first_answers: tuple[tuple[int, ...], ...] | None = None
         self.update_time: UpdateTime | None = None
+        self.remembered_time: UpdateTime | None = None
         self.thinned: tuple[Stretch, ...] = ()
         self.own_thinned: tuple[Stretch, ...] = ()
         self.parent: RunHandle | None = None

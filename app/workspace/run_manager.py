@@ -21,6 +21,7 @@ from grpo_core.lm.recorded_answers import recorded_answers
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.runs import library
 from grpo_core.runs.run_file import copy_run
+from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
@@ -31,6 +32,7 @@ class RunManager(QObject):
     Attributes:
         folder: where runs save themselves.
         training: which run the learner has.
+        times: how long updates took here; None where nothing is kept from one start to the next.
 
     Signals:
         runs_changed: a run was added, removed or renamed.
@@ -47,6 +49,7 @@ class RunManager(QObject):
         self._player = player
         self._count = 0
         self.folder = folder
+        self.times: StoredTimes | None = None
         self.training = Training(workspace, controller, player, self)
         controller.notified.connect(self._on_notified)
         controller.answered.connect(self._on_answered)
@@ -264,6 +267,8 @@ class RunManager(QObject):
             self._workspace.problem.emit(str(error), "warning")
             return
         settings = run.origin.settings
+        if self.times is not None and settings.model.folder and not run.head:
+            run.remembered_time = self.times.of(settings)
         if not run.head and (settings.model.folder or any(recorded_answers(settings, run.origin.watched))):
             self._controller.ask(FirstAnswers(run=run.id))  # those that are shown until then were recorded elsewhere
 
@@ -304,6 +309,8 @@ class RunManager(QObject):
                 self._controller.ask(UpdateTimeQuestion(run=run.id))
         elif isinstance(answer, UpdateTime):
             run.update_time = answer
+            if self.times is not None:
+                self.times.keep(run.origin.settings, answer)
         self._workspace.request_frame()
 
     @Slot(str)

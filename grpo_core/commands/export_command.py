@@ -1,4 +1,4 @@
-"""Exporting on the command line, as far as it needs no window: a run as a folder of CSV, an update as a script."""
+"""Exporting on the command line, as far as it needs no window: a run as CSV, an update as a script, a trained model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.export.tables import checked, export_folder, export_step
+from grpo_core.runs.checkpoint import CHECKPOINT, save_checkpoint
+from grpo_core.runs.model_export import KINDS, export_model
 from grpo_core.runs.run_file import RunReader
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -19,23 +21,37 @@ TOLD = 5
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     """The command ``export``. ``add`` makes a parser from a name, a help text and what it runs."""
-    parser = add("export", "write a run as CSV, or an update as a NumPy script", run_export)
+    parser = add("export", "write a run as CSV, an update as a NumPy script, or a trained model", run_export)
     parser.add_argument("run", metavar="FILE", type=Path, help="a run file")
     parser.add_argument(
         "--out", required=True, type=Path, metavar="PATH",
-        help="a folder for series.csv, settings.json and samples.csv, or a script such as step12.py",
+        help="a folder for series.csv, settings.json and samples.csv, or a script such as step12.py; with --model a "
+        "folder that is not there yet",
     )  # fmt: skip
+    add_model_option(parser)
     parser.add_argument("--step", metavar="N", help="one update (default the last for a script, all for a folder)")
     parser.add_argument("--steps", metavar="M:N", help="the updates M to N in samples.csv")
     parser.add_argument("--pass", dest="passed", metavar="N", help="one inner pass in the script (default all)")
     parser.add_argument("--force", action="store_true", help="replace what exists")
 
 
+def add_model_option(parser: argparse.ArgumentParser) -> None:
+    """The option ``--model``, which the window's command ``export`` has too."""
+    parser.add_argument(
+        "--model", choices=(*KINDS, CHECKPOINT),
+        help="of a run of a model from a folder, with a model card: its adapter as peft reads it, the whole model with "
+        "merged weights, or a checkpoint to go on from here",
+    )  # fmt: skip
+
+
 def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Writes a run as a folder of CSV files, or one update as a script that needs NumPy alone."""
+    """Writes a run as a folder of CSV files, one update as a script that needs NumPy alone, or a trained model."""
     from tqdm import tqdm
 
     out: Path = options.out
+    if options.model is not None:
+        print(_exported_model(options, poll))
+        return 0
     steps = span(options.step, options.steps)
     ending = out.suffix.lower()
     if ending == ".py":
@@ -68,6 +84,18 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         print(f"Left out: {len(done.left_out) - TOLD} more updates.", file=sys.stderr)
     print(f"{out} holds {', '.join(path.name for path in done.files)}; the samples of {done.updates} updates.")
     return 0
+
+
+def _exported_model(options: argparse.Namespace, poll: Callable[[], None]) -> str:
+    """Writes the trained model of a run. Returns the sentence that says what was written."""
+    if options.steps is not None or options.passed is not None:
+        raise GrpoError("A model is exported as it was after one update; name it with --step.")
+    if options.force:
+        raise GrpoError("--force replaces no folder of a model; choose a name where nothing is, or delete it yourself.")
+    number = None if options.step is None else whole("--step", options.step)
+    if options.model == CHECKPOINT:
+        return save_checkpoint(options.run, options.out, number=number, poll=poll)
+    return export_model(options.run, options.out, options.model, number=number, poll=poll)
 
 
 def span(step: Any, steps: Any, least: int = 1) -> range | None:

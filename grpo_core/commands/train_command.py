@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from grpo_core.hf.memory import need
 from grpo_core.learners import Learner, learner
 from grpo_core.lm.word_tasks import ABOUT
 from grpo_core.metrics import metrics
+from grpo_core.runs.checkpoint import take_up
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import lock, release, take_place
-from grpo_core.runs.library import free_name
-from grpo_core.runs.run_file import RunWriter
+from grpo_core.runs.library import free_name, remove
+from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
 
 
 def add_commands(commands: Any) -> None:
@@ -35,6 +36,10 @@ def add_commands(commands: Any) -> None:
     training.add_argument(
         "--model", metavar="FOLDER", help="a model of your own: a folder with config.json, safetensors and "
         "tokenizer.json, or a GGUF file",
+    )  # fmt: skip
+    training.add_argument(
+        "--checkpoint", metavar="FOLDER", help="go on from a checkpoint of a model of your own, under its settings "
+        "(“export --model checkpoint” writes one)",
     )  # fmt: skip
     training.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
     training.add_argument(
@@ -68,12 +73,16 @@ def add_commands(commands: Any) -> None:
 def train(options: argparse.Namespace) -> int:
     """Trains a new run and leaves it in a file."""
     out = Path(options.out)
-    settings = settings_from(options.preset, options.set, _base(options))
-    if options.seed is not None:
-        settings = settings.replace({"seed": options.seed})
     with interruptible() as cancelled, _written_to(out, options.force) as path:
-        training = learner(settings, cancelled=cancelled)
-        with RunWriter.create(path, settings, title=options.title or out.stem) as writer:
+        if options.checkpoint is not None:
+            training, made = _taken_up(options, path, cancelled)
+        else:
+            settings = settings_from(options.preset, options.set, _base(options))
+            if options.seed is not None:
+                settings = settings.replace({"seed": options.seed})
+            training = learner(settings, cancelled=cancelled)
+            made = RunWriter.create(path, settings, title=options.title or out.stem)
+        with made as writer:
             trouble = _trained(training, writer, options.steps, Watch(options.stop_when, nothing_before))
             writer.commit()
         if trouble is None and path != out:
@@ -84,6 +93,25 @@ def train(options: argparse.Namespace) -> int:
         return INTERRUPTED if isinstance(trouble, Cancelled) else FAILED
     print(f"{out} holds {_counted(writer.committed)}.")
     return 0
+
+
+def _taken_up(
+    options: argparse.Namespace, path: Path, cancelled: Callable[[], bool]
+) -> tuple[Learner, RunWriter]:  # fmt: skip
+    """A learner that goes on from a checkpoint, and its run file at ``path``. Nothing is left where that fails."""
+    given = ("model", "preset", "set", "seed", "title", "language")
+    if unwanted := next((name for name in given if getattr(options, name)), None):
+        raise GrpoError(f"--checkpoint goes on under the checkpoint's own settings; leave out --{unwanted}.")
+    print(take_up(Path(options.checkpoint), path).sentence, file=sys.stderr)
+    try:
+        with RunReader.open(path) as reader:
+            last = resume_point(reader)
+            assert last is not None
+            settings = reader.settings_at(last.step + 1)
+        return learner(settings, resume=last, cancelled=cancelled), RunWriter.open(path)
+    except BaseException:
+        remove(path)
+        raise
 
 
 def trl_script(options: argparse.Namespace) -> int:
@@ -107,7 +135,7 @@ def _base(options: argparse.Namespace) -> Settings | None:
     settings = files.settings
     wanted = settings_from(options.preset, options.set, settings)
     about = ABOUT[wanted.language.problem]
-    sentences = [files.description, need(files, wanted).sentence, ignored]
+    sentences = [files.description, need(files, wanted).sentence, files.reading, ignored]
     print(*filter(None, [*sentences, about.watch, about.gamed]), sep="\n", file=sys.stderr)
     return settings
 

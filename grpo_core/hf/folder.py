@@ -47,6 +47,7 @@ class ModelFiles:
         context: longest prompt and completion together in tokens; None where the files do not say.
         licence: as its card or its header names it; empty where they do not.
         digest: of its configuration, tokenizer and weights, 16 hexadecimal digits.
+        size: bytes of its weights on disk, which loading reads.
         adapter: the trained adapter in the folder; the tensors above are those of its model.
     """
 
@@ -58,6 +59,7 @@ class ModelFiles:
     context: int | None
     licence: str
     digest: str
+    size: int
     adapter: AdapterFiles | None = None
 
     @property
@@ -91,6 +93,11 @@ class ModelFiles:
         return tr("{name}: {kind}, {parameters:,} parameters, licence {licence}.").format(
             name=self.name, kind=self.kind, parameters=self.parameters, licence=self.licence or tr("not stated")
         )
+
+    @property
+    def reading(self) -> str:
+        """The sentence on what loading it reads."""
+        return tr("Loading it reads {size:,.1f} MB.").format(size=self.size / 1e6)
 
 
 def look(path: Path) -> ModelFiles:
@@ -186,6 +193,7 @@ def _whole_model(path: Path) -> ModelFiles:
     return ModelFiles(
         path=path, gguf=False, kind=kind, shapes=shapes, parameters=numbers(shapes), licence=_licence(path, config),
         context=context if isinstance(context, int) else None, digest=_digest(small, files),
+        size=sum(file.stat().st_size for file in files),
     )  # fmt: skip
 
 
@@ -199,7 +207,7 @@ def _looked_at_gguf(path: Path) -> ModelFiles:
     return ModelFiles(
         path=path, gguf=True, kind=kind, shapes=header.shapes, parameters=numbers(header.shapes),
         licence=str(header.metadata.get("general.license", ""))[:60], digest=_digest([], [path]),
-        context=context if isinstance(context, int) else None,
+        size=path.stat().st_size, context=context if isinstance(context, int) else None,
     )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -34,9 +36,12 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         self._before: tuple[Step | None, Kept] | None = None  # where the last update began, and the update
         self._asked: tuple[bytes, Kept] | None = None
         self._astray = False  # the weights are those of an earlier update
+        self._loading = 0.0  # seconds
 
         def policy(wanted: Settings) -> FolderPolicy:
+            begun = time.perf_counter()
             made = FolderPolicy(wanted)
+            self._loading = time.perf_counter() - begun
             made.ask = self._ask
             self._start = made.kept() if wanted.model.adapter_rank else None
             return made
@@ -57,7 +62,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
             Cancelled: it was given up.
         """
         with self._autocast():
-            return probe(self.policy, self._settings, self._ask)
+            return dataclasses.replace(probe(self.policy, self._settings, self._ask), loading=self._loading)
 
     @contextmanager
     def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:

@@ -78,14 +78,12 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
         GrpoError: transformers is not installed.
     """
     transformers, _ = libraries()
-    where, options = str(files.whole), dict[str, Any](local_files_only=True)
-    if files.gguf:
-        where, options = str(files.path.parent), {**options, "gguf_file": files.path.name}
+    where, options = _place(files)
     kind = KINDS[precision]
     try:
         with warnings.catch_warnings(), read_once() if files.gguf else without_adapters():
             warnings.simplefilter("ignore")
-            tokenizer = transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)
+            tokenizer = tokenizer_of(files)
             if not files.gguf:
                 options["config"] = config = _configuration(transformers, files)
                 _check_shapes(transformers, files, config)
@@ -112,6 +110,21 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
         model=model.to(device), tokenizer=tokenizer, ends=_ends(files, model, tokenizer),
         ignored=ignored(files.whole),
     )  # fmt: skip
+
+
+def tokenizer_of(files: ModelFiles) -> Any:
+    """The tokenizer of ``files``, transformers' own."""
+    transformers, _ = libraries()
+    where, options = _place(files)
+    return transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)
+
+
+def _place(files: ModelFiles) -> tuple[str, dict[str, Any]]:
+    """The folder and the options by which transformers finds the model of ``files``."""
+    options = dict[str, Any](local_files_only=True)
+    if files.gguf:
+        return str(files.path.parent), {**options, "gguf_file": files.path.name}
+    return str(files.whole), options
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ script records what it trains, so that it opens in the window.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,10 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.text import tr
 
-PROMPTS = 2000
-"""Prompts that are drawn for the script where they are drawn by rule."""
+DRAWN = 2000
+"""Prompts that are drawn by rule, to find those that are asked. The script holds each of them once."""
+LEAST = 2000
+"""Rows that the script's data set has at least, by repetition: TRL leaves out what fills no batch."""
 LOSSES: dict[tuple[str, str, str], str] = {
     ("clip", "sequence", "token"): "grpo",
     ("clip", "sequence", "sequence"): "grpo",
@@ -62,7 +63,7 @@ def _beside(settings: Settings, files: ModelFiles) -> dict[str, Any]:
     return {
         "model": settings.model.folder, "seed": settings.seed, "adapter": _adapter(settings, files),
         "imports": "from peft import LoraConfig\n" * bool(settings.model.adapter_rank),
-        "prompts": _prompts(settings), "reward": _reward(settings.language),
+        "least": LEAST, "prompts": _prompts(settings), "reward": _reward(settings.language),
     }  # fmt: skip
 
 
@@ -200,14 +201,13 @@ def _rows(settings: Settings) -> int:
 
 
 def _prompts(settings: Settings) -> str:
-    task = settings.language
-    source = PromptSource(task, None)
+    source = PromptSource(settings.language, None)
     numbers = np.random.default_rng(settings.seed)
-    drawn: list[Prompt] = []
-    while len(drawn) < PROMPTS:
+    drawn: list[Prompt] = source.own_to_train_on()
+    while len(drawn) < DRAWN and not settings.language.from_file:
         drawn += source.drawn(numbers)
-    rows = [{"prompt": [{"role": "user", "content": p.text}], "answer": p.answer} for p in drawn[:PROMPTS]]
-    return json.dumps(rows, ensure_ascii=False).replace("}, {", "},\n    {")
+    once = dict.fromkeys((prompt.text, prompt.answer) for prompt in drawn)
+    return "".join(f"\n    ({text!r}, {answer!r})," for text, answer in once)
 
 
 def _reward(task: LanguageTask) -> str:
@@ -251,7 +251,8 @@ from datasets import Dataset
 {imports}from trl import GRPOConfig, GRPOTrainer
 
 MODEL, RUN, ROWS = {model!r}, "runs/trl", {rows}
-PROMPTS = {prompts}
+PROMPTS = [  # question and answer{prompts}
+]
 
 
 {reward}
@@ -270,6 +271,7 @@ if __name__ == "__main__":
         per_device_train_batch_size=ROWS,
         use_vllm=options.vllm,
         report_to="none",
+        logging_steps=1,
         save_strategy="no",
 {arguments}
     )
@@ -279,9 +281,11 @@ if __name__ == "__main__":
         RUN = str(Path(__file__).parent / "traces" / row.pop("run"))
         arguments.update(output_dir=RUN + "-checkpoints")
         arguments.update((name, ast.literal_eval(value)) for name, value in row.items())
+    rows = [dict(prompt=[dict(role="user", content=text)], answer=answer) for text, answer in PROMPTS]
     config = GRPOConfig(**arguments)
     trainer = GRPOTrainer(
-        model=options.model, args=config, reward_funcs=reward, train_dataset=Dataset.from_list(PROMPTS),
+        model=options.model, args=config, reward_funcs=reward,
+        train_dataset=Dataset.from_list(rows * -(-{least} // len(rows))),  # TRL leaves out what fills no batch
         peft_config={adapter},
     )
     try:

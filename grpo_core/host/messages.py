@@ -158,7 +158,8 @@ def to_progress(message: Mapping[str, Any]) -> tuple[str, Progress]:
         rows = tuple(map(tuple, written["completions"]))
         prompt, ended = tuple(written["prompt"]), tuple(written["ended"])
         written = Written(group=written["group"], prompt=prompt, completions=rows, ended=ended)
-    return message["run_id"], Progress(**{**fields, "phase": Phase(fields["phase"]), "written": written})
+    changed = {"phase": Phase(fields["phase"]), "written": written, "groups": tuple(fields["groups"])}
+    return message["run_id"], Progress(**{**fields, **changed})
 
 
 def from_steps(steps: Sequence[Step]) -> tuple[Message, list[bytes]]:

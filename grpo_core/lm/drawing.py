@@ -1,4 +1,4 @@
-"""The completions of an update in progress, read a group at a time while they are being sampled."""
+"""The completions of an update in progress, read while they are being sampled."""
 
 from __future__ import annotations
 
@@ -43,3 +43,13 @@ class Drawing:
             completions=tuple(tuple(own[kept].tolist()) for own, kept in zip(tokens, mask, strict=True)),
             ended=tuple((stopped | mask.all(axis=-1)).tolist()),
         )
+
+    def shares(self) -> tuple[float, ...]:
+        """(P,) the written share of each group (:attr:`grpo_core.progress.Progress.groups`), in the order of their
+        numbers."""
+        return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))
+
+    @staticmethod
+    def _share(read: ReadRows, rows: slice) -> float:
+        _, mask, stopped = read(rows)
+        return float(np.where(stopped, 1.0, mask.mean(axis=-1)).mean())

@@ -109,7 +109,7 @@ class PolicyLearner(Generic[PolicyT]):
     def _update(self, settings: Settings, number: int) -> Step:
         clock, policy = Clock(), self.policy
         drawing = Drawing(settings.learner.group_size)
-        self._progress.begin(number, drawing.written)
+        self._progress.begin(number, drawing.written, drawing.shares)
         with self._autocast():
             drawn = draw(settings, policy, self._source, number, self._poll_in(Phase.SAMPLING), drawing)
             clock.lap("seconds_sampling")

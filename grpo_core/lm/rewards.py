@@ -57,6 +57,10 @@ class PromptSource:
         order = numbers.permutation(len(places))
         return [self._own[int(places[order[i % len(places)]])] for i in range(count)]
 
+    def own_to_train_on(self) -> list[Prompt]:
+        """All of the user's prompts that are not held out. None where prompts are drawn by rule."""
+        return [self._own[int(place)] for place in self._trained_on]
+
     def held_out(self) -> list[Prompt]:
         """The fixed prompts on which accuracy is measured. Of own prompts every eighth, once there are sixteen."""
         return list(self._held_out)

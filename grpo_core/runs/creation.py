@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from grpo_core.config import Settings
-from grpo_core.record import Origin
+from grpo_core.record import Origin, Step
 from grpo_core.runs import series
 from grpo_core.runs.checks import note_checks
 from grpo_core.runs.database import APPLICATION_ID, VERSION, transaction
@@ -17,8 +17,13 @@ from grpo_core.runs.reader import RunReader
 from grpo_core.runs.schema import TABLES
 
 
-def build(path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, int] | None) -> None:
-    """A whole, closed run file without updates of its own. In one transaction, as each waits for the disk."""
+def build(
+    path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, int] | None, resumed: Step | None = None
+) -> None:
+    """A whole, closed run file without updates of its own. In one transaction, as each waits for the disk.
+
+    ``resumed`` is the parent's update to keep inside, where it is to hold other weights than in the parent.
+    """
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         with transaction(connection):
@@ -33,7 +38,7 @@ def build(path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, in
             if parent is not None and parent[1]:
                 reader, point = parent
                 series.store(connection, series.recorded(reader, point))
-                _insert_snapshot(connection, point, "step", *encoded(reader.step(point)))
+                _insert_snapshot(connection, point, "step", *encoded(resumed or reader.step(point)))
             note_checks(connection)
     finally:
         connection.close()

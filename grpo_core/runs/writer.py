@@ -86,6 +86,7 @@ class RunWriter:
         *,
         title: str = "",
         parent: tuple[RunReader, int] | None = None,
+        resumed: Step | None = None,
         origin: Origin | None = None,
         limit: int = LIMIT,
         thin: bool = False,
@@ -98,6 +99,7 @@ class RunWriter:
             title: the name shown.
             parent: (reader of the parent, update) to branch off; that update is kept inside, so that the branch can be
                 resumed from this file alone.
+            resumed: that update, where the file is to hold other weights to go on from than the parent does.
             origin: the run before its first update; by default the learner's, or the parent's.
             limit: bytes at which the run should be paused.
             thin: at the limit, rather thin out older updates.
@@ -123,7 +125,7 @@ class RunWriter:
             if path.exists():
                 raise RunFileError(tr("{name} exists already; choose another name.").format(name=path.name))
             with replacing(path) as temporary:
-                build(temporary, meta, origin, parent)
+                build(temporary, meta, origin, parent, resumed)
             return cls._opened(path, file_lock, limit, thin)
         except BaseException:
             release(file_lock)

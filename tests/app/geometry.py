@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.evolution.dial import HeldOutDial
+from app.panels.evolution.dial import RightDial
 from app.panels.tokens.detail import TokenDetail
 from app.plotting.headline import Headline
 from app.plotting.place_chart import PlaceChart
@@ -57,7 +57,7 @@ def _of(widget: QWidget) -> list[str]:
         return [f"{_name(widget)} is scrolled sideways by {beyond}", *cut] if beyond else cut
     if isinstance(widget, Plot | PlaceChart):
         return _of_words(widget, widget.title)
-    if isinstance(widget, TokenDetail | TintLegend | Headline | HeldOutDial) and not widget.visibleRegion().isEmpty():
+    if isinstance(widget, TokenDetail | TintLegend | Headline | RightDial) and not widget.visibleRegion().isEmpty():
         return _of_painted(widget)
     if isinstance(widget, QLabel) and widget.text() and not widget.visibleRegion().isEmpty():
         return _of_label(widget)

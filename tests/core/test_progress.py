@@ -99,3 +99,16 @@ def test_completions_are_told_ten_times_a_second_at_most_however_quick_the_updat
             now += INTERVAL / 5 / len(Phase)
     told = sum(report.written is not None for report in reports)
     assert 10 <= told <= (now - 100.0) / INTERVAL + 1
+
+
+def test_the_share_of_every_group_is_told_while_tokens_come_and_moves_at_every_report() -> None:
+    now, shares, reports = 100.0, (0.0, 0.0), list[Progress]()
+    update = UpdateProgress(reports.append, clock=lambda: now, quiet=0.0)
+    update.begin(1, groups=lambda: shares)
+    for token in range(1, 5):
+        shares = token / 8, token / 4
+        update.at(Phase.SAMPLING, 1, 1)  # the same place, as where a group is drawn again
+        now += 1.001 * INTERVAL
+    update.at(Phase.TRAINING, 1, 1)
+    assert [report.groups for report in reports] == [(0.125, 0.25), (0.25, 0.5), (0.375, 0.75), (0.5, 1.0), ()]
+    assert [report.share for report in reports] == [0.1875, 0.375, 0.5625, 0.75, None]

@@ -1,4 +1,4 @@
-"""The held-out accuracy as one large number on a dial, with its start marked."""
+"""The share of right answers as one large number on a dial, with its start marked."""
 
 from __future__ import annotations
 
@@ -9,15 +9,25 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPain
 from PySide6.QtWidgets import QWidget
 
 from app.theme.tokens import Theme
-from app.workspace.held_out import HeldOut
+from app.workspace.right_share import RightShare
 from grpo_core.text import tr
 
-WIDE, HIGH = 152, 92
-"""Pixels at 100 %."""
+WIDE, HIGH, LINE = 152, 92, 17
+"""Pixels at 100 %: width and height, and how much higher it is with a second line."""
+HELP_HELD_OUT = tr(
+    "Right answers to prompts that are never trained on, always taking the likeliest token. E goes to the update that "
+    "measured it and explains it."
+)
+HELP_SAMPLED = tr(
+    "Right answers among the sampled completions of the update shown, which its rewards are made of. Below it, right "
+    "answers to prompts that are never trained on, always taking the likeliest token (greedy). E explains the number."
+)
 
 
-class HeldOutDial(QWidget):
+class RightDial(QWidget):
     """Half a circle from 0 to 100 %. E, Return or a double click explains the number.
+
+    It shows the held-out answers, or with a model from a folder the sampled completions, and held-out ones in a line.
 
     Signals:
         wanted: explain it.
@@ -29,34 +39,41 @@ class HeldOutDial(QWidget):
         super().__init__(parent)
         self._theme: Theme | None = None
         self._scale = 1.0
-        self._held_out: HeldOut | None = None
+        self._held_out: RightShare | None = None
+        self._sampled: RightShare | None = None
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setAccessibleName(tr("Held-out accuracy"))
-        self.setToolTip(
-            tr(
-                "Right answers to prompts that are never trained on, always taking the likeliest token. E goes to the "
-                "update that measured it and explains it."
-            )
-        )
 
-    def show_share(self, held_out: HeldOut, theme: Theme, scale: float) -> None:
+    def show_share(self, held_out: RightShare, sampled: RightShare | None, theme: Theme, scale: float) -> None:
         """Show what was measured last."""
-        if (theme, scale) != (self._theme, self._scale):
-            self.setFixedSize(QSize(round(WIDE * scale), round(HIGH * scale)))
-        self._theme, self._scale, self._held_out = theme, scale, held_out
+        high = HIGH + (LINE if sampled is not None else 0)
+        self.setFixedSize(QSize(round(WIDE * scale), round(high * scale)))
+        self._theme, self._scale, self._held_out, self._sampled = theme, scale, held_out, sampled
+        self.setAccessibleName(tr("Held-out accuracy") if sampled is None else tr("Right answers"))
+        self.setToolTip(HELP_HELD_OUT if sampled is None else HELP_SAMPLED)
         self.setAccessibleDescription(self.words)
         self.update()
 
     @property
     def words(self) -> str:
         """The value shown, in a sentence."""
+        sentences = []
+        if self._sampled is not None and self._sampled.last is not None and self._sampled.first is not None:
+            sentences.append(
+                tr(
+                    "{now:.0f} % of the update's sampled completions are right, {start:.0f} % at the first update."
+                ).format(now=100 * self._sampled.last, start=100 * self._sampled.first)
+            )
         held_out = self._held_out
         if held_out is None or held_out.last is None or held_out.first is None:
-            return tr("Held-out prompts have not been asked yet.")
-        return tr(
-            "{now:.0f} % of the held-out prompts are answered right, {start:.0f} % at the start, "
-            "always taking the likeliest token."
-        ).format(now=100 * held_out.last, start=100 * held_out.first)
+            sentences.append(tr("Held-out prompts have not been asked yet."))
+        else:
+            sentences.append(
+                tr(
+                    "{now:.0f} % of the held-out prompts are answered right, {start:.0f} % at the start, "
+                    "always taking the likeliest token."
+                ).format(now=100 * held_out.last, start=100 * held_out.first)
+            )
+        return " ".join(sentences)
 
     def explain_current(self) -> None:
         """Ask for the number's explanation."""
@@ -65,7 +82,8 @@ class HeldOutDial(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._theme is None or self._held_out is None:
             return
-        theme, scale, held_out = self._theme, self._scale, self._held_out
+        theme, scale = self._theme, self._scale
+        shown = self._held_out if self._sampled is None else self._sampled
         painter = QPainter(self)
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -75,37 +93,42 @@ class HeldOutDial(QWidget):
         painter.setPen(QPen(theme.colour("border"), wide, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
         painter.drawArc(circle, 0, 180 * 16)
         middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter
-        if held_out.last is not None:
+        if shown.last is not None:
             painter.setPen(QPen(theme.colour("push_up"), wide, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
-            painter.drawArc(circle, 180 * 16, -round(180 * 16 * held_out.last))
-        if held_out.first is not None:
-            angle = math.pi * (1 - held_out.first)
+            painter.drawArc(circle, 180 * 16, -round(180 * 16 * shown.last))
+        if shown.first is not None:
+            angle = math.pi * (1 - shown.first)
             way = QPointF(math.cos(angle), -math.sin(angle))
             painter.setPen(QPen(theme.colour("text"), 2 * scale))
             painter.drawLine(centre + way * (radius - wide), centre + way * (radius + wide * 0.8))
         painter.setPen(theme.colour("text"))
         painter.setFont(theme.font("counter", scale))
         number = QRectF(0, 34 * scale, self.width(), 36 * scale)
-        painter.drawText(number, middle, "—" if held_out.last is None else f"{held_out.last:.0%}".replace("%", " %"))
+        painter.drawText(number, middle, "—" if shown.last is None else f"{shown.last:.0%}".replace("%", " %"))
         painter.setPen(theme.colour("muted"))
-        below, font = self._below(held_out), theme.font("digits", scale)
-        needed = QFontMetricsF(font).horizontalAdvance(below)
-        if needed > self.width():  # before a class letters are larger, the dial is not
-            font.setPixelSize(int(font.pixelSize() * self.width() / needed))
-        painter.setFont(font)
-        painter.drawText(QRectF(0, 73 * scale, self.width(), 17 * scale), middle, below)
+        for place, line in enumerate(self.lines):
+            font = theme.font("digits", scale)
+            needed = QFontMetricsF(font).horizontalAdvance(line)
+            if needed > self.width():  # before a class letters are larger, the dial is not
+                font.setPixelSize(int(font.pixelSize() * self.width() / needed))
+            painter.setFont(font)
+            painter.drawText(QRectF(0, (73 + place * LINE) * scale, self.width(), LINE * scale), middle, line)
         if self.hasFocus():
             painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
 
-    def _below(self, held_out: HeldOut) -> str:
-        if held_out.last is None:
-            return tr("held out: not asked yet")
-        if not held_out.asked:
-            return tr("of the held-out prompts")
-        return tr("held out, greedy: {right} of {asked}").format(
-            right=round(held_out.last * held_out.asked), asked=held_out.asked
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines below the number: what it counts."""
+        held_out, sampled = self._held_out, self._sampled
+        if held_out is None:
+            return ()
+        if sampled is None:
+            return (_counted(held_out, tr("held out, greedy: {right} of {asked}"), tr("of the held-out prompts")),)
+        return (
+            _counted(sampled, tr("sampled: {right} of {asked}"), tr("of the sampled completions")),
+            _counted(held_out, tr("greedy, held out: {right} of {asked}"), tr("greedy, held out: {share:.0%}")),
         )
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -116,3 +139,11 @@ class HeldOutDial(QWidget):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.wanted.emit()
+
+
+def _counted(share: RightShare, counts: str, uncounted: str) -> str:
+    """Number of right answers, by ``counts``, or by ``uncounted`` where nobody knows how many were asked."""
+    if share.last is None:
+        return tr("held out: not asked yet")
+    text = counts if share.asked else uncounted
+    return text.format(right=share.right, asked=share.asked, share=share.last)

@@ -125,28 +125,52 @@ def _is_unread(picture: RowsPicture) -> bool:
 
 
 def tally(picture: RowsPicture) -> str:
-    """Number of prompts that have turned, and which way, at the cursor."""
+    """Right answers at the cursor: of the sampled completions where these are shown, and of the prompts in the rows,
+    how many have turned, and which way."""
     known = [
         (now.verdict.right, turn) for now, turn in zip(picture.now, picture.turns, strict=True) if now is not None
     ]  # fmt: skip
     right = [turn for is_right, turn in known if is_right is True]
     counted = {"right": len(right), "count": len(picture.now), "step": picture.cursor}
+    sampled = _of_sampled(picture)
     if _is_unread(picture):
-        return tr("{right} of {count} right before update {step:,}.").format(**counted)
+        return sampled + _of_rows(picture).format(**counted)
     turned = sum(turn is not None and turn.since > 1 for turn in right)
     lost = sum(is_right is False and turn is not None and turn.since > 1 for is_right, turn in known)
-    return tr(
-        "{right} of {count} right before update {step:,}: {turned} turned right, {start} were right from the start, "
-        "{lost} turned wrong."
-    ).format(turned=turned, start=len(right) - turned, lost=lost, **counted)
+    pattern = (
+        tr(
+            "{right} of {count} right before update {step:,}: {turned} turned right, {start} were right from the "
+            "start, {lost} turned wrong."
+        )
+        if picture.sampled is None
+        else tr(
+            "Greedy answers before it: {right} of {count} right, {turned} turned right, {start} right from the start, "
+            "{lost} turned wrong."
+        )
+    )
+    return sampled + pattern.format(turned=turned, start=len(right) - turned, lost=lost, **counted)
 
 
 def tally_in_fewer_words(picture: RowsPicture) -> str:
-    """Number of prompts that are answered right at the cursor, for a line without room for :func:`tally`."""
+    """Right answers at the cursor, for a line without room for :func:`tally`."""
     right = sum(now is not None and now.verdict.right is True for now in picture.now)
-    return tr("{right} of {count} right before update {step:,}.").format(
-        right=right, count=len(picture.now), step=picture.cursor
-    )
+    return _of_sampled(picture) + _of_rows(picture).format(right=right, count=len(picture.now), step=picture.cursor)
+
+
+def _of_rows(picture: RowsPicture) -> str:
+    """The pattern of the sentence on the prompts in the rows."""
+    if picture.sampled is None:
+        return tr("{right} of {count} right before update {step:,}.")
+    return tr("Greedy answers before it: {right} of {count} right.")
+
+
+def _of_sampled(picture: RowsPicture) -> str:
+    """The sentence on the sampled completions of the update shown, with a blank behind it. Else nothing."""
+    share = picture.sampled
+    if share is None or share.measured_at != picture.cursor or not share.asked:
+        return ""
+    sentence = tr("Update {step:,} sampled {right} of {asked} right.")
+    return sentence.format(step=picture.cursor, right=share.right, asked=share.asked) + " "
 
 
 def _told(picture: RowsPicture) -> int | None:

@@ -1,10 +1,10 @@
-"""Above the rows: held-out accuracy on a dial, one sentence what to watch, how one answer turned, the tasks."""
+"""Above the rows: right answers on a dial, one sentence what to watch, how one answer turned, the tasks."""
 
 from __future__ import annotations
 
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.panels.evolution.dial import HeldOutDial
+from app.panels.evolution.dial import RightDial
 from app.panels.evolution.evolution_words import story, what_to_watch, why
 from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.task_chips import TaskChips
@@ -19,7 +19,7 @@ class EvolutionHead(QWidget):
     """The head of the panel Evolution.
 
     Attributes:
-        dial: the held-out accuracy.
+        dial: the share of right answers.
         watch: what to watch.
         story: how one answer turned; before the first update, what is behind the sentence above.
         chips: the tasks.
@@ -27,7 +27,7 @@ class EvolutionHead(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.dial = HeldOutDial()
+        self.dial = RightDial()
         self.watch = PaintedText("reading_strong", grown=1.1)
         self.story = PaintedText("reading", "muted", lines=3)
         self.chips = TaskChips()
@@ -50,7 +50,7 @@ class EvolutionHead(QWidget):
         self._row.setContentsMargins(12 if compact else 4, 0, 12, 0)
         self.dial.setVisible(not compact)
         self.story.setVisible(not compact)
-        self.dial.show_share(picture.held_out, view.theme, view.scale)
+        self.dial.show_share(picture.held_out, picture.sampled, view.theme, view.scale)
         self.watch.show_text(what_to_watch(settings), view.theme, view.scale)
         self.story.show_text(why(settings) if view.cursor.step == 0 else story(picture), view.theme, view.scale)
         self.chips.show_task(view)

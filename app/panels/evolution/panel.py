@@ -27,8 +27,8 @@ from app.theme.tokens import Theme
 from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
-from app.workspace.held_out import HeldOut
 from app.workspace.model_summary import in_fewer_words, model_summary
+from app.workspace.right_share import GREEDY, SAMPLED, RightShare
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -43,8 +43,8 @@ class EvolutionPanel(Panel):
     """Prompts that are never trained on, and what the policy most likely answers before each update.
 
     Args:
-        heading: whether held-out accuracy, what to watch and the tasks are above the rows; beside a lesson they do
-            not.
+        heading: whether the share of right answers, what to watch and the tasks are above the rows; beside a lesson
+            they are not.
 
     Signals:
         language_wanted: there is no language model to show; make one.
@@ -59,12 +59,12 @@ class EvolutionPanel(Panel):
         self.place = 0
         self._evolutions: dict[str, Evolution] = {}
         self._filled: tuple[object, ...] = ()
-        self._known: tuple[object, object] | None = None  # what the model has said before its first update
+        self._known: tuple[object, ...] | None = None  # what the model has said before its first update
         self.head = EvolutionHead()
         if not heading:
             self.head.hide()
         self.head.chips.wanted.connect(self.task_wanted)
-        self.head.dial.wanted.connect(self._on_held_out)
+        self.head.dial.wanted.connect(self._on_dial)
         self.rows = EvolutionRows()
         self.rows.jumped.connect(self._on_jumped)
         self.rows.chosen.connect(self._on_chosen)
@@ -125,7 +125,7 @@ class EvolutionPanel(Panel):
     def on_frame(self) -> None:
         """Read on while somebody looks, then draw what has changed."""
         run = self.workspace.run
-        known = None if run is None else (run.first_answers, run.update_time)
+        known = None if run is None else (run.first_answers, run.update_time, run.remembered_time)
         if known != self._known:
             self._known, self._drawn = known, None
         evolution = self.of_run() if self.seen else None
@@ -179,9 +179,12 @@ class EvolutionPanel(Panel):
         else:
             now = [Change(step.step, *watched(step, place, origin)) for place in places]
             turns = [evolution.turn(row, step.step) for row in range(len(places))]
+        sampled = None
+        if origin.settings.model.folder:
+            sampled = RightShare.sampled(view.run, view.cursor.step, 0 if step is None else len(step.group))
         return RowsPicture(
-            evolution=evolution, now=now, turns=turns, cursor=view.cursor.step, selected=self.place,
-            held_out=HeldOut.of(view.run, view.cursor.step), recorded=view.run.first_answers is None,
+            evolution=evolution, now=now, turns=turns, cursor=view.cursor.step, selected=self.place, sampled=sampled,
+            held_out=RightShare.held_out(view.run, view.cursor.step), recorded=view.run.first_answers is None,
         )  # fmt: skip
 
     def _note(self, view: View, picture: RowsPicture) -> str:
@@ -189,7 +192,7 @@ class EvolutionPanel(Panel):
         if not view.head:
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:
-                return model_summary(view.run.origin.settings, view.run.update_time)
+                return model_summary(view.run.origin.settings, view.run.update_time, view.run.remembered_time)
             if not picture.recorded:
                 return tr("This is what the model answers now, before any training.")
             return RECORDED if known else tr("What the model answers to these prompts comes with the first update.")
@@ -269,13 +272,16 @@ class EvolutionPanel(Panel):
         self.area.ensureVisible(0, round(row.center().y()), 0, round(row.height()))
 
     @Slot()
-    def _on_held_out(self) -> None:
-        """Explain the number at the update that measured it: others hold none."""
+    def _on_dial(self) -> None:
+        """Explain the number on the dial. That of held-out prompts at the update that measured it: others hold none."""
         view = self.workspace.view
-        step = HeldOut.of(view.run, view.cursor.step).measured_at
+        if view.run.origin.settings.model.folder:
+            self.workspace.explain(Quantity(SAMPLED))
+            return
+        step = RightShare.held_out(view.run, view.cursor.step).measured_at
         if step and step != view.cursor.step:
             self.workspace.move_to(step)
-        self.workspace.explain(Quantity("accuracy_greedy"))
+        self.workspace.explain(Quantity(GREEDY))
 
     @Slot(QListWidgetItem)
     def _on_answer(self, item: QListWidgetItem) -> None:

@@ -12,7 +12,7 @@ from app.panels.evolution.geometry import Geometry
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS
 from app.workspace.evolution import Change, Evolution, Mark, Turn
-from app.workspace.held_out import HeldOut
+from app.workspace.right_share import RightShare
 from grpo_core.text import tr
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -34,7 +34,8 @@ class RowsPicture:
         turns: for each prompt, since when it has been right or wrong.
         cursor: the update shown; 0 is the run before its first update.
         selected: the prompt that is chosen.
-        held_out: what was measured on the held-out prompts.
+        held_out: right answers to the held-out prompts, always taking the likeliest token.
+        sampled: right answers among the sampled completions, where these are shown beside them.
         recorded: whether the answers before the first update were recorded with the weights, not computed here.
     """
 
@@ -43,7 +44,8 @@ class RowsPicture:
     turns: list[Turn | None]
     cursor: int
     selected: int
-    held_out: HeldOut
+    held_out: RightShare
+    sampled: RightShare | None
     recorded: bool
 
     @property
@@ -98,15 +100,24 @@ class RowPainter:
             caption = tr("recorded answer before any training") if known else tr("answer before any training")
             head((place.answer[0], place.width - place.answer[0]), caption)
             return
-        caption = tr("answer before update {step:,}").format(step=picture.cursor) if picture.cursor else ""
-        fits = QFontMetricsF(self._small).horizontalAdvance(caption) <= place.answer[1]
-        head(place.answer, caption if caption and fits else tr("answer"))
+        head(place.answer, self._caption_of_answers())
         head(place.since, tr("since update"))
         for update in place.ticks:
             text = f"{update:,}"
             half = QFontMetricsF(self._small).horizontalAdvance(text) / 2 + 2
             box = QRectF(place.x_of(update) - half, 0, 2 * half, place.top)
             self._write(box, text, self._small, "muted", Qt.AlignmentFlag.AlignCenter)
+
+    def _caption_of_answers(self) -> str:
+        """The longest caption that fits. Beside sampled completions it says that the answers are greedy ones."""
+        picture, greedy = self._picture, self._picture.sampled is not None
+        captions = [tr("greedy answer") if greedy else tr("answer")]
+        if picture.cursor:
+            whole = tr("greedy answer before update {step:,}") if greedy else tr("answer before update {step:,}")
+            captions.insert(0, whole.format(step=picture.cursor))
+        metrics = QFontMetricsF(self._small)
+        fitting = (text for text in captions if metrics.horizontalAdvance(text) <= self._place.answer[1])
+        return next(fitting, captions[-1])
 
     # -- one row -----------------------------------------------------------------------------------------------------
 
@@ -202,14 +213,23 @@ class RowPainter:
     # -- below and across --------------------------------------------------------------------------------------------
 
     def _curve(self) -> None:
-        """The share of right answers to held-out prompts, on the axis of the strips."""
-        painter, theme, place, held_out = self._painter, self._theme, self._place, self._picture.held_out
+        """The shares of right answers on the axis of the strips: of the sampled completions where they are shown, as a
+        thick line, and of the held-out prompts as a line with points."""
+        painter, theme, place, picture = self._painter, self._theme, self._place, self._picture
         scale = place.scale
         top, bottom = place.bottom + 14 * scale, place.bottom + place.curve - 10 * scale
-        self._write(
-            QRectF(place.prompt[0], top - 8 * scale, place.strip[0] - place.prompt[0] - 44 * scale, 16 * scale),
-            tr("Held-out prompts, right in %"), self._small, "muted",
-        )  # fmt: skip
+        sampled = picture.sampled
+        labels = [(tr("Held-out prompts, right in %"), "muted")]
+        if sampled is not None:
+            labels = [(tr("Sampled, right in %"), "policy"), (tr("Held out, greedy, in %"), "push_up")]
+        for line, (text, colour) in enumerate(labels):
+            label = QRectF(
+                place.prompt[0],
+                top + (16 * line - 8) * scale,
+                place.strip[0] - place.prompt[0] - 44 * scale,
+                16 * scale,
+            )
+            self._write(label, text, self._small, colour)
         for share in (0.0, 0.5, 1.0):
             y = bottom + (top - bottom) * share
             painter.setPen(QPen(theme.colour("border"), 1))
@@ -217,20 +237,26 @@ class RowPainter:
             label = QRectF(place.strip[0] - 44 * scale, y - 8 * scale, 38 * scale, 16 * scale)
             right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             self._write(label, f"{share * 100:.0f}", self._small, "muted", right)
-        if not len(held_out.steps):
-            return
-        xs = np.asarray(place.strip[0] + place.strip[1] * (held_out.steps - 0.5) / place.end)
-        ys = np.asarray(bottom + (top - bottom) * held_out.shares)
-        points = [QPointF(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(theme.colour("push_up"), max(theme.line_width, 1.6)))
         painter.setBrush(Qt.BrushStyle.NoBrush)
+        if sampled is not None:
+            painter.setPen(QPen(theme.colour("policy"), max(theme.line_width, 2.4)))
+            painter.drawPolyline(self._points(sampled, top, bottom))
+        points = self._points(picture.held_out, top, bottom)
+        painter.setPen(QPen(theme.colour("push_up"), max(theme.line_width, 1.6)))
         painter.drawPolyline(points)
         painter.setBrush(theme.colour("ground"))
         if len(points) <= place.strip[1] / 8:
             for point in points:
                 painter.drawEllipse(point, 3 * scale, 3 * scale)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _points(self, share: RightShare, top: float, bottom: float) -> list[QPointF]:
+        """Places of the measurements between the line of 100 % at ``top`` and that of 0 % at ``bottom``."""
+        place = self._place
+        xs = np.asarray(place.strip[0] + place.strip[1] * (share.steps - 0.5) / place.end)
+        ys = np.asarray(bottom + (top - bottom) * share.shares)
+        return [QPointF(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
 
     def _cursor(self) -> None:
         place, cursor = self._place, self._picture.cursor

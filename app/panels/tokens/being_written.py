@@ -25,8 +25,11 @@ CARET = "▌"
 """Behind a completion that goes on."""
 EDGE, BETWEEN = 8.0, 16.0
 """Pixels beside the lines, and between two columns of them, at 100 %."""
-SHARE = 0.45
-"""Share of the panel's height that the lines have at most: the last update stands above them."""
+SHARE, FIRST_SHARE = 0.2, 0.45
+"""Share of the panel's height that the lines have at most where the last update stands above them, which keeps its
+place, and where there is none yet. One line has room in any case."""
+BAR, APART = 14.0, 3.0
+"""Width of a group's bar beside the caption, and the pixels between two, at 100 %."""
 COLUMN = 26
 """Letters of the narrowest column: lines stand beside each other where the panel is low."""
 ANNOUNCE_SECONDS = 1.0
@@ -41,11 +44,15 @@ class Writing:
         caption: which update they belong to, how far it is, and what was asked.
         lines: each as far as it is written, on one line.
         ended: whether each is complete.
+        group: number of that group in the update, from 0.
+        groups: (P,) the written share of each group of the update, from 0 to 1; empty once all are sampled.
     """
 
     caption: str
     lines: tuple[str, ...]
     ended: tuple[bool, ...]
+    group: int
+    groups: tuple[float, ...]
 
     @classmethod
     def of(cls, progress: Progress, origin: Origin) -> Writing | None:
@@ -61,13 +68,20 @@ class Writing:
         ).format(step=progress.step, done=progress.done, total=progress.total, prompt=question)
         lines = tuple(on_one_line(np.array(tokens, dtype=np.int64), origin) for tokens in written.completions)
         ended = tuple(ends or not samples for ends in written.ended)
-        return cls(caption=caption, lines=lines, ended=ended)
+        return cls(caption=caption, lines=lines, ended=ended, group=written.group, groups=progress.groups)
 
     @property
     def words(self) -> str:
         """All of it, for a screen reader."""
         lines = (line if ends else f"{line} …" for line, ends in zip(self.lines, self.ended, strict=True))
-        return "\n".join([self.caption, *lines])
+        return "\n".join([self.caption, *lines, *filter(None, [self.words_on_groups])])
+
+    @property
+    def words_on_groups(self) -> str:
+        """The written share of each group, in a sentence. Empty once all are sampled."""
+        if not self.groups:
+            return ""
+        return tr("Written of each group: {shares}.").format(shares=", ".join(f"{share:.0%}" for share in self.groups))
 
 
 class BeingWritten(QWidget):
@@ -92,6 +106,7 @@ class BeingWritten(QWidget):
         self._run = ""
         self._look: tuple[Theme, float] | None = None
         self._count, self._columns, self._lines = 0, 1, 1
+        self._first = True  # no update stands above
         self._described = 0.0
         self.hide()
 
@@ -106,7 +121,7 @@ class BeingWritten(QWidget):
             self._count = len(self.writing.lines) if self.writing is not None else self._count
             self._describe()
             self.update()
-        before = self.height() if shown else 0
+        before, self._first = self.height() if shown else 0, view.step.step is None
         if stays:
             self._columns, self._lines = self._arranged(space)
             wanted = math.ceil((self._lines + 1.6) * self._line)
@@ -120,7 +135,8 @@ class BeingWritten(QWidget):
         """(columns, lines in each) for as many completions as have room in a panel of this size."""
         assert self._look is not None
         theme, scale = self._look
-        most = max(int(SHARE * space.height() / self._line - 1.6), 1)
+        share = FIRST_SHARE if self._first else SHARE
+        most = max(int(share * space.height() / self._line - 1.6), 1)
         narrow = COLUMN * QFontMetricsF(theme.font("answer", scale)).horizontalAdvance("0")
         columns = max(min(math.ceil(self._count / most), int(space.width() / narrow)), 1)
         return columns, min(math.ceil(self._count / columns), most)
@@ -167,15 +183,41 @@ class BeingWritten(QWidget):
             font = theme.font("digits", scale)
             painter.setFont(font)
             painter.setPen(theme.ink("muted"))
-            space = QRectF(EDGE * scale, 0.15 * self._line, self.width() - 2 * EDGE * scale, 1.2 * self._line)
+            bars = self.bars
+            right = bars[0].left() - BETWEEN * scale if bars else self.width() - EDGE * scale
+            space = QRectF(EDGE * scale, 0.15 * self._line, right - EDGE * scale, 1.2 * self._line)
             text = QFontMetricsF(font).elidedText(self.writing.caption, Qt.TextElideMode.ElideRight, int(space.width()))
             painter.drawText(space, _LEFT, text)
+            self._paint_bars(painter, theme, bars)
             painter.setFont(theme.font("answer", scale))
             for place in range(len(self.writing.lines)):
                 self._paint_line(painter, theme, place)
         if self.hasFocus():
             painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
             painter.drawRect(QRectF(self.rect()).adjusted(1, 1, -1, -1))
+
+    @property
+    def bars(self) -> list[QRectF]:
+        """Place of the bar of each group of the update, right of the caption. None where they have no room."""
+        if self.writing is None or self._look is None:
+            return []
+        count, scale = len(self.writing.groups), self._look[1]
+        each = min((BAR + APART) * scale, 0.4 * self.width() / max(count, 1))
+        if each < 3:
+            return []
+        left, high = self.width() - EDGE * scale - count * each, 0.5 * self._line
+        gap = min(APART * scale, each / 3)
+        return [QRectF(left + n * each + gap, 0.5 * self._line, each - gap, high) for n in range(count)]
+
+    def _paint_bars(self, painter: QPainter, theme: Theme, bars: list[QRectF]) -> None:
+        """One bar a group, filled from the left as far as it is written. That of the group shown has a frame."""
+        assert self.writing is not None
+        for n, (bar, share) in enumerate(zip(bars, self.writing.groups, strict=False)):
+            painter.fillRect(bar, theme.colour("border"))
+            painter.fillRect(QRectF(bar.left(), bar.top(), share * bar.width(), bar.height()), theme.colour("policy"))
+            if n == self.writing.group:
+                painter.setPen(QPen(theme.colour("text"), 1))
+                painter.drawRect(bar.adjusted(-0.5, -0.5, 0.5, 0.5))
 
     def _paint_line(self, painter: QPainter, theme: Theme, place: int) -> None:
         assert self.writing is not None
@@ -196,9 +238,11 @@ class BeingWritten(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def tip(self, point: QPointF) -> str:
-        """The whole of the completion at ``point``, or of the words above them."""
+        """The whole of the completion at ``point``, or of the words above them, or how far each group is."""
         if self.writing is None:
             return ""
+        if any(bar.contains(point) for bar in self.bars):
+            return self.writing.words_on_groups
         lines = (line for n, line in enumerate(self.writing.lines) if self.box(n).contains(point))
         return next(lines, self.writing.caption)
 

@@ -175,8 +175,7 @@ class TokenInspectorPanel(Panel):
         self.choices.show_step(prompts, self.group, step.passes, view.step.passed)
         self.choices.fit(self.width())
         self.workspace.watched_group = self.group
-        below = 0 if self.being_written.isHidden() else self.being_written.height()
-        low = self.height() - below < LOW * view.scale
+        low = self.height() < LOW * view.scale  # whether or not something is being written: nothing jumps
         self.legend.setVisible(not low)
         self.prompt_line.show_prompt(view, step, self.group, self.width(), spacious=not low)
         tint = TINTS[self.tint_name]

@@ -12,7 +12,7 @@ from app.sessions.file_task import TaskPoll
 from app.workspace.model_summary import in_fewer_words, model_summary
 from grpo_core.foreign.readers import Readers
 from grpo_core.hf import folder as folder_module
-from grpo_core.update_time import UpdateTime
+from grpo_core.update_time import UNMEASURED, UpdateTime
 
 pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="not installed: transformers")
 
@@ -30,8 +30,10 @@ def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
 
     monkeypatch.setattr(folder_module, "look", read)
     assert f"{files.parameters:,} parameters" in model_summary(files.settings)
-    measured = UpdateTime(sampling=8.0, learning=4.0, device="cpu")
+    measured = UpdateTime(sampling=8.0, learning=4.0, device="cpu", loading=2.0)
     whole = model_summary(files.settings, measured)
+    assert UNMEASURED in model_summary(files.settings)
+    assert "loading took 2 s and an update up to 12 s" in model_summary(files.settings, None, measured)
     for time in (None, measured):
         assert 0 < len(in_fewer_words(files.settings, time)) < 0.9 * len(model_summary(files.settings, time))
     assert "12 s" in in_fewer_words(files.settings, measured) and "8 s of sampling" in whole

@@ -49,6 +49,24 @@ def test_a_pretrained_models_completion_stands_on_one_line_and_its_prompt_withou
     assert shown is not None
     assert shown.lines == ("7 12.", "What is")
     assert "“What is 7”" in shown.caption
+    assert shown.words_on_groups == ""
+
+
+def test_every_group_has_a_bar_that_says_how_much_of_it_is_written(follow: Follow) -> None:
+    said = dataclasses.replace(many(8), groups=(0.25, 1.0, 0.0))
+    strip = follow(said, QSize(560, 320))
+    assert strip.writing is not None and len(strip.bars) == 3
+    assert all(strip.rect().contains(bar.toAlignedRect()) for bar in strip.bars)
+    assert not any(bar.intersects(strip.box(0)) for bar in strip.bars)
+    assert strip.tip(strip.bars[1].center()) == "Written of each group: 25%, 100%, 0%."
+    assert strip.accessibleDescription().endswith(strip.writing.words_on_groups)
+    painted = strip.grab().toImage()
+    ratio = painted.devicePixelRatio()
+    full, none = (painted.pixelColor((bar.center() * ratio).toPoint()) for bar in (strip.bars[1], strip.bars[2]))
+    assert full != none, "a bar is filled as far as its group is written"
+    assert follow(dataclasses.replace(said, groups=(0.1,) * 400), QSize(560, 320)).bars == [], (
+        "too many to be told apart"
+    )
 
 
 @pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.SAMPLING])
@@ -95,8 +113,9 @@ SIZES = ((560, 320, 1.0), (1060, 190, 1.0), (300, 500, 1.0), (1120, 640, 2.0))
 
 def test_every_completion_has_a_line_within_its_share_or_as_many_as_have_room(follow: Follow) -> None:
     for (width, height, scale), count in itertools.product(SIZES, (1, 8, 16)):
+        one_line = follow(many(1), QSize(width, height), scale=scale).height()
         strip = follow(many(count), QSize(width, height), scale=scale)
-        assert strip.height() <= SHARE * height + 2
+        assert strip.height() <= max(SHARE * height + 2, one_line)
         boxes = [box.adjusted(1, 1, -1, -1) for box in map(strip.box, range(count)) if not box.isEmpty()]
         for n, box in enumerate(boxes):
             assert strip.rect().contains(box.toAlignedRect())

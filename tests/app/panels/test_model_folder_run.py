@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PySide6.QtWidgets import QFileDialog
 
 from app.panel_registry import COMPLETIONS, EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
 from app.panels.completions.panel import CompletionsPanel
@@ -17,7 +18,7 @@ from app.panels.score import ScorePanel
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.what_if.panel import WhatIfPanel
 from app.settings.files import exists
-from grpo_core.explain import explain
+from grpo_core.explain import Quantity, explain
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.questions import FirstAnswers, FixedAnswers
@@ -77,7 +78,31 @@ def test_evolution_speaks_of_sums_and_offers_tasks_in_words(adapted: Driver, fro
     assert [button.isChecked() for button in visible] == [True, False, False]
     told = panel.rows.accessibleDescription()
     assert ASKED in told and "<|im_end|>" not in told
-    assert "of 2 right before update 2" in panel.note.text(), "answers are told right from wrong"
+    assert "Greedy answers before it:" in panel.note.text() and "of 2 right" in panel.note.text()
+
+
+def test_evolution_shows_what_the_reward_sees_and_greedy_answers_beside_it(
+    driver: Driver, recorded: dict[int, Path], front: Front, tmp_path: Path
+) -> None:
+    with RunReader.open(recorded[8]) as reader:
+        settings, steps = reader.meta.settings, [reader.step(1), reader.step(2)]
+    with RunWriter.create(tmp_path / "right.grpo", settings) as writer:
+        for step in steps:
+            assert step.reward_parts is not None
+            parts = step.reward_parts.copy()
+            parts[: 2 * step.step, 0] = 1.0  # a tiny random model is never right by itself
+            judged = dataclasses.replace(step, reward_parts=parts, rewards=step.rewards + parts[:, 0])
+            writer.append(judged, metrics(judged))
+    opened(driver, tmp_path / "right.grpo")
+    panel = front(EVOLUTION)
+    assert isinstance(panel, EvolutionPanel)
+    driver.settle()
+    assert panel.head.dial.lines[0] == "sampled: 4 of 8"
+    assert panel.head.dial.lines[1].startswith("greedy, held out: ")
+    assert panel.head.dial.words.startswith("50 % of the update's sampled completions are right, 25 % at the first")
+    assert "Update 2 sampled 4 of 8 right. Greedy answers before it: " in panel.note.text()
+    panel.head.dial.explain_current()
+    assert driver.program.workspace.view.quantity == Quantity("accuracy"), "the number on the dial"
 
 
 def test_a_sum_that_was_drawn_twice_has_one_row(adapted: Driver, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,3 +257,36 @@ def test_the_settings_leave_as_a_script_for_trl_or_it_is_said_what_trl_cannot(ad
 
 def test_a_bandit_is_no_run_for_trl(driver: Driver) -> None:
     assert not driver.program.actions["export_trl"].isEnabled()
+
+
+@pytest.mark.long
+def test_an_adapter_is_exported_and_a_checkpoint_saved_and_taken_up_in_the_window(
+    adapted: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = adapted.program
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    program.workspace.move_to(1)
+    for command, name in (("export_adapter", "Folder adapter"), ("save_checkpoint", "Folder checkpoint")):
+        program.actions[command].trigger()
+        adapted.qtbot.waitUntil(lambda: not program.exporter.busy, timeout=60_000)
+        assert (tmp_path / name).is_dir(), adapted.messages
+        assert any("after update 1" in message for message in adapted.messages)
+    assert "for 1 update with" in (tmp_path / "Folder adapter" / "README.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "Folder checkpoint"))
+    left = program.workspace.run
+    program.actions["take_up_checkpoint"].trigger()
+    adapted.qtbot.waitUntil(lambda: program.workspace.run is not left)
+    adapted.settle()
+    run = program.workspace.run
+    assert run is not None and run.head == 1 and run.path.parent == program.paths.runs
+    adapted.run(1)
+    assert run.head == 2
+    was, now = (found.series["reward_mean"].values.tolist() for found in (left, run) if found is not None)
+    assert now == was, "the same update again"
+
+
+def test_what_has_no_model_of_its_own_exports_none_and_says_why(driver: Driver) -> None:
+    driver.settle()
+    for command in ("export_adapter", "export_model", "save_checkpoint"):
+        action = driver.program.actions[command]
+        assert not action.isEnabled() and "a model from a folder" in action.toolTip()

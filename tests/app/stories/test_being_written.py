@@ -108,6 +108,26 @@ def test_completions_grow_token_by_token_and_settle_where_an_updates_completions
     assert writer.strip.isHidden() and not writer.lines
 
 
+def test_the_completions_above_keep_their_place_while_the_next_update_is_written(writer: Writer) -> None:
+    driver = writer.driver
+    writer.finish()
+    driver.run(1)
+    inspector = writer.inspector
+    whole = inspector.grid.viewport().height()
+
+    def arranged() -> list[object]:
+        above = (inspector.choices, inspector.prompt_line, inspector.sentence)
+        return [inspector.legend.isHidden(), *(widget.geometry().getRect() for widget in above)]
+
+    before = arranged()
+    writer.begin(3)
+    assert writer.strip.isVisible() and not writer.strip.box(0).isEmpty()
+    assert arranged() == before, "nothing above jumps"
+    assert inspector.grid.viewport().height() >= 0.6 * whole, "most completions stay in sight"
+    writer.finish()
+    driver.rest()
+
+
 @pytest.mark.long
 def test_they_are_those_of_the_group_that_is_looked_at_also_while_the_update_learns(writer: Writer) -> None:
     driver = writer.driver
@@ -131,11 +151,14 @@ def test_they_are_those_of_the_group_that_is_looked_at_also_while_the_update_lea
 @pytest.mark.long
 def test_between_two_updates_the_place_is_kept_and_nothing_stands_there(writer: Writer) -> None:
     driver = writer.driver
+    writer.finish()
+    driver.run(1)
+    writer.begin(3)
     driver.program.player.run()
     writer.go_to(9)
     height = writer.strip.height()
     writer.finish()
-    driver.qtbot.waitUntil(lambda: driver.head >= 1 and writer.strip.writing is None)
+    driver.qtbot.waitUntil(lambda: driver.head >= 2 and writer.strip.writing is None)
     assert writer.strip.isVisible() and writer.strip.height() == height
     assert writer.strip.accessibleDescription() == ""
     driver.program.player.pause()

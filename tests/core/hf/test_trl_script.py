@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grpo_core.config import PRESETS, Settings, folder_settings, language_settings
 from grpo_core.errors import SettingsError
 from grpo_core.hf.folder_policy import FolderPolicy
 from grpo_core.hf.trl_script import LOSSES, config, script
+from grpo_core.lm import word_tasks as words
 from tests.core.hf.tiny import small
 from tests.core.hf.tiny_gguf import saved_gguf
 
@@ -38,6 +41,31 @@ def test_the_script_is_python_and_names_model_prompts_and_adapter(base: Settings
     assert "r=8, lora_alpha=16" in text
     assert "loss_type='grpo'" in text
     assert "top_k=0" in text
+
+
+def prompts_of(text: str) -> list[tuple[str, str]]:
+    """Questions and answers in a script."""
+    named = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]
+    (found,) = [node.value for node in named if ast.unparse(node.targets[0]) == "PROMPTS"]
+    prompts: list[tuple[str, str]] = ast.literal_eval(found)
+    return prompts
+
+
+def test_every_prompt_is_written_once_and_no_held_out_one(base: Settings) -> None:
+    text = script(base)
+    prompts = prompts_of(text)
+    kept_aside = {prompt.text for prompt in words.held_out("sums", np.random.default_rng(0), words.HELD_OUT)}
+    assert len(prompts) == len(set(prompts)) == words.LARGEST**2 - words.HELD_OUT
+    assert not {question for question, _ in prompts} & kept_aside
+    assert len(text.splitlines()) < 200
+
+
+def test_own_prompts_are_all_written_whatever_they_hold(base: Settings, tmp_path: Path) -> None:
+    rows = [(f"{n}: “quoted”, 'so' \\ and {{braces}}", f"a{n}") for n in range(10)]
+    lines = [json.dumps({"prompt": question, "answer": answer}) for question, answer in rows]
+    (tmp_path / "own.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    own = {"task.problem": "questions", "task.file": str(tmp_path / "own.jsonl"), "task.checker": "exact"}
+    assert prompts_of(script(base.replace(own))) == rows
 
 
 @pytest.mark.parametrize("kind", ENDINGS)

@@ -145,5 +145,7 @@ def test_a_report_arrives_as_it_was(report: Report) -> None:
 @pytest.mark.parametrize("phase", Phase)
 def test_progress_crosses_with_the_run_that_it_is_of(phase: Phase) -> None:
     written = Written(group=1, prompt=(4, 5), completions=((6, 2), (), (7,)), ended=(True, False, False))
-    progress = Progress(step=3, phase=phase, done=9, total=24, written=written if phase is Phase.SAMPLING else None)
+    progress = Progress(step=3, phase=phase, done=9, total=24)
+    if phase is Phase.SAMPLING:
+        progress = dataclasses.replace(progress, written=written, groups=(0.5, 1.0))
     assert to_progress(sent(from_progress("a", progress), [])) == ("a", progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
+import numpy as np
 import pytest
 
 from grpo_core import progress
@@ -71,6 +72,19 @@ def test_completions_are_told_as_they_grow_until_they_are_those_of_the_update(al
         assert report.written is not None and report.written.prompt == end.prompt
         for now, whole, ended in zip(report.written.completions, end.completions, report.written.ended, strict=True):
             assert now == whole[: report.done - 1] and ended == (len(now) == len(whole))
+
+
+def test_how_much_of_every_group_is_written_grows_with_every_token_whichever_is_shown(always: None) -> None:
+    reports: list[Progress] = []
+    step = next(run(small(), progress=reports.append, group=lambda: 1))
+    sampled = [report for report in reports if report.phase is Phase.SAMPLING]
+    longest = sampled[0].total
+    for report in sampled:
+        lengths = np.array([min(int(own.sum()), report.done - 1) for own in step.mask])
+        ended = lengths == step.mask.sum(axis=-1)
+        shares = np.where(ended, 1.0, lengths / longest).reshape(-1, step.settings.learner.group_size).mean(axis=-1)
+        assert report.groups == pytest.approx(tuple(shares))
+    assert all(report.groups == () for report in reports if report.phase is not Phase.SAMPLING)
 
 
 def test_a_group_that_is_drawn_again_is_told_anew_and_the_others_stay(always: None) -> None:

@@ -1,0 +1,65 @@
+"""Shares of right answers over a run: to prompts that it is never trained on, and in the batches that are paid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.workspace.run_handle import RunHandle
+
+GREEDY, SAMPLED = "accuracy_greedy", "accuracy"
+"""The series of held-out answers, NaN at updates that did not measure it, and that of the sampled completions."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RightShare:
+    """Measurements of one run.
+
+    Attributes:
+        steps: (n,) updates that were measured, ascending.
+        shares: (n,) the measured share, from 0 to 1.
+        asked: answers that were judged in one measurement; 0 where that is not known.
+    """
+
+    steps: np.ndarray
+    shares: np.ndarray
+    asked: int
+
+    @classmethod
+    def held_out(cls, run: RunHandle, cursor: int) -> RightShare:
+        """The likeliest answers to held-out prompts before each update, up to update ``cursor``."""
+        task = run.origin.settings.language
+        return cls._of(run, cursor, GREEDY, 0 if task.problem == "own" else task.held_out)
+
+    @classmethod
+    def sampled(cls, run: RunHandle, cursor: int, completions: int) -> RightShare:
+        """The sampled completions of each update, of which its rewards are made, up to update ``cursor``, which has so
+        many of them (0 where that is not known)."""
+        return cls._of(run, cursor, SAMPLED, completions)
+
+    @classmethod
+    def _of(cls, run: RunHandle, cursor: int, series: str, asked: int) -> RightShare:
+        values = run.series[series].values[:cursor]
+        measured = np.flatnonzero(np.isfinite(values))
+        return cls(steps=measured + 1, shares=np.asarray(values[measured]), asked=asked)
+
+    @property
+    def measured_at(self) -> int:
+        """The last update that was measured. 0 where none was."""
+        return int(self.steps[-1]) if len(self.steps) else 0
+
+    @property
+    def first(self) -> float | None:
+        """The share at the first update that was measured, or None."""
+        return float(self.shares[0]) if len(self.shares) else None
+
+    @property
+    def last(self) -> float | None:
+        """The newest share, or None."""
+        return float(self.shares[-1]) if len(self.shares) else None
+
+    @property
+    def right(self) -> int:
+        """Right answers of the newest measurement. 0 where there is none."""
+        return round((self.last or 0.0) * self.asked)

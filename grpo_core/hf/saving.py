@@ -1,0 +1,86 @@
+"""A trained model as transformers and peft save it: an adapter's folder, or the whole model with merged weights."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+
+from grpo_core.errors import GrpoError, shortened
+from grpo_core.hf.adapter import merged
+from grpo_core.hf.adapter_files import CONFIG, WEIGHTS
+from grpo_core.hf.folder import ModelFiles, look
+from grpo_core.hf.folder_policy import FolderPolicy
+from grpo_core.hf.loading import libraries, tokenizer_of
+from grpo_core.text import tr
+
+GENERATION = "generation_config.json"
+
+
+def write_adapter(policy: FolderPolicy, folder: Path) -> None:
+    """The adapter that ``policy`` trains as peft writes it: ``adapter_config.json`` and ``adapter_model.safetensors``.
+
+    Raises:
+        GrpoError: every weight is trained.
+        OSError: the files cannot be written.
+    """
+    if not hasattr(policy.model, "peft_config"):
+        raise GrpoError(tr("Every weight of this model is trained: there is no adapter; export the whole model."))
+    with _as_system_errors(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        policy.model.save_pretrained(folder, save_embedding_layers=False)
+    _require(folder, CONFIG, WEIGHTS)
+
+
+def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
+    """The whole model as ``save_pretrained`` writes it, with configuration and tokenizer. An adapter is merged into
+    the weights, in single precision, so that ``policy`` cannot be used any more.
+
+    Raises:
+        OSError: the files cannot be written.
+    """
+    transformers, _ = libraries()
+    model: Any = policy.model.float()
+    if hasattr(model, "peft_config"):
+        model = merged(model)
+    if files.gguf:  # its weights are plain numbers by now, and transformers would still refuse them as quantized ones
+        model.hf_quantizer = None
+        if hasattr(model.config, "quantization_config"):
+            del model.config.quantization_config
+    # the folder's own generation settings are copied as they are: transformers refuses to write some of those it reads
+    model.generation_config = transformers.GenerationConfig.from_model_config(model.config)
+    with _as_system_errors(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.save_pretrained(folder)
+        tokenizer_of(files).save_pretrained(folder)
+        if (files.whole / GENERATION).is_file():
+            shutil.copyfile(files.whole / GENERATION, folder / GENERATION)
+    look(folder)  # what was written is a model that can be read again, with every tensor
+
+
+def _require(folder: Path, *names: str) -> None:
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise GrpoError(tr("peft has written no {name}.").format(name=missing[0]))
+
+
+@contextlib.contextmanager
+def _as_system_errors() -> Iterator[None]:
+    """Within, what the system refuses to safetensors is an ``OSError``, with its number, as everywhere else."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = _NUMBER.search(str(error))
+        if number is None:
+            raise GrpoError(tr("The weights cannot be written: {error}.").format(error=shortened(error))) from error
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+
+
+_NUMBER = re.compile(r"os error (\d{1,5})")

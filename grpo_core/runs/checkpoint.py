@@ -1,0 +1,152 @@
+"""A checkpoint of a run of a model from a folder: a folder that the run is gone on from, on this machine or another.
+
+It holds ``run.grpo``, a branch of the run with the update that it goes on from. The trained adapter and the optimizer's
+memory of it are inside; where every weight is trained they lie beside it as safetensors. ``checkpoint.json`` says by
+which versions it was written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grpo_core import __version__
+from grpo_core.errors import RunFileError, shortened
+from grpo_core.regular_file import read_limited
+from grpo_core.runs.database import explained
+from grpo_core.runs.model_export import standing_after
+from grpo_core.runs.new_folder import new_folder, require_space_for
+from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.snapshot_file import entry, named_file
+from grpo_core.text import tr
+from grpo_core.versions import installed
+
+CHECKPOINT = "checkpoint"
+"""Name of this kind of export."""
+ABOUT, RUN = "checkpoint.json", "run.grpo"
+LARGEST_ABOUT = 1 << 16
+LIBRARIES = ("torch", "transformers", "peft")
+"""Libraries whose versions decide the bits of an update."""
+
+
+def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Callable[[], None] = lambda: None) -> str:
+    """Writes a checkpoint of ``run`` after update ``number``, by default the last, into the new folder ``out``.
+
+    Returns:
+        The sentence that says what was written.
+
+    Raises:
+        GrpoError: it cannot be done; nothing is left behind.
+    """
+    with new_folder(out) as folder, standing_after(run, number, poll) as standing:
+        policy, step, reader = standing.learner.policy, standing.step, standing.reader
+        require_space_for(out, 3 * 4 * policy.trained_parameters)
+        policy.snapshot_folder = str(folder)  # where every weight is trained, its state goes into a file there
+        resume = policy.state()
+        if not resume:
+            raise RunFileError(tr("The weights of {out} cannot be written; is the disk full?").format(out=out))
+        if named_file(resume) is not None:
+            resume = {}  # the file is found beside the run, wherever the folder goes
+        title = tr("{title}, checkpoint").format(title=reader.meta.title or run.stem)
+        resumed = dataclasses.replace(step, resume=resume)
+        settings = reader.settings_at(step.step + 1)
+        RunWriter.create(
+            folder / RUN, settings, title=title, parent=(reader, step.step), resumed=resumed, origin=reader.origin
+        ).close()
+        about = {
+            "checkpoint": 1, "update": step.step, "title": reader.meta.title, "program": __version__,
+            "versions": installed(LIBRARIES), "threads": settings.model.threads, "model": settings.model.digest,
+            "weights": [path.name for path in folder.glob("*.safetensors")],
+        }  # fmt: skip
+        (folder / ABOUT).write_text(json.dumps(about, indent=1), encoding="utf-8")
+    return tr("{out} holds a checkpoint after update {step}; take it up with File, “Take up a checkpoint…”.").format(
+        out=out, step=step.step
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakenUp:
+    """A run that goes on from a checkpoint.
+
+    Attributes:
+        path: of its file.
+        sentence: whether it goes on bit for bit.
+    """
+
+    path: Path
+    sentence: str
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether ``folder`` holds a checkpoint."""
+    return (folder / ABOUT).is_file() and (folder / RUN).is_file()
+
+
+def take_up(folder: Path, path: Path) -> TakenUp:
+    """A new run file at ``path`` that goes on from the checkpoint in ``folder``, which stays as it is.
+
+    Raises:
+        RunFileError: the folder holds no checkpoint, or one that cannot be read, or the file cannot be written.
+    """
+    folder = folder.absolute()
+    if not is_checkpoint(folder):
+        raise RunFileError(tr("{folder} holds no checkpoint: no checkpoint.json and run.grpo.").format(folder=folder))
+    about = _about(folder)
+    with RunReader.open(folder / RUN) as reader:
+        number = reader.last
+        step = reader.step(number)
+        resumed = None if step.resume else dataclasses.replace(step, resume=entry(_weights(folder)))
+        settings = reader.settings_at(number + 1)
+        RunWriter.create(path, settings, title=reader.meta.title, parent=(reader, number), resumed=resumed).close()
+    return TakenUp(path=path, sentence=_sentence(number, about))
+
+
+def _weights(folder: Path) -> Path:
+    """The file of every weight in a checkpoint."""
+    named = [path for path in sorted(folder.glob("*.safetensors")) if named_file(entry(path)) is not None]
+    if len(named) != 1:
+        raise RunFileError(
+            tr("{folder} should hold one file of weights, and holds {count}.").format(folder=folder, count=len(named))
+        )
+    return named[0]
+
+
+def _about(folder: Path) -> Mapping[str, object]:
+    with explained(folder / ABOUT):
+        content = read_limited(folder / ABOUT, LARGEST_ABOUT)
+    try:
+        about = json.loads(content or b"")
+    except (ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict) or about.get("checkpoint") != 1 or not isinstance(about.get("versions"), dict):
+        raise RunFileError(
+            tr("{path} is empty, damaged, or of a newer version of GRPO Lab.").format(path=folder / ABOUT)
+        )
+    return about
+
+
+def _sentence(number: int, about: Mapping[str, object]) -> str:
+    """Whether a run goes on bit for bit from update ``number``."""
+    before = {"GRPO Lab": about.get("program"), **_texts(about["versions"])}
+    now = {"GRPO Lab": __version__, **installed(LIBRARIES)}
+    different = [
+        tr("{name} {before}, here {now}").format(name=name, before=shortened(before.get(name), 20), now=version)
+        for name, version in now.items()
+        if before.get(name) != version
+    ]
+    if not different:
+        return tr(
+            "The run goes on from update {step}, by the same versions of all libraries: bit for bit, on a processor of "
+            "the same kind."
+        ).format(step=number)
+    return tr(
+        "The run goes on from update {step}, but not bit for bit: the checkpoint was written by {versions}."
+    ).format(step=number, versions="; ".join(different))
+
+
+def _texts(versions: object) -> dict[str, str]:
+    assert isinstance(versions, dict)
+    return {str(name): str(version) for name, version in versions.items()}

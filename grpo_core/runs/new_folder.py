@@ -1,0 +1,55 @@
+"""A new folder that is there as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from grpo_core.errors import RunFileError
+from grpo_core.runs.database import explained
+from grpo_core.runs.files import PART
+from grpo_core.text import tr
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder beside ``path`` that takes its name when the block ends well, and vanishes when it does not.
+
+    Raises:
+        RunFileError: something is there already, the disk is full, or the folder cannot be written.
+    """
+    path = path.absolute()
+    if os.path.lexists(path):
+        raise RunFileError(tr("{path} exists already; choose another name.").format(path=path))
+    if not path.parent.is_dir():
+        raise RunFileError(tr("There is no folder {parent}; choose one that exists.").format(parent=path.parent))
+    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}{PART}")
+    try:
+        with explained(path, "written"):
+            shutil.rmtree(temporary, ignore_errors=True)  # of a process of this number that was killed
+            temporary.mkdir()
+            yield temporary
+            if os.path.lexists(path):
+                raise RunFileError(tr("{path} has come to be meanwhile; choose another name.").format(path=path))
+            temporary.rename(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def require_space_for(path: Path, size: float) -> None:
+    """Nothing, if about ``size`` bytes fit into the folder in which ``path`` is to be.
+
+    Raises:
+        RunFileError: they do not.
+    """
+    with explained(path, "written"):
+        free = shutil.disk_usage(path.absolute().parent).free if path.absolute().parent.is_dir() else float("inf")
+    if free < size:
+        raise RunFileError(
+            tr("{name} needs {size:.2g} GB, and {free:.2g} GB are free there; choose another disk.").format(
+                name=path.name, size=size / 1e9, free=free / 1e9
+            )
+        )

@@ -1,0 +1,73 @@
+"""Times of updates that were measured on this machine, kept from one start of the program to the next."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from grpo_core.config import Settings
+from grpo_core.update_time import UNMEASURED, UpdateTime
+
+MOST = 100
+"""Measurements that are kept, the newest ones."""
+LARGEST = 100_000
+"""Bytes of a file beyond which it cannot be ours."""
+
+
+class StoredTimes:
+    """The file of the measurements. One that cannot be read holds none, and one that cannot be written is left.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def of(self, settings: Settings) -> UpdateTime | None:
+        """The measurement of the same model under settings that take the same time. None where there is none."""
+        stored = self._read().get(_key(settings))
+        if not isinstance(stored, str):
+            return None
+        with contextlib.suppress(ValueError, KeyError, AttributeError):
+            return UpdateTime.from_json(stored)
+        return None
+
+    def sentence(self, settings: Settings) -> str:
+        """The sentence on the time, before the model is loaded."""
+        known = self.of(settings)
+        return UNMEASURED if known is None else known.remembered
+
+    def keep(self, settings: Settings, time: UpdateTime) -> None:
+        """Keep a measurement."""
+        stored, key = self._read(), _key(settings)
+        stored.pop(key, None)  # the newest is the last
+        stored[key] = time.to_json()
+        kept = dict([*stored.items()][-MOST:])
+        partial = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        with contextlib.suppress(OSError):
+            partial.write_text(json.dumps(kept), encoding="utf-8")
+            partial.replace(self._path)
+
+    def _read(self) -> dict[str, object]:
+        with contextlib.suppress(OSError, ValueError):
+            if self._path.stat().st_size <= LARGEST:
+                read = json.loads(self._path.read_text(encoding="utf-8"))
+                if isinstance(read, dict):
+                    return read
+        return {}
+
+
+def _key(settings: Settings) -> str:
+    """The same for settings under which an update takes the same time: the model's files, and whatever says how much
+    is computed, by how many threads."""
+    model, task, learner = settings.model, settings.language, settings.learner
+    counts = (
+        model.digest, model.device, model.precision, model.threads, model.adapter_rank, model.rows_at_once,
+        model.checkpointing, settings.objective.beta != 0 or model.watch_reference, learner.group_size, learner.mu,
+        task.prompts, task.max_tokens, task.problem,
+    )  # fmt: skip
+    return hashlib.sha256(repr(counts).encode()).hexdigest()[:16]
