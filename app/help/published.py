@@ -12,7 +12,10 @@ from app.help.resources import RESOURCES
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
-PARTS = {"results": tr("Published results"), "used": tr("Who uses it"), "open": tr("Open questions")}
+PARTS = {
+    "results": tr("Published results"), "used": tr("Who uses it"), "aha": tr("The “aha moment”"),
+    "open": tr("Open questions"),
+}  # fmt: skip
 MARK = tr("From the paper, not computed here")
 MARK_OF_PROGRAMS = tr("From the documentation, not computed here")
 """One of the two stands at every entry."""

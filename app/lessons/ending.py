@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.lessons.prediction import Placed
+from app.lessons.speaker_notes import analogy_of
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from grpo_core.lessons import Lesson, spoken
@@ -40,7 +41,7 @@ class Ending(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._following = ""
-        self.result, self.missed = Label(), Label()
+        self.result, self.analogy, self.missed = Label(), Label(), Label()
         self.result.setAccessibleName(tr("Result of the lesson"))
         self.following, self.all = QPushButton(), QPushButton(tr("All lessons"))
         self.free = QPushButton(tr("Go on with this run"))
@@ -54,7 +55,7 @@ class Ending(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)
-        for label in (self.result, self.missed):
+        for label in (self.result, self.analogy, self.missed):
             label.setWordWrap(True)
             column.addWidget(label)
         column.addWidget(self.following)
@@ -72,7 +73,10 @@ class Ending(QWidget):
     ) -> None:
         """Say how the predictions of ``lesson`` (by step, from 0) went, and offer ``following``."""
         self.result.setFont(theme.font("number", scale))
-        self.missed.setFont(theme.font("body", scale * 1.15))
+        for label in (self.analogy, self.missed):
+            label.setFont(theme.font("body", scale * 1.15))
+        self.analogy.setText(analogy_of(lesson))
+        self.analogy.setVisible(bool(self.analogy.text()))
         self.result.setText(result_of(lesson, placed))
         self.homework.setVisible(bool(placed))
         missed = [

@@ -35,6 +35,7 @@ class Line:
         number: its place, or a sign.
         title: the question, or the name of the file.
         below: what it is about, or what is wrong.
+        length: how long it takes before a class, and its place in a course.
         progress: how far it was taken.
         share: the same from 0 to 1.
         lesson: its id, empty for one that is broken, and for a heading.
@@ -44,6 +45,7 @@ class Line:
     number: str
     title: str
     below: str
+    length: str
     progress: str
     share: float
     lesson: str
@@ -51,26 +53,39 @@ class Line:
 
 
 HEADING = Line(
-    number="", title=tr("Your own lessons"), below=tr("From your folder: Lessons, Open my folder."), progress="",
+    number="", title=tr("Your own lessons"), below=tr("From your folder: Lessons, Open my folder."), length="",
+    progress="",
     share=0.0, lesson="", broken=False,
 )  # fmt: skip
 """Above the user's own lessons in the list."""
 
 
-def lines(good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProgress | None) -> list[Line]:
-    """The list as it is."""
+def lines(
+    good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProgress | None, course: Sequence[str] = ()
+) -> list[Line]:
+    """The list as it is. ``course``: ids of the lessons that are given one after the other."""
     made = []
     for lesson in good:
         reached = progress.reached.get(lesson.id, Reached()) if progress else Reached()
         right, placed = progress.score(lesson.id) if progress else (0, 0)
         share = 1.0 if reached.done else min(reached.step / len(lesson.steps), 1.0)
         text = _progress_text(reached, len(lesson.steps), right, placed)
-        made.append(Line(str(lesson.number), lesson.title, lesson.gist, text, share, lesson.id))
+        length = _length_text(lesson, course)
+        made.append(Line(str(lesson.number), lesson.title, lesson.gist, length, text, share, lesson.id))
     made += [
-        Line("!", tr("{file} cannot be given").format(file=bad.file), bad.sentence, "", 0.0, "", broken=True)
+        Line("!", tr("{file} cannot be given").format(file=bad.file), bad.sentence, "", "", 0.0, "", broken=True)
         for bad in broken
     ]
     return made
+
+
+def _length_text(lesson: Lesson, course: Sequence[str]) -> str:
+    """The minutes of a lesson, where its author says them, and its place in the course."""
+    parts = [tr("{minutes:g} min").format(minutes=lesson.minutes)] if lesson.minutes else []
+    if lesson.id in course:
+        place = tr("course: {place} of {count}")
+        parts.append(place.format(place=course.index(lesson.id) + 1, count=len(course)))
+    return " · ".join(parts)
 
 
 def _progress_text(reached: Reached, steps: int, right: int, placed: int) -> str:
@@ -114,7 +129,7 @@ class LessonList(QListWidget):
         place = max(self.currentRow(), 0)
         self.clear()
         for line in wanted:
-            item = QListWidgetItem(f"{line.number}. {line.title} {line.below} {line.progress}".strip())
+            item = QListWidgetItem(f"{line.number}. {line.title} {line.below} {line.length} {line.progress}".strip())
             item.setData(Qt.ItemDataRole.UserRole, line)
             item.setToolTip(plain_tip(line.below))
             self.addItem(item)
@@ -145,9 +160,13 @@ class _Entry(QStyledItemDelegate):
         painter_fonts = view.theme.font("strong", view.factor * 1.15), view.theme.font("body", view.factor)
         line: Line = index.data(Qt.ItemDataRole.UserRole)
         high = 2 * pad + 2
-        for font, text in zip(painter_fonts, (line.title, line.below), strict=True):
+        for font, text in zip(painter_fonts, (line.title, self._below(view, line, space)), strict=True):
             high += _height(font, text, self._text_width(view, space)) + 2
         return QSize(space, high)
+
+    def _below(self, view: LessonList, line: Line, space: int) -> str:
+        """The text below the question, with the length where there is no room on the right."""
+        return line.below if self._aside(view, space) or not line.length else f"{line.below} {line.length}."
 
     def _text_width(self, view: LessonList, space: int) -> float:
         return max(space - 54 * view.factor - self._aside(view, space), 60)
@@ -183,7 +202,8 @@ class _Entry(QStyledItemDelegate):
         painter.drawText(QRectF(left, area.top() + pad, wide, high + 4), WRAP, line.title)
         painter.setFont(body)
         painter.setPen(theme.ink("push_down" if bad else "muted"))
-        painter.drawText(QRectF(left, area.top() + pad + high + 2, wide, area.height()), WRAP, line.below)
+        below = self._below(view, line, round(area.width()))
+        painter.drawText(QRectF(left, area.top() + pad + high + 2, wide, area.height()), WRAP, below)
         aside = self._aside(view, round(area.width()))
         if aside and line.progress:
             self._paint_progress(painter, line, QRectF(area.right() - aside, area.top() + pad, aside - pad, 0), view)
@@ -193,9 +213,12 @@ class _Entry(QStyledItemDelegate):
         theme, factor = view.theme, view.factor
         painter.setFont(theme.font("small", factor))
         painter.setPen(theme.ink("muted"))
-        at.setHeight(painter.fontMetrics().height() * 2)
-        painter.drawText(at, int(Qt.AlignmentFlag.AlignRight) | int(Qt.TextFlag.TextWordWrap), line.progress)
-        top = at.top() + painter.fontMetrics().height() * 1.35
+        right, row = int(Qt.AlignmentFlag.AlignRight), painter.fontMetrics().height()
+        at.setHeight(row)
+        painter.drawText(at, right, line.length)
+        at.translate(0, row * 1.1)
+        painter.drawText(at, right, line.progress)
+        top = at.top() + row * 1.25
         track = QRectF(at.right() - 80 * factor, top, 80 * factor, 4 * factor)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.colour("border"))

@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
 
 from app.lessons.catalogue import Broken, lessons
+from app.lessons.course import COURSE
 from app.lessons.listing import HEADING, LessonList, lines
 from app.lessons.own import own_lessons
 from app.lessons.page import LessonPage
@@ -124,8 +125,9 @@ class LessonPanel(Panel):
             self.page.draw(view)
         if not given:
             progress = self._lesson_player.progress if self._lesson_player is not None else None
-            shown = lines(self.lessons, self.broken, progress)
-            if own := lines([lesson for _, lesson in self.own], self.broken_own, progress):
+            course = tuple(lesson.id for lesson in self.course) or COURSE
+            shown = lines(self.lessons, self.broken, progress, course)
+            if own := lines([lesson for _, lesson in self.own], self.broken_own, progress, course):
                 shown += [HEADING, *own]
             self.list.show_lines(shown, view.theme, view.scale)
 

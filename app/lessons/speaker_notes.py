@@ -54,14 +54,24 @@ def plan_of(lesson: Lesson, place: int) -> str:
 
 
 def teaching_of(lesson: Lesson) -> list[str]:
-    """The usual misconception, what to say about it, and what to do where a run disagrees. Empty where nobody says."""
+    """The usual misconception, what to say about it, what to do where a run disagrees, an analogy where there is one.
+    Empty where nobody says."""
     if lesson.teaching is None:
         return []
+    analogy = analogy_of(lesson)
     return [
         tr("Often believed: {sentence}").format(sentence=lesson.teaching.misconception),
         tr("What to say: {sentence}").format(sentence=lesson.teaching.say),
         tr("If this run disagrees: {sentence}").format(sentence=lesson.teaching.disagrees),
+        *([analogy] if analogy else []),
     ]
+
+
+def analogy_of(lesson: Lesson) -> str:
+    """The lesson's everyday likeness, said to be an analogy. Empty where it has none."""
+    if lesson.teaching is None or not lesson.teaching.analogy:
+        return ""
+    return tr("An analogy, and no more: {sentence}").format(sentence=lesson.teaching.analogy)
 
 
 def _now(lesson: Lesson, place: int, *, open_: bool) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.workspace.run_handle import RunHandle
+from grpo_core.texts import question_text
 
 GREEDY, SAMPLED = "accuracy_greedy", "accuracy"
 """The series of held-out answers, NaN at updates that did not measure it, and that of the sampled completions."""
@@ -27,10 +28,12 @@ class RightShare:
     asked: int
 
     @classmethod
-    def held_out(cls, run: RunHandle, cursor: int) -> RightShare:
-        """The likeliest answers to held-out prompts before each update, up to update ``cursor``."""
+    def held_out(cls, run: RunHandle, cursor: int) -> RightShare | None:
+        """The likeliest answers to held-out prompts before each update, up to update ``cursor``. None where the run is
+        trained on the prompts that are watched, as on fewer than sixteen own prompts: none is held out."""
         task = run.origin.settings.language
-        return cls._of(run, cursor, GREEDY, 0 if task.problem == "own" else task.held_out)
+        own = task.problem == "own"
+        return None if own and _trained_on(run) else cls._of(run, cursor, GREEDY, 0 if own else task.held_out)
 
     @classmethod
     def sampled(cls, run: RunHandle, cursor: int, completions: int) -> RightShare:
@@ -63,3 +66,12 @@ class RightShare:
     def right(self) -> int:
         """Right answers of the newest measurement. 0 where there is none."""
         return round((self.last or 0.0) * self.asked)
+
+
+def _trained_on(run: RunHandle) -> bool:
+    """Whether the first update was trained on a prompt that is watched."""
+    step = run.step(1) if run.head else None
+    if step is None or step.prompt_tokens is None:
+        return False
+    asked = (question_text(step, group, run.origin) for group in range(len(step.prompt_tokens)))
+    return any(question in run.origin.watched for question in asked)

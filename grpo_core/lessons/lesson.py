@@ -43,11 +43,13 @@ class Teaching:
         misconception: the usual one, as a student says it.
         say: what to ask, show and say about it.
         disagrees: what to do where this run disagrees with the lesson's sentences.
+        analogy: something from everyday life that works alike, and where the likeness ends; empty where none helps.
     """
 
     misconception: str
     say: str
     disagrees: str
+    analogy: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

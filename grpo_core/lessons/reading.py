@@ -92,7 +92,10 @@ def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
 
 
 def _teaching(t: Table) -> Teaching:
-    teaching = Teaching(misconception=t.said("misconception"), say=t.said("say"), disagrees=t.said("disagrees"))
+    teaching = Teaching(
+        misconception=t.said("misconception"), say=t.said("say"), disagrees=t.said("disagrees"),
+        analogy=t.said("analogy", ""),
+    )  # fmt: skip
     t.done()
     return teaching
 

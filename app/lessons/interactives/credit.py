@@ -7,21 +7,18 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.jobs.runner import Poll
 from app.lessons.interactives.base import Interactive, note_label, pages
-from app.lessons.interactives.credit_rows import first_and_rest, laid_out
+from app.lessons.interactives.credit_rows import first_and_rest
+from app.lessons.interactives.group_tokens import GroupTokens
 from app.lessons.interactives.line_pictures import over_updates
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label
-from app.token_grid.grid import TokenGrid
-from app.token_grid.legend import TintLegend
-from app.token_grid.tints import TINTS
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -30,7 +27,6 @@ from grpo_core.explain import Quantity
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments.lengths import SEEDS, UPDATES, Lengths
 from grpo_core.text import tr
-from grpo_core.texts import prompt_text
 
 LENGTHS = (
     Line(name="wrong", label=tr("wrong answers"), meaning="push_down"),
@@ -46,31 +42,24 @@ class Credit(Interactive):
     """The group of the selected completion, right answers first, or the lengths that many runs of it come to."""
 
     offer = Offer(
-        shows=SHOWS, checks=("praised", "filler", "short_over_long", "wrong_growth", "right_growth"), state=()
+        shows=SHOWS,
+        checks=("praised", "blamed", "filler", "last", "short_over_long", "wrong_growth", "right_growth"),
+        state=(),
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.asked, self.foot = Label(), note_label()
-        self.grid, self.legend = TokenGrid(), TintLegend()
-        self.grid.chosen.connect(self._on_chosen)
-        self.grid.activated.connect(self._on_activated)
+        self.foot = note_label()
+        self.tokens = GroupTokens()
+        self.tokens.chosen.connect(self._on_chosen)
+        self.tokens.activated.connect(self._on_activated)
         self.plot = LineChart(tr("Expected length"))
         self.twin = TwinStack(self.plot)
-        pictures, self._stack = pages(self._tokens(), self.twin)
+        pictures, self._stack = pages(self.tokens, self.twin)
         self.lay_out((pictures, 1), self.foot, spacing=6)
         self._view: StepView | None = None
         self._wanted: Settings | None = None
         self.trained = self.experiments(self._trained)
-
-    def _tokens(self) -> QWidget:
-        whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        for widget, stretch in ((self.asked, 0), (self.grid, 1), (self.legend, 0)):
-            column.addWidget(widget, stretch)
-        return whole
 
     # -- lengths -------------------------------------------------------------------------------------------------------
 
@@ -112,27 +101,10 @@ class Credit(Interactive):
             self.twin.set_summary(self.summary(view))
             self.twin.refresh()
         else:
-            self._draw_tokens(view, what)
+            self.tokens.show_group(view, what)
         self._stack.setCurrentIndex(1 if what == "lengths" else 0)
         self.foot.setFont(view.theme.font("strong", view.scale))
         self.foot.setText(self.summary(view))
-
-    def _draw_tokens(self, view: View, what: str) -> None:
-        step, tint = view.step.step, TINTS["push"]
-        if step is None:
-            return
-        row = view.selection.row
-        chosen = row is not None and row < len(step.group)
-        group = int(step.group[row]) if chosen else int(step.group[0])
-        values = None if what == "plain" else tint.values(view.step)
-        rows = laid_out(view.step, group, what, tint, values)
-        token = min(view.selection.token, max(int(step.mask[row].sum()) - 1, 0)) if chosen else 0
-        self.grid.show_rows(rows, view.theme, view.scale, (int(row or 0), token) if chosen else None)
-        self.legend.setVisible(values is not None)
-        self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
-        self.asked.setVisible(step.prompt_tokens is not None)
-        self.asked.setFont(view.theme.font("mono", view.scale * 1.4))
-        self.asked.setText(prompt_text(step, group, view.run.origin) if step.prompt_tokens is not None else "")
 
     @Slot(int, int)
     def _on_chosen(self, row: int, token: int) -> None:
@@ -162,7 +134,9 @@ class Credit(Interactive):
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {
             "praised": self._praised,
+            "blamed": self._blamed,
             "filler": self._filler,
+            "last": self._last,
             "short_over_long": self._short_over_long,
             "wrong_growth": lambda: math.nan if self.lengths is None else self.lengths.growth("wrong"),
             "right_growth": lambda: math.nan if self.lengths is None else self.lengths.growth("right"),
@@ -185,6 +159,28 @@ class Credit(Interactive):
         best = np.flatnonzero(view.step.rewards == np.nanmax(view.step.rewards))
         both = np.array([first_and_rest(view, int(row)) for row in best])
         return float(np.nanmean(np.abs(both[:, 1])) / np.abs(both[:, 0]).mean())
+
+    def _blamed(self) -> float:
+        """Share of the tokens after the first, in the wrong completions of the group shown, that are pushed down."""
+        view, row = self._view, self.workspace.view.selection.row
+        if view is None or view.step is None or view.gradient is None:
+            return math.nan
+        shown_group = view.step.group == view.step.group[row or 0]
+        wrong = view.step.mask & (shown_group & (view.step.rewards == np.nanmin(view.step.rewards)))[:, None]
+        wrong[:, 0] = False
+        return float((view.gradient[wrong] > 0).mean()) if wrong.any() else math.nan
+
+    def _last(self) -> float:
+        """Share of a completion's advantages that its last token gets, in completions with the highest reward that
+        have more than one."""
+        view = self._view
+        if view is None or view.step is None or view.advantage is None or view.advantage.ndim == 1:
+            return math.nan
+        best = view.step.mask[view.step.rewards == np.nanmax(view.step.rewards)]
+        given = np.abs(view.advantage[view.step.rewards == np.nanmax(view.step.rewards)]) * best
+        several = best.sum(axis=-1) > 1
+        ends = given[np.arange(len(best)), best.sum(axis=-1) - 1]
+        return float((ends[several] / given[several].sum(axis=-1)).mean()) if several.any() else math.nan
 
     def _short_over_long(self) -> float:
         """Push on a token of the shortest wrong answer over that on one of the longest."""

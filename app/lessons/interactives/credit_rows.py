@@ -92,11 +92,13 @@ def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
 
 
 def _two(view: StepView, row: int) -> list[Note]:
-    """The critic's value of the answer, and what came after it."""
-    first, rest = first_and_rest(view, row)
+    """The advantages of the answer and of the last token."""
+    assert view.step is not None
+    places = np.flatnonzero(view.step.mask[row])
+    first, last = (advantage_of(view, row, int(token)) or 0.0 for token in (places[0], places[-1]))
     return [
-        (tr("answer {first}").format(first=marked(first)), _colour(first)),
-        (tr("after it {rest}").format(rest=marked(rest)), _colour(round(rest, 3))),
+        (tr("answer {first}").format(first=marked(first)), _colour(round(first, 3))),
+        (tr("last {last}").format(last=marked(last)), _colour(round(last, 3))),
     ]
 
 

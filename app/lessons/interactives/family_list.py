@@ -1,6 +1,8 @@
-"""The family as an outline: the arrows walk it, filled members can be run, hollow ones are explained only."""
+"""The family as an outline: the arrows walk it, and each member can be run."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPalette, QPen, QPixmap
@@ -8,7 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QTreeWidge
 
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.lessons.experiments.family import depth, member
+from grpo_core.lessons.experiments.family import depth
 from grpo_core.lessons.experiments.family_members import FAMILY, Member
 from grpo_core.text import tr
 
@@ -66,6 +68,12 @@ class FamilyList(QTreeWidget):
             self.blockSignals(blocked)
             self.viewport().update()
 
+    def show_only(self, names: Collection[str] | None) -> None:
+        """Have these members in the outline, or all. One whose child is shown has to be among them."""
+        for name, item in self._items.items():
+            item.setHidden(names is not None and name not in names)
+        self.updateGeometry()
+
     def sizeHint(self) -> QSize:
         """As wide as the deepest name, so that nothing is cut and the picture beside it keeps its place."""
         metrics = self.fontMetrics()
@@ -83,10 +91,9 @@ class FamilyList(QTreeWidget):
         self.setPalette(colours)
         self.setIndentation(round(INDENT * self.factor))
         self.setIconSize(QSize(round(MARK * self.factor), round(MARK * self.factor)))
-        for name, item in self._items.items():
-            one = member(name)
-            item.setIcon(0, _mark(self.theme, self.factor, filled=bool(one.preset)))
-            item.setForeground(0, self.theme.ink("text" if one.preset else "muted"))
+        for item in self._items.values():
+            item.setIcon(0, _mark(self.theme, self.factor))
+            item.setForeground(0, self.theme.ink("text"))
         self.updateGeometry()
 
     def drawBranches(self, painter: QPainter, rect: QRect, index: QModelIndex | QPersistentModelIndex) -> None:
@@ -122,20 +129,19 @@ class FamilyList(QTreeWidget):
 
 def _summary_of(one: Member) -> str:
     """A member in a sentence or two, for tooltip and screen reader."""
-    how = one.why_not and " " + tr("Explained, not run.")
-    return f"{one.name}, {one.year}. {one.idea}{how}"
+    return f"{one.name}, {one.year}. {one.idea}"
 
 
-def _mark(theme: Theme, factor: float, *, filled: bool) -> QIcon:
-    """A dot for one that can be run, a ring for one that is explained only."""
+def _mark(theme: Theme, factor: float) -> QIcon:
+    """A dot."""
     side = round(MARK * factor)
     picture = QPixmap(side, side)
     picture.fill(QColor(0, 0, 0, 0))
     painter = QPainter(picture)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    colour = theme.colour("policy" if filled else "muted")
+    colour = theme.colour("policy")
     painter.setPen(QPen(colour, 1.4 * factor))
-    painter.setBrush(colour if filled else Qt.BrushStyle.NoBrush)
+    painter.setBrush(colour)
     inset = round(1.2 * factor)
     painter.drawEllipse(picture.rect().adjusted(inset, inset, -inset - 1, -inset - 1))
     painter.end()

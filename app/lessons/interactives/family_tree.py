@@ -31,6 +31,10 @@ from grpo_core.lessons.experiments.family_members import FAMILY
 from grpo_core.text import tr
 
 FIRST = "GRPO"
+FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
+"""Those that a first walk needs; each came from another of them."""
+LARGER = 1.2
+"""Times the usual type, for the names."""
 ROWS = 6
 """Switches that have room without scrolling; no member turns more."""
 TABLE = 0.42
@@ -42,7 +46,7 @@ CROWDED = 1.6
 class FamilyTree(Interactive):
     """The tree on the left. On the right the runs of the member and of the ancestor, and the switches between them."""
 
-    offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member",))
+    offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member", "all"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -72,9 +76,10 @@ class FamilyTree(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``member``: who is looked at."""
+        """``member``: who is looked at. ``all``: whether the tree has more than those of :data:`FEW`."""
         name = state.get("member", FIRST)
         self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
+        self.tree.show_only(None if state.get("all") else {*FEW, self.member.name})
 
     @Slot(str)
     def _on_chosen(self, name: str) -> None:
@@ -94,9 +99,7 @@ class FamilyTree(Interactive):
 
     @property
     def ready(self) -> bool:
-        return bool(self.comparisons.problem) or (
-            self._settings is not None and (not self.member.preset or not self._left)
-        )
+        return bool(self.comparisons.problem) or (self._settings is not None and not self._left)
 
     @property
     def progress_text(self) -> str:
@@ -113,15 +116,14 @@ class FamilyTree(Interactive):
         if settings != self._settings:
             self._settings = settings
             self.comparisons.retry()
-        if self.member.preset:
-            self.comparisons.want((self.member.name, settings))
+        self.comparisons.want((self.member.name, settings))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
         self._train(view.wanted)
         theme, scale = view.theme, view.scale
-        self.tree.set_look(theme, scale)
+        self.tree.set_look(theme, scale * LARGER)
         self.tree.show_member(self.member.name)
         self.twin.set_look(theme, scale)
         self.table.set_look(theme, scale)
@@ -138,7 +140,7 @@ class FamilyTree(Interactive):
 
     def _draw_runs(self) -> None:
         found, before = self.result, forebear(self.member)
-        self.plot.empty = self.member.why_not or tr("The runs are on their way.")
+        self.plot.empty = tr("The runs are on their way.")
         lines, runs = [], {}
         if found is not None and found.before is not None and before is not None:
             lines.append(Line(name="before", label=before.name, meaning="reference"))
@@ -172,23 +174,21 @@ class FamilyTree(Interactive):
 
     def summary(self, view: View) -> str:
         """The difference on the lesson's own seed and on average, in a sentence."""
-        if not self.member.preset:
-            return tr("{name}: explained, not run. {why}").format(name=self.member.name, why=self.member.why_not)
         found, before = self.result, forebear(self.member)
         if found is None:
             return ""
         own = float(found.own.measures[MEASURE][-1, 0])
         if found.before is None or before is None:
             return tr("{name}, seed {seed}: {own} at the end.").format(
-                name=self.member.name, seed=found.own.seeds[0], own=shown(own)
+                name=self.member.name, seed=found.own.seeds[0], own=shown(own, 2)
             )
         if found.same():
             return tr("{name} and {before}: the same runs, on every seed.").format(
                 name=self.member.name, before=before.name
             )
         return tr("Seed {seed}: {own}, {before} {other}. On average over {count} seeds: {change}.").format(
-            seed=found.own.seeds[0], own=shown(own), before=before.name,
-            other=shown(float(found.before.measures[MEASURE][-1, 0])), count=len(found.own.seeds),
+            seed=found.own.seeds[0], own=shown(own, 2), before=before.name,
+            other=shown(float(found.before.measures[MEASURE][-1, 0]), 2), count=len(found.own.seeds),
             change=signed(float(found.change.mean())),
         )  # fmt: skip
 
@@ -216,7 +216,7 @@ def _columns() -> list[Column]:
         Column("adds", tr("Adds"), chars=8, kind="text",
                help=tr("Change of π(best action) when the switches are turned one after the other.")),
         Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
-        Column("before", tr("Before"), chars=13, kind="text", help=tr("In the nearest ancestor that can be run.")),
+        Column("before", tr("Before"), chars=13, kind="text", help=tr("In the member that it came from.")),
         Column("own", tr("Here"), chars=13, kind="text", help=tr("In this member.")),
     ]  # fmt: skip
 

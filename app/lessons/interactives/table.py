@@ -25,6 +25,7 @@ from app.lessons.interactives.stale_samples import StaleSamples
 from app.lessons.interactives.step_credit import StepCredit
 from app.lessons.interactives.sweet_spot import SweetSpot
 from app.lessons.interactives.temperature import Temperature
+from app.lessons.interactives.token_loss import TokenLoss
 from app.lessons.interactives.whose_words import WhoseWords
 
 INTERACTIVES: dict[str, type[Interactive]] = {
@@ -35,6 +36,7 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "dead_groups": DeadGroups,
     "clip": Clip,
     "credit": Credit,
+    "token_loss": TokenLoss,
     "step_credit": StepCredit,
     "beta_sweep": BetaSweep,
     "fair_race": FairRace,

@@ -43,7 +43,7 @@ class RightDial(QWidget):
         self._sampled: RightShare | None = None
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
-    def show_share(self, held_out: RightShare, sampled: RightShare | None, theme: Theme, scale: float) -> None:
+    def show_share(self, held_out: RightShare | None, sampled: RightShare | None, theme: Theme, scale: float) -> None:
         """Show what was measured last."""
         high = HIGH + (LINE if sampled is not None else 0)
         self.setFixedSize(QSize(round(WIDE * scale), round(high * scale)))
@@ -64,7 +64,9 @@ class RightDial(QWidget):
                 ).format(now=100 * self._sampled.last, start=100 * self._sampled.first)
             )
         held_out = self._held_out
-        if held_out is None or held_out.last is None or held_out.first is None:
+        if held_out is None:
+            return " ".join(sentences)
+        if held_out.last is None or held_out.first is None:
             sentences.append(tr("Held-out prompts have not been asked yet."))
         else:
             sentences.append(
@@ -80,10 +82,10 @@ class RightDial(QWidget):
         self.wanted.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._theme is None or self._held_out is None:
+        shown = self._held_out if self._sampled is None else self._sampled
+        if self._theme is None or shown is None:
             return
         theme, scale = self._theme, self._scale
-        shown = self._held_out if self._sampled is None else self._sampled
         painter = QPainter(self)
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -121,15 +123,16 @@ class RightDial(QWidget):
     @property
     def lines(self) -> tuple[str, ...]:
         """The lines below the number: what it counts."""
-        held_out, sampled = self._held_out, self._sampled
-        if held_out is None:
-            return ()
-        if sampled is None:
-            return (_counted(held_out, tr("held out, greedy: {right} of {asked}"), tr("of the held-out prompts")),)
-        return (
-            _counted(sampled, tr("sampled: {right} of {asked}"), tr("of the sampled completions")),
-            _counted(held_out, tr("greedy, held out: {right} of {asked}"), tr("greedy, held out: {share:.0%}")),
-        )
+        held_out, lines = self._held_out, list[str]()
+        if self._sampled is not None:
+            lines.append(_counted(self._sampled, tr("sampled: {right} of {asked}"), tr("of the sampled completions")))
+        if held_out is not None and lines:
+            lines.append(
+                _counted(held_out, tr("greedy, held out: {right} of {asked}"), tr("greedy, held out: {share:.0%}"))
+            )
+        elif held_out is not None:
+            lines.append(_counted(held_out, tr("held out, greedy: {right} of {asked}"), tr("of the held-out prompts")))
+        return tuple(lines)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

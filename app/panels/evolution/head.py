@@ -48,7 +48,7 @@ class EvolutionHead(QWidget):
         compact = height < LOW * view.scale
         settings = view.step.settings
         self._row.setContentsMargins(12 if compact else 4, 0, 12, 0)
-        self.dial.setVisible(not compact)
+        self.dial.setVisible(not compact and (picture.held_out is not None or picture.sampled is not None))
         self.story.setVisible(not compact)
         self.dial.show_share(picture.held_out, picture.sampled, view.theme, view.scale)
         self.watch.show_text(what_to_watch(settings), view.theme, view.scale)

@@ -278,7 +278,8 @@ class EvolutionPanel(Panel):
         if view.run.origin.settings.model.folder:
             self.workspace.explain(Quantity(SAMPLED))
             return
-        step = RightShare.held_out(view.run, view.cursor.step).measured_at
+        held_out = RightShare.held_out(view.run, view.cursor.step)
+        step = held_out.measured_at if held_out is not None else 0
         if step and step != view.cursor.step:
             self.workspace.move_to(step)
         self.workspace.explain(Quantity(GREEDY))

@@ -34,7 +34,7 @@ class RowsPicture:
         turns: for each prompt, since when it has been right or wrong.
         cursor: the update shown; 0 is the run before its first update.
         selected: the prompt that is chosen.
-        held_out: right answers to the held-out prompts, always taking the likeliest token.
+        held_out: right answers to the held-out prompts, always taking the likeliest token. None where none is held out.
         sampled: right answers among the sampled completions, where these are shown beside them.
         recorded: whether the answers before the first update were recorded with the weights, not computed here.
     """
@@ -44,7 +44,7 @@ class RowsPicture:
     turns: list[Turn | None]
     cursor: int
     selected: int
-    held_out: RightShare
+    held_out: RightShare | None
     sampled: RightShare | None
     recorded: bool
 
@@ -216,12 +216,15 @@ class RowPainter:
         """The shares of right answers on the axis of the strips: of the sampled completions where they are shown, as a
         thick line, and of the held-out prompts as a line with points."""
         painter, theme, place, picture = self._painter, self._theme, self._place, self._picture
+        sampled, held_out = picture.sampled, picture.held_out
+        if sampled is None and held_out is None:
+            return
         scale = place.scale
         top, bottom = place.bottom + 14 * scale, place.bottom + place.curve - 10 * scale
-        sampled = picture.sampled
         labels = [(tr("Held-out prompts, right in %"), "muted")]
         if sampled is not None:
             labels = [(tr("Sampled, right in %"), "policy"), (tr("Held out, greedy, in %"), "push_up")]
+            labels = labels if held_out is not None else labels[:1]
         for line, (text, colour) in enumerate(labels):
             label = QRectF(
                 place.prompt[0],
@@ -242,7 +245,7 @@ class RowPainter:
         if sampled is not None:
             painter.setPen(QPen(theme.colour("policy"), max(theme.line_width, 2.4)))
             painter.drawPolyline(self._points(sampled, top, bottom))
-        points = self._points(picture.held_out, top, bottom)
+        points = [] if held_out is None else self._points(held_out, top, bottom)
         painter.setPen(QPen(theme.colour("push_up"), max(theme.line_width, 1.6)))
         painter.drawPolyline(points)
         painter.setBrush(theme.colour("ground"))

@@ -47,24 +47,15 @@ def depth(one: Member) -> int:
 
 
 def forebear(one: Member) -> Member | None:
-    """The nearest ancestor that can be run. None for the first."""
-    while one.parent:
-        one = member(one.parent)
-        if one.preset:
-            return one
-    return None
+    """The member that ``one`` came from. None for the first."""
+    return member(one.parent) if one.parent else None
 
 
 def settings_of(one: Member, settings: Settings) -> Settings:
     """Settings of a member: its switches on top of task, group and rate of ``settings``.
 
     A loss without a ratio takes one pass; all others take those of ``settings``, whatever their paper used.
-
-    Raises:
-        SettingsError: it is explained only.
     """
-    if not one.preset:
-        raise SettingsError("member", one.name, tr("it is explained, not run"))
     own = PRESETS[one.preset].applied_to(settings)
     passes = 1 if SURROGATES[own.objective.surrogate].ratio is Ratio.NONE else settings.learner.mu
     return own.replace({"learner.mu": passes})
@@ -87,9 +78,9 @@ class Switch:
 
 
 def switches(one: Member, settings: Settings) -> list[Switch]:
-    """What differs from the nearest ancestor that can be run. Nothing for the first, and where nothing is run."""
+    """What differs from the member that ``one`` came from. Nothing for the first."""
     before = forebear(one)
-    if before is None or not one.preset:
+    if before is None:
         return []
     left = settings_of(before, settings).differences(settings_of(one, settings))
     switches = []

@@ -15,10 +15,9 @@ class Member:
         name: as the field says it.
         year: of the paper.
         parent: name of the member it came from; empty for the first.
-        preset: its switches, of :data:`PRESETS`; empty for one that is explained only.
+        preset: its switches, of :data:`PRESETS`.
         idea: what it brought, in one sentence.
         source: paper.
-        why_not: why it cannot be run here, for one that is explained only.
     """
 
     name: str
@@ -27,7 +26,6 @@ class Member:
     preset: str
     idea: str
     source: str
-    why_not: str = ""
 
     @property
     def citation(self) -> str:
@@ -45,18 +43,8 @@ FAMILY = (
         idea=tr("Subtract a baseline, here the batch's mean: a constant in the reward is not heard any more."),
     ),
     Member(
-        name="A2C", year=2016, parent="+ baseline", preset="", source="arXiv:1602.01783",
-        idea=tr("The baseline is a learned value of the state: an actor and a critic."),
-        why_not=tr("An entropy bonus and many workers are part of it; its critic is PPO's here."),
-    ),
-    Member(
-        name="TRPO", year=2015, parent="+ baseline", preset="", source="arXiv:1502.05477",
-        idea=tr("Maximize the surrogate under a bound on the KL divergence of each step."),
-        why_not=tr("A constrained step needs a second-order solver; it is no switch of this loss."),
-    ),
-    Member(
-        name="PPO", year=2017, parent="TRPO", preset="PPO-clip", source="arXiv:1707.06347",
-        idea=tr("A clip in place of the bound, so that a batch can be used several times; a learned critic."),
+        name="PPO", year=2017, parent="+ baseline", preset="PPO-clip", source="arXiv:1707.06347",
+        idea=tr("A clip in place of TRPO's bound, so that a batch can be used several times; a learned critic."),
     ),
     Member(
         name="GRPO", year=2024, parent="PPO", preset="GRPO (DeepSeekMath)", source="arXiv:2402.03300",

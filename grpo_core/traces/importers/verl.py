@@ -45,8 +45,8 @@ class VerlRollouts(TextRun):
 
     why_no_step = tr(
         "verl's rollout files hold texts and scores, no tokens, log-probabilities or advantages, so there is no loss "
-        "to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/verl.py, a variable and a setting of the command "
-        "that trains) keeps them, which verl has in memory only."
+        "to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/verl.py, a variable and a setting of the "
+        "command that trains) keeps them, which verl has in memory only."
     )
 
     def __init__(self, path: Path) -> None:

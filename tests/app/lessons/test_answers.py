@@ -42,7 +42,7 @@ def test_every_answer_of_a_lesson_without_runs_can_be_read() -> None:
 
 
 def test_an_answer_that_reads_like_another_choices_is_found() -> None:
-    asked = next(step.predict for step in reversed(lesson_of("credit").steps) if step.predict is not None)
+    asked = next(step.predict for step in reversed(lesson_of("token_loss").steps) if step.predict is not None)
     coded = Prediction(**{**vars(asked), "number": "Weight"})
     assert reads_as(coded, 0.00118) == "The same"
     assert reads_as(asked, 0.00118) == ""

@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from app.lessons import speaker_notes
 from app.lessons.catalogue import lessons
+from app.lessons.course import COURSE
 from app.lessons.interactives.table import INTERACTIVES
+from app.lessons.listing import lines
+from app.lessons.speaker_notes import analogy_of
 from app.panel_registry import lesson_panels
 from app.resources import resource
 from grpo_core.lessons import Lesson
+from tests.app.lessons.held import lesson_of
 
 FILES = sorted(resource("lessons").glob("*.toml"))
 
@@ -68,10 +73,23 @@ def test_whoever_gives_a_lesson_finds_its_minutes_and_what_to_say(lesson: Lesson
     assert all(step.minutes for step in lesson.steps)
     assert 8 <= lesson.minutes <= 20
     assert lesson.teaching is not None
-    for text in (lesson.teaching.misconception, lesson.teaching.say, lesson.teaching.disagrees):
+    teaching = lesson.teaching
+    for text in (teaching.misconception, teaching.say, teaching.disagrees, teaching.analogy):
         assert text.endswith(".")
         assert len(text.split()) <= 70
         assert not re.search(r"\d", re.sub(r"\bk[123]\b", "", text)), "a number would have to be checked by a run"
+
+
+def test_the_list_says_how_long_a_lesson_takes_and_where_it_comes_in_the_course() -> None:
+    made = {line.lesson: line for line in lines(lessons(lesson_panels())[0], [], None, COURSE)}
+    assert made[COURSE[1]].length.endswith("course: 2 of 4")
+    assert re.fullmatch(r"\d+(\.5)? min", made["why_rl"].length)
+
+
+def test_an_analogy_is_said_to_be_one() -> None:
+    told = [analogy_of(lesson) for lesson in lessons(lesson_panels())[0]]
+    assert all(text.startswith("An analogy, and no more: ") for text in told)
+    assert analogy_of(lesson_of("credit")) in speaker_notes.teaching_of(lesson_of("credit"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

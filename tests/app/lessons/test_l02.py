@@ -134,7 +134,7 @@ def test_the_ledger_of_the_real_model_is_five_copies_and_all_that_its_process_ho
     pupil.open("memory_bill")
     last = len(lesson_of("memory_bill").steps)
     pupil.walk_to(last)
-    placed = pupil.predict(2.0)
+    placed = pupil.predict(1)
     assert placed.right
     bill = pupil.picture
     assert isinstance(bill, MemoryBill)
@@ -153,7 +153,7 @@ def test_the_ledger_of_the_real_model_is_five_copies_and_all_that_its_process_ho
 def test_without_torch_the_real_ledger_counts_the_arrays_of_numpy(without_torch: Path, pupil: Pupil) -> None:
     pupil.open("memory_bill")
     pupil.walk_to(len(lesson_of("memory_bill").steps))
-    assert pupil.predict(2.0).right
+    assert pupil.predict(1).right
     bill = pupil.picture
     assert isinstance(bill, MemoryBill)
     assert bill.real is not None and (bill.real.held, bill.real.allocated) == (None, None)

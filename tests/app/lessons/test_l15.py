@@ -35,28 +35,24 @@ def growth(settings: Settings, which: str, first: int) -> tuple[float, float]:
 
 @pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
-    """The last half on the language model."""
-    known(pupil, "credit", {2: 2, 3: 7.0, 4: UP, 5: SAME, 6: 1, 9: 2, 12: 0})
+    """The last step on the language model."""
+    known(pupil, "credit", {2: 2, 3: 7.0, 4: UP, 5: SAME, 6: 0, 7: 2, 8: 1, 9: 2})
     assert pupil.driver.program.workspace.view.step.settings.is_language
 
 
 @pytest.mark.long
 @pytest.mark.own_window
-def test_without_torch_its_last_half_is_live_too(without_torch: Path, pupil: Pupil) -> None:
+def test_without_torch_its_last_step_is_live_too(without_torch: Path, pupil: Pupil) -> None:
     pupil.open("credit")
-    pupil.walk_to(7)
+    pupil.walk_to(9)
+    pupil.press(Key.Key_S)
+    pupil.wait()
     assert pupil.lesson_player.problem == ""
     step = pupil.driver.program.workspace.view.step.step
     assert step is not None and step.settings.is_language and engine_of(step) == NUMPY
-    for _ in range(4):
-        if pupil.lesson_player.covered:
-            pupil.press(Key.Key_S)
-        pupil.wait()
-        assert pupil.lesson_player.problem == ""
-        pupil.next()
-    for _ in range(5):
-        pupil.press(Key.Key_Left)
-    assert pupil.lesson_player.place == 5
+    assert pupil.picture.answer("blamed") == 1.0
+    pupil.press(Key.Key_Left)
+    assert pupil.lesson_player.place == 7
     assert pupil.picture.answer("filler") < 0.05
 
 
@@ -106,7 +102,7 @@ def test_expected_length_is_the_length_of_what_is_drawn() -> None:
 
 @pytest.mark.parametrize("seed", [1, 50, 51, 52])
 def test_a_critic_that_has_learned_gives_the_credit_to_the_answer(seed: int) -> None:
-    settings = settings_of("credit", 6).replace({"seed": seed})
+    settings = settings_of("credit", 8).replace({"seed": seed})
     for step in learners.learner(settings):
         if step.step == 60:
             break
@@ -115,9 +111,29 @@ def test_a_critic_that_has_learned_gives_the_credit_to_the_answer(seed: int) -> 
     after[:, 0] = False
     assert advantage[right, 0].min() > 0.3
     assert np.abs(advantage[after]).max() < 0.02
-    first = next(iter(learners.learner(settings)))
-    early = recompute.advantage(first)
-    assert early[first.rewards == 1][:, 1].min() > 0.5, "a critic that knows nothing yet praises them too"
+
+
+@pytest.mark.parametrize("seed", [1, *range(50, 58)])
+def test_with_a_critic_that_knows_nothing_lambda_alone_shares_out_the_credit(seed: int) -> None:
+    for place, expected in ((6, "all"), (7, "last")):
+        step = next(iter(learners.learner(settings_of("credit", place).replace({"seed": seed}))))
+        advantage, mask = recompute.advantage(step), step.mask
+        right = np.flatnonzero(step.rewards == 1)
+        assert right.size
+        for row in right:
+            count = int(mask[row].sum())
+            given = [1.0] * count if expected == "all" else [0.0] * (count - 1) + [1.0]
+            assert advantage[row, :count] == pytest.approx(given, abs=1e-9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_correct_steps_of_a_wrong_completion_are_blamed(seed: int) -> None:
+    step = next(iter(learners.learner(settings_of("credit", 9).replace({"seed": seed}))))
+    gradient, advantage = recompute.token_gradient(step, 0)[0], recompute.advantage(step)
+    wrong = (step.rewards == 0) & (advantage != 0)
+    assert wrong.any()
+    assert np.all(gradient[wrong[:, None] & step.mask] > 0)
 
 
 def test_lengths_are_of_the_toy_only_and_can_be_cancelled() -> None:
@@ -154,7 +170,7 @@ def test_answers_are_walked_and_explained_and_the_reduction_is_turned(pupil: Pup
     pupil.press(Key.Key_S)
     picture = pupil.picture
     assert isinstance(picture, Credit)
-    picture.grid.setFocus(Qt.FocusReason.TabFocusReason)
+    picture.tokens.grid.setFocus(Qt.FocusReason.TabFocusReason)
     pupil.wait()
     for key in (Key.Key_Down, Key.Key_Return):
         pupil.press(key)

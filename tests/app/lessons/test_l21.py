@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.panels.evolution.panel import EvolutionPanel
+from app.panels.score import ScorePanel
 from grpo_core.errors import GrpoError
 from grpo_core.learners import learner
 from grpo_core.lm.prompt_file import located
@@ -33,7 +35,25 @@ def answers(seed: int) -> Step:
 
 @pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
-    known(pupil, "one_group", {2: 0.5, 3: 0.45, 4: UP, 5: 1, 6: 1})
+    known(pupil, "one_group", {2: 0.5, 4: 0.45, 5: UP, 6: 1, 7: 1})
+
+
+@pytest.mark.long
+def test_an_answer_of_ones_own_joins_the_group_and_nothing_is_called_held_out(pupil: Pupil) -> None:
+    pupil.open("one_group")
+    window = pupil.driver.program.window
+    evolution = window.panels["evolution"]
+    assert isinstance(evolution, EvolutionPanel)
+    assert not evolution.head.dial.isVisible(), "the one prompt there is is trained on"
+    pupil.walk_to(3)
+    panel = window.panels["score_your_own"]
+    assert isinstance(panel, ScorePanel) and panel.isVisible()
+    panel.field.setText("14")
+    with pupil.driver.qtbot.waitSignal(pupil.driver.program.workspace.answered, timeout=20_000):
+        panel.field.returnPressed.emit()
+    pupil.driver.settle()
+    assert "advantage" in panel.summary(pupil.driver.program.workspace.view)
+    assert pupil.lesson_player.place == 2
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -57,7 +77,7 @@ def test_a_mean_strays_as_far_as_told(size: int) -> None:
 
 
 def test_two_answers_are_alike_about_half_of_the_time() -> None:
-    assert settings_of("one_group", 6).learner.group_size == 2
+    assert settings_of("one_group", 7).learner.group_size == 2
     alike = np.mean(np.ptp(answers(0).rewards.reshape(-1, 2), axis=-1) == 0)
     expected = SHARE**2 + (1 - SHARE) ** 2
     assert alike == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / (MANY / 2)))
@@ -66,7 +86,7 @@ def test_two_answers_are_alike_about_half_of_the_time() -> None:
 def test_ten_updates_change_the_habit() -> None:
     last = []
     for seed in range(20, 26):
-        steps = [*islice(learner(settings_of("one_group", 4).replace({"seed": seed})), 10)]
+        steps = [*islice(learner(settings_of("one_group", 5).replace({"seed": seed})), 10)]
         last.append(np.mean([step.rewards.mean() for step in steps[-3:]]))
     assert min(last) > 0.6
     assert np.mean(last) > 0.85
