@@ -19,8 +19,8 @@ from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
+from grpo_core.export.checkpoint import CHECKPOINT
 from grpo_core.lessons import Lesson
-from grpo_core.runs.checkpoint import CHECKPOINT
 from grpo_core.text import tr
 
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}

@@ -26,8 +26,8 @@ from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
+from grpo_core.export.checkpoint import is_checkpoint
 from grpo_core.runs import library
-from grpo_core.runs.checkpoint import is_checkpoint
 from grpo_core.runs.session import SUFFIX
 from grpo_core.shipped import shipped_model
 from grpo_core.text import tr

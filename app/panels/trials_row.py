@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.repeats import COUNT, PINNED, RepeatResults
 from app.jobs.computed_on import ComputedOn
-from app.panels.computed_on import ComputedOnField, menu_button
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip, wrapped_tip

@@ -16,12 +16,12 @@ from grpo_core.commands.command_line import FAILED, INTERRUPTED
 from grpo_core.commands.interruptible import interruptible
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
+from grpo_core.export.checkpoint import take_up
 from grpo_core.foreign.readers import Readers
 from grpo_core.hf.memory import need
 from grpo_core.learners import Learner, learner
 from grpo_core.lm.word_tasks import ABOUT
 from grpo_core.metrics import metrics
-from grpo_core.runs.checkpoint import take_up
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import lock, release, take_place
 from grpo_core.runs.library import free_name, remove

@@ -17,10 +17,10 @@ from grpo_core import __version__
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, shortened
-from grpo_core.experiments.cluster_calls import Crossing, answered, apart, opened_result, sealed, versions
 from grpo_core.experiments.ensemble import Ensemble, portions
 from grpo_core.experiments.repeats import Repeats
-from grpo_core.experiments.slurm import SlurmJobs, described, submit
+from grpo_core.jobs.cluster_calls import Crossing, answered, apart, opened_result, sealed, versions
+from grpo_core.jobs.slurm import SlurmJobs, described, submit
 from grpo_core.text import tr
 
 Key = TypeVar("Key")
@@ -39,7 +39,7 @@ class Cluster:
     Args:
         where: the address of a scheduler (``tcp://host:8786``), the file in which one has written it (``….json``), or
             “local” for workers on this machine, “local:4” for so many of them, or “slurm:FILE” for jobs of SLURM as
-            :class:`grpo_core.experiments.slurm.SlurmJobs` reads them.
+            :class:`grpo_core.jobs.slurm.SlurmJobs` reads them.
         poll: called while the first job of SLURM is waited for; raises to give up.
 
     Raises:

@@ -11,13 +11,13 @@ import numpy as np
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
-from grpo_core.experiments.cluster_job import on_cluster
 from grpo_core.experiments.digest import Digest, digested
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.fast import fast_ensembles
 from grpo_core.experiments.race import race
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
+from grpo_core.jobs.cluster_job import on_cluster
 from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.learners import nothing_earlier
 from grpo_core.lessons.experiments import chain, group_sizes, lengths, stale_samples

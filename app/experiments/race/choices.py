@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
 
+from app.experiments.computed_on import ComputedOnField
 from app.experiments.fast_box import fast_box
 from app.experiments.race.measures import MEASURES
 from app.experiments.race.plan import LEVELS, RacePlan
 from app.experiments.race.preset_menu import PresetMenu
 from app.jobs.computed_on import ComputedOn
-from app.panels.computed_on import ComputedOnField
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
 from app.widgets.wrap import Wrap

@@ -8,6 +8,7 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.fast_box import fast_box
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
@@ -15,7 +16,6 @@ from app.experiments.sweep.results import TITLES
 from app.experiments.sweep.small_widgets import apply_style, entry, inside, lines, row, toggle
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.jobs.computed_on import ComputedOn
-from app.panels.computed_on import ComputedOnField, menu_button
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.tokens import Theme

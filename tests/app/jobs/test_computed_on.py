@@ -17,6 +17,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.experiments.computed_on import ComputedOnField
 from app.experiments.repeats import RepeatController
 from app.experiments.sweep.controller import SweepController
 from app.experiments.sweep.plan import Sweep, Swept
@@ -24,7 +25,6 @@ from app.jobs import computed_on
 from app.jobs.computed_on import ComputedOn
 from app.jobs.jobs import Jobs
 from app.jobs.queue import BackgroundQueue, QueueState
-from app.panels.computed_on import ComputedOnField
 from app.settings.preferences import load_preferences
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError

@@ -53,7 +53,7 @@ def test_lines_come_one_by_one_and_each_is_explained(pupil: Pupil) -> None:
     assert len(picture.known) == 2
     pupil.walk_to(6)
     assert list(picture.known) == list(LINES)
-    picture._on_cell(LINES.index("ratio"), "value")
+    picture.table.activated_cell.emit(LINES.index("ratio"), "value")
     assert pupil.driver.program.workspace.view.quantity == Quantity("ratio", passed=1, row=0, token=0)
 
 

@@ -18,11 +18,11 @@ import pytest
 
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.experiments.cluster_calls import apart, opened, sealed, versions
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.race import race
 from grpo_core.jobs import cluster as clusters
 from grpo_core.jobs.cluster import PAUSE, Cluster, cluster
+from grpo_core.jobs.cluster_calls import apart, opened, sealed, versions
 from grpo_core.jobs.queue_cluster import training
 from grpo_core.queue import queue
 

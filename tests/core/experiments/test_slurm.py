@@ -15,8 +15,8 @@ import pytest
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.experiments.ensemble import ensembles
-from grpo_core.experiments.slurm import EXAMPLE, SlurmJobs, described
 from grpo_core.jobs.cluster import Cluster, cluster
+from grpo_core.jobs.slurm import EXAMPLE, SlurmJobs, described
 from tests.core.experiments.test_cluster import assert_same, never
 
 pytest.importorskip("distributed", reason="the extra “cluster” is not installed")

@@ -20,7 +20,7 @@ WITH_TORCH = {
 
 OF_FOLDERS = {
     "adapter", "answers", "attentive", "chunk_loss", "gguf_reading", "loading", "measuring", "folder_policy",
-    "prepared_cache", "probe", "reference", "sampling", "scoring", "snapshots", "weights",
+    "prepared_cache", "probe", "reference", "sampling", "saving", "scoring", "snapshots", "weights",
 }  # fmt: skip
 """Those of grpo_core.hf that name torch, transformers or peft."""
 

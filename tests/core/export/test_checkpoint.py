@@ -12,10 +12,10 @@ import pytest
 
 from grpo_core.commands.cli import main
 from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.export.checkpoint import ABOUT, RUN, save_checkpoint, take_up
 from grpo_core.learners import leading_to, learner
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
-from grpo_core.runs.checkpoint import ABOUT, RUN, save_checkpoint, take_up
 from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
 from tests.core.runs.conftest import largest_file
 

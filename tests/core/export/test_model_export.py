@@ -11,9 +11,9 @@ import pytest
 
 from grpo_core.config import language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
+from grpo_core.export.model_export import export_model, standing_after
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
-from grpo_core.runs.model_export import export_model, standing_after
 from grpo_core.runs.run_file import RunWriter
 from tests.core.runs.conftest import largest_file
 
