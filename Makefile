@@ -7,7 +7,7 @@ SOURCES := pyproject.toml constraints.txt
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf test test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf test test-slow test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -23,8 +23,16 @@ run-hf: $(VENV)/.hf system  ## the same with transformers and peft too, for a mo
 	@$(BIN)/python -m app $(ARGS)
 
 # Two processes on two cores: threads of their own would only wait for one another.
-test: $(VENV)/.test system  ## every test but the long ones
-	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not long" $(ARGS)
+test: $(VENV)/.test system  ## the quick tests, nine of ten: some minutes
+	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow and not long" $(ARGS)
+
+test-slow: $(VENV)/.test system  ## those that take more than half a second of processor time each (tests/slow.txt)
+	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "slow and not long" $(ARGS)
+
+test-times: $(VENV)/.test system  ## both, each test timed, and the list of the slow ones made anew
+	rm -f build/times.*; mkdir -p build
+	GRPO_LAB_TIMES=build/times $(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not long" -p tests.times $(ARGS)
+	$(BIN)/python -m tests.times build/times.*
 
 test-long: test-long-1 test-long-2  ## both halves, one after the other
 

@@ -2,6 +2,8 @@
 
     python -m benchmarks.bench_gpu [--device cpu]
 
+A real model beside TRL, with memory: ``benchmarks/trl/speed.py --device cuda``.
+
 Without a GPU it says so and ends; ``--device cpu`` goes through it in small all the same, for whoever changes it.
 """
 

@@ -16,12 +16,12 @@ def assumption(step: Step) -> str:
         return ""
     said = [
         tr(
-            "No settings of a loss are recorded: advantage, mask and log-probabilities are the trainer's, but ratio, "
+            "No settings of a loss are recorded: advantage, mask and log-probabilities are as recorded, but ratio, "
             "weight, push and loss are those of GRPO in one pass without a KL. “What if” computes another loss."
         )
         if step.advantage is not None
         else tr(
-            "Neither advantages nor settings of a loss are recorded: mask and log-probabilities are the trainer's, but "
+            "Neither advantages nor settings of a loss are recorded: mask and log-probabilities are as recorded, but "
             "advantage, weight, push and loss are those of GRPO in one pass without a KL. “What if” computes another "
             "loss."
         )

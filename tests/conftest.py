@@ -16,6 +16,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.garbage import collect_if_due
+from tests.times import slow_tests
 
 PATIENCE_MS = 60_000
 """Milliseconds that a test waits for something at the least before it fails."""
@@ -77,6 +78,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unknown = {test: cases for test, cases in missing.items() if cases}
     if unknown and not any("::" in argument for argument in config.args):  # of whole files every case is here
         raise pytest.UsageError(f"quick_cases names cases that are not there: {unknown}")
+    _mark_slow(config, items)
+
+
+def _mark_slow(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that ``slow.txt`` lists."""
+    slow = set(slow_tests())
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker(pytest.mark.slow)
+            slow.discard(item.nodeid)
+    if slow and config.args == ["tests"]:  # where all tests are collected
+        raise pytest.UsageError(f"tests/slow.txt names tests that are not there: {sorted(slow)}")
 
 
 def pytest_collection_finish() -> None:

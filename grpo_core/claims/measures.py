@@ -176,8 +176,8 @@ class Stale(Claim[Run]):
 
     def words(self) -> str:
         return tr(
-            "The policy that wrote a completion is {mean:.1f} steps old on average when it is trained on, the oldest "
-            "{oldest:g} steps."
+            "By the steps that the file gives, the policy that wrote a completion is {mean:.1f} steps old on average, "
+            "the oldest {oldest:g} steps."
         ).format(mean=self.mean, oldest=self.oldest)
 
 
