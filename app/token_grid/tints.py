@@ -236,7 +236,7 @@ TINTS: dict[str, Tint] = {
         high=tr("weighs more"),
     ),
     "logp": Tint(
-        title="log π",
+        title=tr("Log-probability"),
         help=tr("Log-probability of the token before the pass shown, in nats."),
         quantity="logp",
         values=_log_probability,

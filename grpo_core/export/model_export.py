@@ -91,8 +91,8 @@ def export_model(
     if kind not in KINDS:
         raise GrpoError(tr("There is no export “{kind}”; there are {kinds}.").format(kind=kind, kinds=", ".join(KINDS)))
     with new_folder(out) as folder, standing_after(run, number, poll) as standing:
-        from grpo_core.hf.card import MEASURED, Training, card
         from grpo_core.hf.folder import look
+        from grpo_core.hf.model_card import MEASURED, Training, card
         from grpo_core.hf.saving import write_adapter, write_whole
 
         policy, step = standing.learner.policy, standing.step

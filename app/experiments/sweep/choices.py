@@ -93,7 +93,7 @@ class SweepChoices(QWidget):
         column.addWidget(self.first)
         self.second = lines(
             Label(tr("Over")), self.over, self.over_values, Label(tr("and")), self.across, self.across_values,
-            Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates, self.fast, self.more,
+            Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates, self.more,
         )  # fmt: skip
         self.second.hide()
         column.addWidget(self.second)
@@ -141,6 +141,7 @@ class SweepChoices(QWidget):
         inside_menu = QWidget()
         column = QVBoxLayout(inside_menu)
         column.addWidget(self.computed_on)
+        column.addWidget(self.fast)
         column.addWidget(self.real)
         self.more = menu_button(tr("Where it is computed, and real runs beside it"), inside_menu)
         self.real.clicked.connect(self.more.menu().close)

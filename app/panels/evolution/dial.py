@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
+from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
 from app.workspace.right_share import RightShare
 from grpo_core.text import tr
@@ -49,7 +50,7 @@ class RightDial(QWidget):
         self.setFixedSize(QSize(round(WIDE * scale), round(high * scale)))
         self._theme, self._scale, self._held_out, self._sampled = theme, scale, held_out, sampled
         self.setAccessibleName(tr("Held-out accuracy") if sampled is None else tr("Right answers"))
-        self.setToolTip(HELP_HELD_OUT if sampled is None else HELP_SAMPLED)
+        self.setToolTip(plain_tip(HELP_HELD_OUT if sampled is None else HELP_SAMPLED))
         self.setAccessibleDescription(self.words)
         self.update()
 

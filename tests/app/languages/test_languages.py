@@ -53,12 +53,8 @@ def test_only_literals_are_said_so_that_lupdate_finds_them() -> None:
 
 
 TERMINAL = {
-    "__main__.py", "arguments.py", "build.py", "headless.py", "language.py", "log.py", "cli.py", "inspection.py",
-    "command.py", "command_line.py", "inspect_command.py", "train_command.py", "pretrain_command.py",
-    "queue_command.py", "trl_sweep_command.py", "verify_command.py", "export_command.py", "export_script.py",
-    "export_loss.py",
-    "export_advantage.py",
-    "export_words.py", "export.py", "assignments.py", "problem_report.py", "text.py",
+    "__main__.py", "arguments.py", "build.py", "headless.py", "language.py", "log.py", "command.py", "assignments.py",
+    "problem_report.py", "text.py", "model_card.py",
 }  # fmt: skip
 """Files that speak in a terminal, before a language is chosen, or into files for programs and developers."""
 NO_PROSE = re.compile(r"\\|<|px|%|^[\w.+-]*:?$|\.\w+|PRAGMA|=")
@@ -71,6 +67,8 @@ def test_no_sentence_is_put_together_where_lupdate_does_not_look() -> None:
     for package in ("app", "grpo_core"):
         for path in (ROOT / package).rglob("*.py"):
             if path.name in TERMINAL or "self_test" in path.parts or path.parent.name in ("lm", "recorders"):
+                continue
+            if path.relative_to(ROOT).parts[:2] in (("grpo_core", "commands"), ("grpo_core", "export")):
                 continue
             tree = ast.parse(path.read_text("utf-8"))
             raised = {id(part) for node in ast.walk(tree) if isinstance(node, INTERNAL) for part in ast.walk(node)}

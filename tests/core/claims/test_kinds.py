@@ -31,7 +31,7 @@ CHOOSERS = [
     *sorted((ROOT / "reasons").glob("*.py")), ROOT / "what_if" / "sentences.py", ROOT / "experiments" / "outcome.py",
     *(
         ROOT / "health" / f"{name}.py"
-        for name in ("exploited", "knobs", "lengths", "masks", "numerics", "policy", "rewards")
+        for name in ("exploited", "knobs", "lengths", "masks", "numerics", "policy_checks", "rewards")
     ),
 ]  # fmt: skip
 """Where it is chosen what is said of cards, what-ifs, races, sweeps, repeats and recorded runs."""
