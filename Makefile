@@ -23,10 +23,10 @@ run-hf: $(VENV)/.hf system  ## the same with transformers and peft too, for a mo
 	@$(BIN)/python -m app $(ARGS)
 
 # Two processes on two cores: threads of their own would only wait for one another.
-test: $(VENV)/.test system  ## the quick tests, nine of ten: some minutes
+test: $(VENV)/.test system  ## the quick tests, seven of eight: some minutes
 	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow and not long" $(ARGS)
 
-test-slow: $(VENV)/.test system  ## those that take more than half a second of processor time each (tests/slow.txt)
+test-slow: $(VENV)/.test system  ## those that take more than 0.3 s of processor time each (tests/slow.txt)
 	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "slow and not long" $(ARGS)
 
 test-times: $(VENV)/.test system  ## both, each test timed, and the list of the slow ones made anew

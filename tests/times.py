@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).with_name("slow.txt")
-LIMIT = 0.5
+LIMIT = 0.3
 """Seconds of processor time, child processes included, above which a test is slow."""
-HEAD = "# Tests that take more than half a second of processor time. Made by `make test-times`."
+HEAD = "# Tests that take more than 0.3 s of processor time. Made by `make test-times`."
 
 
 def slow_tests() -> frozenset[str]:

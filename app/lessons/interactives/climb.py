@@ -10,13 +10,13 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.lessons.interactives.base import Interactive, note_label
+from app.lessons.readable import readable
 from app.panels.policy_chart import NOW, REWARD
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarPicture, BarSeries
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
-from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -158,5 +158,6 @@ class Climb(Interactive):
             return ""
         return tr("Update {update}: {name} has probability {now}; before training it had {first}.").format(
             update=len(policies) - 1, name=self._name_of_answer(view.run),
-            now=shown(float(policies[-1][self._action])), first=shown(float(policies[0][self._action])),
+            now=readable(float(policies[-1][self._action]), "digits"),
+            first=readable(float(policies[0][self._action]), "digits"),
         )  # fmt: skip

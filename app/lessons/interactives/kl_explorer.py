@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
 from app.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, summary_of
 from app.lessons.interactives.base import Interactive
 from app.lessons.interactives.line_pictures import running_means
+from app.lessons.readable import readable
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -199,7 +200,7 @@ class KlExplorer(Interactive):
         if what == "gradients":
             names = [name for name in ("k1", "k2", "k3", SCALED.name) if name not in self._hidden]
             return tr("Largest bar: {names}.").format(
-                names=" · ".join(f"{name} {shown(divergence.size(name))}" for name in names)
+                names=" · ".join(f"{name} {readable(divergence.size(name), 'digits')}" for name in names)
             )
         if what == "policies" or not self._spread:
             return ""

@@ -19,6 +19,7 @@ from app.lessons.interactives.bar_pictures import (
     summary_of,
 )
 from app.lessons.interactives.base import Interactive, note_label
+from app.lessons.readable import readable
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.legend import Entry
@@ -147,7 +148,7 @@ class RatioExplorer(Interactive):
             ratio=ratios_now.outside(ratio), count=len(ratio), low=shown(low, 2), high=shown(high, 2)
         )
         return tr("Smallest {min} · largest {max} · {outside}").format(
-            min=shown(float(ratio.min())), max=shown(float(ratio.max())), outside=outside
+            min=readable(float(ratio.min()), "digits"), max=readable(float(ratio.max()), "digits"), outside=outside
         )
 
     def summary(self, view: View) -> str:
