@@ -28,6 +28,8 @@ DEFAULTS: dict[str, dict[str, float]] = {
     "ipo": {"ipo_threshold": 0.1, "adv_tau": 1.0, "kl_tau": 1e-3},
 }
 """prime-rl's losses with their settings, as they are where a file does not name them."""
+KIND = "loss.type"
+"""The name of the loss among the trainer's settings of a run; prime-rl always samples with another engine."""
 NO_CLIP = 1e6
 """A clip range and an importance cap that no token reaches."""
 

@@ -93,7 +93,11 @@ class VerifiersRun(TextRun):
         self._of_index: tuple[str, ...] = ()
         self._single = path if path.is_file() else path / FILE
         self._prime = prime_rl.beside(path)
-        self.note(tr("Numbers of tokens have four decimals in these files: smaller differences mean nothing."))
+        self.note(
+            tr("Numbers of tokens that were trained are those of prime-rl's token export; others have four decimals.")
+            if self._prime is not None and self._prime.has_exports
+            else tr("Numbers of tokens have four decimals in these files: smaller differences mean nothing.")
+        )
         if index is not None and self._single.is_file():
             self._index = kept_index(index, self._single)
             self.partial = self._index is None and self._single.stat().st_size > TAIL
