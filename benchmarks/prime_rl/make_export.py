@@ -4,8 +4,8 @@ python benchmarks/prime_rl/make_export.py PRIME_RL ROLLOUTS OUT
 
 PRIME_RL is a checkout of prime-rl (559b447), ROLLOUTS a ``traces.jsonl`` of verifiers, OUT the folder of the run. Needs
 torch, pydantic, prime-pydantic-config, msgspec, jaxtyping and beartype. The trainer's log-probabilities are the
-sampler's with noise; packing, loss, export and configuration are prime-rl's. The metrics are written as its file monitor
-writes them. The fixture of the tests was made of ``tests/data/sources/verifiers``.
+sampler's with noise; packing, loss, export and configuration are prime-rl's. The metrics are written as its file
+monitor writes them. The fixture of the tests was made of ``tests/data/sources/verifiers``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What prime-rl leaves beside its rollouts: the trainer's configuration, its token export and its metrics.
+"""Files that prime-rl leaves beside its rollouts: the trainer's configuration, its token export and its metrics.
 
 Read from prime-rl 559b447. The launcher writes ``configs/trainer.json`` (or ``configs/rl.json``, the trainer's as a
 part) with every default; files of a user are TOML. With ``trainer.enable_token_export`` the trainer writes a packed
@@ -135,11 +135,11 @@ class PrimeRlFolder:
 
     def settings(self, settings: Settings) -> Settings:
         """``settings`` with the loss of the configuration, where it can be recomputed."""
-        named = {"source": "prime-rl"}
+        task = dataclasses.replace(settings.recorded, source="prime-rl")
         if self.loss is None or self.why_unknown:
-            return settings.replace({"task": dataclasses.replace(settings.recorded, **named)})
-        named["trainer_settings"] = json.dumps({f"loss.{k}": v for k, v in self.loss.items()}, sort_keys=True)
-        task = dataclasses.replace(settings.recorded, **named)
+            return settings.replace({"task": task})
+        named = json.dumps({f"loss.{name}": value for name, value in self.loss.items()}, sort_keys=True)
+        task = dataclasses.replace(task, trainer_settings=named)
         return settings.replace({"task": task, "objective": prime_rl_settings.objective_of(self.loss)})
 
     def _configurations(self) -> tuple[dict[str, Any] | None, dict[str, Any]]:
@@ -173,7 +173,7 @@ class PrimeRlFolder:
         return None, {}
 
     def stamp(self, label: int) -> tuple[int, ...]:
-        """What changes when more is known of an update."""
+        """Whole numbers that are others once more is known of an update."""
         files = self._files(label)
         stamps = [n for file in files for n in file_stamp(file)]
         return (*stamps, int(self._is_whole(label)), int(self.mean_loss(label) is not None))
@@ -301,8 +301,9 @@ def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.n
 def with_loss(
     step: Step, folder: PrimeRlFolder, exported: Exported, rows: Sequence[RowTokens | None], trained: np.ndarray
 ) -> tuple[Step, int]:
-    """``step`` as the loss of prime-rl's configuration sees it, and in how many tokens export and settings disagree on
-    what the trust region drops; there the export counts.
+    """``step`` as the loss of prime-rl's configuration sees it, and a number of tokens.
+
+    In so many tokens export and settings disagree on what the trust region drops; there the export counts.
 
     Args:
         step: of the rows, as :func:`~grpo_core.traces.importers.verifiers_tokens.step_of` makes it.
