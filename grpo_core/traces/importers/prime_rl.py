@@ -191,7 +191,7 @@ class PrimeRlFolder:
     def mean_loss(self, label: int) -> float | None:
         """The mean loss of an update's micro-batches, as the trainer logged it. None where it did not."""
         logged = as_dict(as_dict((self.trainer or {}).get("monitors")).get("file")).get("path", METRICS)
-        place = Path(str(logged))
+        place = Path(str(logged).replace("\0", ""))
         path = place if place.is_absolute() else self.home / place
         stamp = file_stamp(path)
         if self._losses is None or self._losses[0] != stamp:

@@ -38,8 +38,8 @@ def loss_of(trainer: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the loss in a trainer's configuration, completed from :data:`DEFAULTS`."""
     given = trainer.get("loss", {})
     given = dict(given) if isinstance(given, Mapping) else {"type": given}
-    kind = given.setdefault("type", "default")
-    return {**(DEFAULTS.get(kind, {}) if isinstance(kind, str) else {}), **given}
+    kind = str(given.get("type", "default"))
+    return {**DEFAULTS.get(kind, {}), **given, "type": kind}
 
 
 def unsupported(loss: Mapping[str, Any]) -> str:

@@ -125,6 +125,20 @@ def test_a_loss_that_is_not_ours_is_said_and_its_tokens_are_shown(
     assert step.sampling_logp is not None and assumption(step)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "cannot be read"), ("{", "cannot be read"), ('{"loss": []}', "“[]” is unknown"),
+        ('{"loss": {"type": ["x"]}}', "is unknown"), ('{"loss": {"kl_tau": NaN}}', "“kl_tau”"),
+        ('{"monitors": {"file": {"path": "a\\u0000b"}}}', "no loss of step 1"),
+    ],
+)  # fmt: skip
+def test_a_configuration_that_is_none_is_a_sentence(folder: Path, text: str, said: str) -> None:
+    (folder / "configs" / "trainer.json").write_text(text, "utf-8")
+    run = opened(folder)
+    assert len(run.step(1).group) == 9 and said in run.incomplete(1)
+
+
 def test_ipo_drops_on_both_sides(folder: Path) -> None:
     for file in exports(folder):
         change_lines(file, lambda line: line.update(is_masked=[None]))
