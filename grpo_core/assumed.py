@@ -8,12 +8,17 @@ from grpo_core import recompute
 from grpo_core.record import Step
 from grpo_core.text import tr
 
+ONE_ALONE = tr("Log-probabilities are recorded of the sampler or of the trainer alone, and stand for both.")
+
 
 def assumption(step: Step) -> str:
     """Sentences on what is assumed of an update because its source does not record it: the settings of the loss, and
     log-probabilities that the trainer or the sampler did not give. Empty where its loss is recorded."""
-    if not step.settings.is_recorded or step.settings.recorded.names_loss:
+    if not step.settings.is_recorded:
         return ""
+    if step.settings.recorded.names_loss:
+        weighs = step.settings.objective.importance_cap is not None and step.sampling_logp is None
+        return ONE_ALONE if weighs else ""
     said = [
         tr(
             "No settings of a loss are recorded: advantage, mask and log-probabilities are as recorded, but ratio, "
@@ -27,7 +32,7 @@ def assumption(step: Step) -> str:
         )
     ]
     if step.sampling_logp is None:
-        said.append(tr("Log-probabilities are recorded of the sampler or of the trainer alone, and stand for both."))
+        said.append(ONE_ALONE)
     elif not np.array_equal(recompute.scored_by_sampler(step), recompute.used(step, 0)):
         said.append(
             tr("Where only the sampler's or only the trainer's log-probabilities are recorded, they stand for both.")

@@ -11,7 +11,7 @@ from grpo_core.changes import given
 from grpo_core.changes.figures import Figure, added_length, clipped_at_first
 from grpo_core.changes.given import RECORDED, Prefixes, Sums
 from grpo_core.changes.numbers import Update
-from grpo_core.traces.importers import verl_settings
+from grpo_core.traces.importers import prime_rl_settings, verl_settings
 
 FAR, NEARER = 0.05, 0.1
 """Old log-probabilities that differ from the first pass's by more (root mean square, nats) are looked at; an alignment
@@ -86,7 +86,7 @@ def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> It
     yield from _zero(updates)
     yield from _old(updates, settings)
     yield from _reference(updates)
-    yield from _masks(updates)
+    yield from _masks(updates, settings)
     if not shift:
         yield from _sharper(updates, settings)
 
@@ -149,8 +149,9 @@ def _reference(updates: Sequence[Measured]) -> Iterator[Misplaced]:
             return
 
 
-def _masks(updates: Sequence[Measured]) -> Iterator[Misplaced]:
-    left_out = [u.without_first for u in updates]
+def _masks(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
+    templated = prime_rl_settings.KIND in settings  # a message there begins with the chat template's tokens
+    left_out = [u.without_first and not templated for u in updates]
     if any(left_out) and sum(left_out) >= MOSTLY * len(updates):
         yield Misplaced(name="mask_first", since=_since(updates, left_out))
     added = [u.added for u in updates if u.added is not None]
@@ -161,7 +162,7 @@ def _masks(updates: Sequence[Measured]) -> Iterator[Misplaced]:
 def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
     """Whether tokens were drawn from another distribution than was scored, where sampling leaves no token out."""
     plain = settings.get("top_p") in (None, 1, 1.0) and not settings.get("top_k") and not settings.get("min_p")
-    another = settings.get("use_vllm") or verl_settings.SAMPLER in settings
+    another = settings.get("use_vllm") or verl_settings.SAMPLER in settings or prime_rl_settings.KIND in settings
     if not plain or another or settings.get("repetition_penalty") not in (None, 1, 1.0):
         return
     whole = sum((u.surprise for u in updates), Sums())

@@ -28,6 +28,8 @@ def why_not(source: Source) -> str:
         source.step(len(source))
     except NotRecordedError as error:
         return str(error)
+    if reason := str(getattr(source, "why_no_losses", "")):
+        return reason
     return tr("{title} holds no losses of its trainer, so there is nothing to compare with.").format(title=source.title)
 
 

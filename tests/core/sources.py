@@ -2,8 +2,9 @@
 
 TRL's and trackio's files are of one real run (``benchmarks/trl/tiny_run.py --plain --set log_completions=True --set
 report_to=trackio``); verifiers' files, of which one is an agent's with a tool, were written by ``Episode.to_record`` of
-verifiers 0.4.0 on made-up episodes; verl's are built from the source of verl 0.9.1, the present trainer's and the
-former one's.
+verifiers 0.4.0 on made-up episodes; prime-rl's token export, configuration and loss are those of its own code for the
+verifiers file (``benchmarks/prime_rl/make_export.py``); verl's are built from the source of verl 0.9.1, the present
+trainer's and the former one's.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ group. Numbers of tokens are rounded to four decimals by the writer and belong t
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import re
 import zlib
@@ -17,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.errors import RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.record import Step
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import tr
+from grpo_core.traces.importers import prime_rl
 from grpo_core.traces.importers.jsonl import LONGEST_LINE, placed_lines
 from grpo_core.traces.importers.line_index import (
     TAIL,
@@ -68,7 +70,13 @@ def _step_files(path: Path) -> list[tuple[int, Path]]:
 
 
 class VerifiersRun(TextRun):
-    """Episodes of verifiers, by training step where they name one."""
+    """Episodes of verifiers, by training step where they name one, with what prime-rl wrote beside them.
+
+    Attributes:
+        processes: of the trainer whose loss :meth:`losses` is; its loss is logged for all of them together.
+    """
+
+    processes = 1
 
     def __init__(self, path: Path, index: Path | None = None) -> None:
         """
@@ -84,7 +92,12 @@ class VerifiersRun(TextRun):
         self._kind = TRAINING
         self._of_index: tuple[str, ...] = ()
         self._single = path if path.is_file() else path / FILE
-        self.note(tr("Numbers of tokens have four decimals in these files: smaller differences mean nothing."))
+        self._prime = prime_rl.beside(path)
+        self.note(
+            tr("Numbers of tokens that were trained are those of prime-rl's token export; others have four decimals.")
+            if self._prime is not None and self._prime.has_exports
+            else tr("Numbers of tokens have four decimals in these files: smaller differences mean nothing.")
+        )
         if index is not None and self._single.is_file():
             self._index = kept_index(index, self._single)
             self.partial = self._index is None and self._single.stat().st_size > TAIL
@@ -98,6 +111,11 @@ class VerifiersRun(TextRun):
             self.settings = recorded_settings(
                 "verifiers", names=last.reward_names, weights=last.reward_weights, group_size=size
             )
+        if self._prime is not None:
+            self.settings = self._prime.settings(self.settings)
+            for sentence in (*self._prime.notes, self._prime.why_unknown, self.why_no_losses):
+                if sentence:
+                    self.note(sentence)
 
     def __deepcopy__(self, memo: object) -> VerifiersRun:
         """A copy that can be refreshed beside this one: an index is never changed, another takes its place."""
@@ -105,6 +123,22 @@ class VerifiersRun(TextRun):
         other.notes, other.labels = list(self.notes), list(self.labels)
         other._digests = dict(self._digests)
         return other
+
+    @property
+    def has_losses(self) -> bool:
+        """Whether prime-rl's own losses are there to be compared."""
+        return self._prime is not None and not self._prime.why_unknown and self._prime.has_exports
+
+    @property
+    def why_no_losses(self) -> str:
+        """The reason why the loss cannot be recomputed, and what it would take. Empty where it can be, or where these
+        are no rollouts of prime-rl."""
+        if self._prime is None or self.has_losses:
+            return ""
+        return self._prime.why_unknown or tr(
+            "prime-rl's rollouts hold the sampler's log-probabilities alone; with trainer.enable_token_export = true "
+            "it writes the trainer's too, and the loss can be recomputed."
+        )
 
     def refresh(self) -> int:
         if not self._single.is_file():
@@ -157,13 +191,20 @@ class VerifiersRun(TextRun):
     def stamp(self, position: int) -> tuple[int, ...]:
         label = self.labels[position - 1]
         if label in self._files:
-            return file_stamp(self._files[label], 1)
+            beside = () if self._prime is None else self._prime.stamp(label)
+            return file_stamp(self._files[label], 1, *beside)
         return (*file_stamp(self._single)[2:], label, zlib.crc32(self._starts(label).tobytes()))
 
     def _episodes(self, label: int, notes: list[str]) -> Iterator[Any]:
         """The episodes of a step. One that is no JSON is noted."""
         if label in self._files:
-            yield from (value for _, value in placed_lines(self._files[label], notes, note_torn=True))
+            seen = set()
+            for file in self._files_of(label):
+                for _, value in placed_lines(file, notes, note_torn=True):
+                    name = as_dict(value).get("id")
+                    if not isinstance(name, str) or name not in seen:
+                        yield value
+                    seen.add(name if isinstance(name, str) else "")
             return
         with opened_regular(self._single) as opened:
             for start in self._starts(label).tolist():
@@ -177,8 +218,52 @@ class VerifiersRun(TextRun):
                         )
                     )
 
+    def _files_of(self, label: int) -> list[Path]:
+        """The files of a step. A rollout that prime-rl trained in it may have arrived in the step before, and be in the
+        second of them alone."""
+        chosen = self._files[label]
+        used = chosen.parent.with_name("effective") / FILE
+        known = self._prime is not None and self._prime.has_exports and chosen.parent.name == "all" and used.is_file()
+        return [chosen, used] if known else [chosen]
+
     def completions(self, position: int) -> Completions:
         return self._rows(position).table()
+
+    def losses(self, position: int) -> np.ndarray | None:
+        """The loss of the update as prime-rl logged it, summed over the micro-batches of all processes, (1, 1)."""
+        prime, label = self._prime, self.labels[position - 1]
+        exported = None if prime is None else prime.exported(label)
+        if prime is None or exported is None:
+            return None
+        mean, count = prime.mean_loss(label), prime.micro_batches(exported)
+        return None if mean is None or count is None else np.array([[mean * count]])
+
+    def incomplete(self, position: int) -> str:
+        """The reason why the loss of an update cannot be compared. Empty where it can."""
+        prime, label = self._prime, self.labels[position - 1]
+        if prime is None or prime.why_unknown:
+            return self.why_no_losses
+        exported = prime.exported(label)
+        if exported is None:
+            return tr("prime-rl exported no tokens of step {label}.").format(label=label)
+        if exported.why_not:
+            return exported.why_not
+        if prime.mean_loss(label) is None:
+            return tr("{name} holds no loss of step {label} (loss/mean).").format(name=prime_rl.METRICS, label=label)
+        if prime.micro_batches(exported) is None:
+            return tr(
+                "configs/orchestrator.json names no number of training processes (num_train_workers), so the logged "
+                "mean cannot be turned into the loss of the update."
+            )
+        rows = self._rows(position, with_tokens=True)
+        tokens, trained, left = prime_rl.matched(exported, rows.tokens)
+        left += sum(not row.exact for row, is_in in zip(tokens, trained, strict=True) if is_in and row is not None)
+        if left:
+            return tr(
+                "{count} of {all} sequences of the token export of step {label} are in no rollout with all their "
+                "numbers, so its loss is not whole."
+            ).format(count=left, all=len(exported.sequences), label=label)
+        return ""
 
     def step(self, position: int) -> Step:
         rows = self._rows(position, with_tokens=True)
@@ -187,10 +272,39 @@ class VerifiersRun(TextRun):
             self.note(
                 tr("A rollout of several branches counts once for each of them in its group's mean under another loss.")
             )
-        return step_of(rows.tokens, table, self.settings, position, self.labels[position - 1])
+        return self._step(position, rows, table)
+
+    def _step(self, position: int, rows: EpisodeRows, table: Completions) -> Step:
+        """The tokens of an update, with prime-rl's loss where its settings and its token export are there."""
+        prime, label = self._prime, self.labels[position - 1]
+        exported = None if prime is None else prime.exported(label)
+        if prime is None or exported is None:
+            step = step_of(rows.tokens, table, self.settings, position, label)
+            if not step.settings.objective.beta or step.ref_logp is not None:
+                return step
+            return dataclasses.replace(step, ref_logp=step.logp[0])  # π stands for the sampler's
+        tokens, trained, _ = prime_rl.matched(exported, rows.tokens)
+        step = step_of(tokens, table, self.settings, position, label)
+        if prime.why_unknown:
+            return step
+        step, apart = prime_rl.with_loss(step, prime, exported, tokens, trained)
+        if apart:
+            self.note(
+                tr(
+                    "Step {label}: prime-rl dropped other tokens than the settings of its loss say ({count} of them); "
+                    "the token export counts."
+                ).format(label=label, count=apart)
+            )
+        return step
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        return self.completions(position), None  # what follows from tokens alone is no number of the run
+        if not self.has_losses or self._prime is None or self._prime.exported(self.labels[position - 1]) is None:
+            return self.completions(position), None  # what follows from tokens alone is no number of the run
+        rows = self._rows(position, with_tokens=True)
+        table = rows.table()
+        with suppress(NotRecordedError):
+            return table, self._step(position, rows, table)
+        return table, None
 
     def _rows(self, position: int, *, with_tokens: bool = False) -> EpisodeRows:
         """The branches of the update at ``position``. What cannot be read of them is noted."""

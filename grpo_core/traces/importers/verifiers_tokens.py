@@ -31,6 +31,8 @@ class RowTokens:
         reference: those of the reference policy, in nats.
         entropy: of the policy, in nats.
         advantage: as the trainer had it.
+        before: numbers of the tokens before them, of whatever length; None where a message of the prompt has none.
+        dropped: tokens whose push the trainer dropped; None where that is not recorded.
     """
 
     ids: np.ndarray
@@ -40,12 +42,20 @@ class RowTokens:
     reference: np.ndarray
     entropy: np.ndarray
     advantage: np.ndarray
+    before: np.ndarray | None = None
+    dropped: np.ndarray | None = None
 
     @property
     def scored(self) -> bool:
         """Whether sampler or trainer gave every token in the loss a log-probability, and there is such a token."""
         known = np.isfinite(self.trainer[self.mask]).all() or np.isfinite(self.sampler[self.mask]).all()
         return bool(self.mask.any() and known)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every token in the loss has both log-probabilities and an advantage, and there is such a token."""
+        streams = (self.sampler, self.trainer, self.advantage)
+        return bool(self.mask.any() and all(np.isfinite(values[self.mask]).all() for values in streams))
 
 
 STREAMS = {
@@ -81,7 +91,9 @@ def row_tokens(nodes: Sequence[Node], path: Sequence[int], trajectory: Trajector
             parts[name].append(whole)
     if not parts["ids"]:
         return None
-    return RowTokens(**{name: np.concatenate(values) for name, values in parts.items()})
+    prompt = [nodes[place].get("token_ids") or [] for place in path[:first]]
+    before = np.array([number for ids in prompt for number in ids], np.int64) if all(prompt) else None
+    return RowTokens(**{name: np.concatenate(values) for name, values in parts.items()}, before=before)
 
 
 def step_of(
