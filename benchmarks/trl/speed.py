@@ -45,6 +45,7 @@ class Times:
         processor: seconds of processor time of each.
         sampling: seconds of each that passed before learning.
         tokens: completion tokens of each.
+        on_gpu: whether it computes there.
         memory: GB that were allocated on the GPU at most in each; none on the CPU.
     """
 
@@ -52,18 +53,19 @@ class Times:
     processor: list[float] = field(default_factory=list)
     sampling: list[float] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
+    on_gpu: bool = False
     memory: list[float] = field(default_factory=list)
 
     def begin(self) -> tuple[float, float]:
         """The clocks before an update."""
-        if torch.cuda.is_initialized():
+        if self.on_gpu:
             torch.cuda.synchronize()
             torch.cuda.reset_peak_memory_stats()
         return time.perf_counter(), time.process_time()
 
     def end(self, begun: tuple[float, float], tokens: int, sampling: float) -> None:
         """Take an update that has ended now."""
-        if torch.cuda.is_initialized():
+        if self.on_gpu:
             torch.cuda.synchronize()
             self.memory.append(torch.cuda.max_memory_allocated() / 1e9)
         self.wall.append(time.perf_counter() - begun[0])
@@ -83,7 +85,8 @@ def side_by_side(settings: Settings, updates: int, out: Path) -> tuple[Times, Ti
     """The times of TRL's updates and of ours, which follow each other by turns in one process."""
     from transformers import TrainerCallback
 
-    ours, theirs = Times(), Times()
+    on_gpu = settings.model.device == "cuda"
+    ours, theirs = Times(on_gpu=on_gpu), Times(on_gpu=on_gpu)
     going = FolderLearner(settings, cancelled=lambda: False)
     trainer = trl_trainer(settings, updates, out)
     generate, seen = trainer._generate_and_score_completions, dict[str, Any]()
