@@ -115,7 +115,7 @@ class PlacedStrip(QWidget):
 
     @property
     def _piled(self) -> int:
-        """Number of marks in the highest stack, at most :data:`PILE`. Marks less than a pixel apart may stack higher."""
+        """Number of marks in the highest stack, at most :data:`PILE`. Marks closer than a pixel may stack higher."""
         return min(max(Counter(self._advantages.tolist()).values(), default=1), PILE)
 
     def _paint_tokens(self, painter: QPainter, area: QRectF) -> None:

@@ -127,7 +127,7 @@ class PolicyBarsPanel(Panel):
         self.choice.setVisible(len(names) > 1)
 
     def _ends(self, view: View) -> EarlierEnds:
-        """Where earlier runs ended. The same object until that changes."""
+        """The final policies of earlier runs. The same object until they change."""
         stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
         if stamp != self._earlier[0]:
             self._earlier = stamp, earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))

@@ -218,7 +218,7 @@ def _meaning(value: float, least: float) -> str:
 
 
 def _signed(value: float, least: float, digits: int) -> str:
-    """Text of a change or an advantage with its sign and, below ``least``, one more digit. Empty where there is none."""
+    """Text of a change or an advantage with its sign and, below ``least``, one more digit. Empty if there is none."""
     if value != value:
         return ""
     if abs(value) < least:

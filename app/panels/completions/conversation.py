@@ -138,7 +138,7 @@ def _turn(turn: Turn) -> Iterator[Passage]:
 
 
 def look_of(turn: Turn) -> str:
-    """The style of a turn's words by what the loss counts of them; plain where that is not recorded."""
+    """The style of a turn's words by what the loss counts of them. Plain where that is not recorded."""
     if turn.in_loss is None or turn.body is None:
         return PLAIN
     return UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY
