@@ -46,7 +46,7 @@ def race_picture(
     return LinePicture(
         x=Scale(label=tr("completions drawn") if samples else tr("update"), low=0, whole=True),
         y=scale_of(measure, results.plan.settings), ranked=True, leaders=named,
-        lines=(*lines, *(() if seed is None else (seed,))),  # short of space, the labels of algorithms are dropped first
+        lines=(*lines, *(() if seed is None else (seed,))),  # short of space, drop labels of algorithms first
     )  # fmt: skip
 
 
