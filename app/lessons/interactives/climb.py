@@ -62,8 +62,9 @@ class Climb(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``action``, the answer whose curve is drawn, from 1; ``until``, the end of the axis
-        of updates; ``lines``, among "answer" and "proxy"; ``name``, the label of that answer's probability."""
+        """Take the state of a step. ``action`` is the answer whose curve is drawn, from 1, ``until`` the end of the
+        axis of updates, ``lines`` are among "answer" and "proxy", and ``name`` is the label of that answer's
+        probability."""
         self._action = int(state.get("action", 7)) - 1
         self._until = int(state.get("until", 50))
         self._lines = tuple(state.get("lines", (ANSWER,)))

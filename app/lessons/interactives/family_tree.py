@@ -76,7 +76,7 @@ class FamilyTree(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``member``, the selected one; ``all``, whether the tree has more than
+        """Take the state of a step: ``member``, the selected one, and ``all``, whether the tree has more than
         :data:`FEW`."""
         name = state.get("member", FIRST)
         self.member = member(name if name in {one.name for one in FAMILY} else FIRST)

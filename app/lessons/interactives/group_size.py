@@ -107,7 +107,7 @@ class GroupSize(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``kinds``, the budgets shown side by side; ``switch``, those that can be
+        """Take the state of a step: ``kinds``, the budgets shown side by side, and ``switch``, those that can be
         switched."""
         self._kinds = _known(state.get("kinds")) or KINDS[:1]
         switched = _known(state.get("switch"))

@@ -93,7 +93,7 @@ class MemoryBill(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: fields of :class:`Training`; ``knobs``, the adjustable ones; ``block``,
+        """Take the state of a step: fields of :class:`Training`, ``knobs``, the adjustable ones, and ``block``,
         “model/part”, the open one."""
         known = {name: value for name, value in state.items() if name in (*SWITCHES, *KNOBS)}
         try:

@@ -50,8 +50,8 @@ class PassAtK(Interactive):
         return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.foot,)}
 
     def take(self, state: Mapping[str, object]) -> None:
-        """Take the state of a step: ``until``, the end of the axis of updates; ``most``, the largest number of attempts
-        shown."""
+        """Take the state of a step: ``until``, the end of the axis of updates, and ``most``, the largest number of
+        attempts shown."""
         until, most = state.get("until", 100), state.get("most", ATTEMPTS[-1])
         assert isinstance(until, int) and isinstance(most, int)
         self._until, self._most = until, most

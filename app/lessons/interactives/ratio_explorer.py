@@ -66,7 +66,7 @@ class RatioExplorer(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``action`` (from 1) starts at ``probability``; each action gains ``gain`` in
+        """Take the state of a step: ``action`` (from 1) starts at ``probability``, and each action gains ``gain`` in
         turn."""
         action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
         there = isinstance(action, int) and isinstance(prob, (int, float))

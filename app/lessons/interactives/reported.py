@@ -100,14 +100,14 @@ class Reported(Interactive):
         return math.nan if right is None else float(sum(right))
 
     def _right_at(self, step: Step | None) -> list[bool] | None:
-        """Which watched prompts are answered right before ``step``. None if not recorded."""
+        """For each watched prompt, whether it is answered right before ``step``. None if not recorded."""
         origin = self.workspace.view.run.origin
         if step is None or step.watched_tokens is None:
             return None
         return [watched(step, place, origin)[1].right is True for place in range(len(origin.watched))]
 
     def _history(self) -> list[list[bool]]:
-        """Which watched prompts are answered right before each recorded update, in order."""
+        """For each watched prompt, whether it is answered right before each recorded update, in order."""
         run = self.workspace.view.run
         known = (self._right_at(run.step(update)) for update in range(1, run.head + 1))
         return [right for right in known if right is not None]
