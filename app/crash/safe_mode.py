@@ -76,7 +76,7 @@ class StartMarker:
                 self._early.append(self._kept(path))
 
     def _kept(self, path: Path) -> Path:
-        """Save the marker of a crashed process with the same id, so that this one's does not overwrite it."""
+        """Rename the marker of a crashed process with the same id, so that this one's does not overwrite it."""
         if path != self._path:
             return path
         other = path.with_name(f"{path.stem}-{len(self._early)}.start")

@@ -143,7 +143,7 @@ class PlaceChart(QWidget):
             self.activated.emit(self.chosen)
 
     def choose(self, place: int) -> None:
-        """Select a place like the user. One that does not exist is ignored."""
+        """Select a place as if the user had done so. One that does not exist is ignored."""
         if 0 <= place < self.count:
             self.chosen = place
             self.picked.emit(place)

@@ -1,4 +1,4 @@
-"""One panel in place of all, in larger type, and the exact restoration."""
+"""One panel shown in place of all, in larger type, and the restoration of the others."""
 
 from __future__ import annotations
 

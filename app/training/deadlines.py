@@ -79,7 +79,7 @@ class Deadlines:
         self.expect(urgent)
 
     def expect(self, urgent: bool) -> None:
-        """Expect only that the process takes an urgent command, if there is one."""
+        """Expect nothing but the acknowledgement of an urgent command, if there is one."""
         self._due = None
         if self.ready and urgent:
             self._give(PATIENCE)

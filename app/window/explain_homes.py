@@ -42,7 +42,7 @@ def number_box(widget: QWidget, scale: float) -> QRect:
 
 
 class ExplainHomes(QObject):
-    """Shows the panel Explain in the right place.
+    """Shows the panel Explain either in its dock or in the sheet.
 
     Attributes:
         sheet: the sheet; hidden while the panel is in its dock.

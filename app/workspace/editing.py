@@ -129,7 +129,7 @@ class Editing(QObject):
         self.changed.emit()
 
     def note_runs(self, left: RunHandle, shown: RunHandle) -> None:
-        """Record the runs that a structural edit led between, so that undo and redo of this edit can return to them."""
+        """Record the run left and the run shown by a structural edit, so that its undo and redo can return to them."""
         if self._runs is None:
             return
         if self._forwards:

@@ -154,8 +154,7 @@ class Evolution:
         return next((change for change in reversed(self.changes[place]) if change.step <= step), None)
 
     def turn(self, place: int, step: int) -> Turn | None:
-        """The update since which the verdict on the answer at ``step`` has held. None where the answer has not been
-        read."""
+        """The last turn of the answer to prompt ``place`` up to ``step``. None where the answer has not been read."""
         if self.at(place, step) is None:
             return None
         past = [change for change in self.changes[place] if change.step <= step]

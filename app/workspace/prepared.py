@@ -31,7 +31,7 @@ class Prepared:
 
     Attributes:
         number: of the update.
-        stamp: sizes and times of its files when it was read.
+        stamp: identifies the state of its files when it was read.
         step: its record; None where the source holds only texts.
         why_no_step: why there is none, in a sentence.
         table: its completions; None where none are recorded.

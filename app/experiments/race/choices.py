@@ -180,7 +180,7 @@ class RaceChoices(QWidget):
 
     @property
     def chosen_fairness(self) -> str:
-        """The chosen fairness, a key of ``FAIRNESS``."""
+        """The chosen fairness, an entry of ``FAIRNESS``."""
         return FAIRNESS[self.fairness.currentIndex()]
 
     def show_state(self, prompts: int, *, busy: bool) -> None:

@@ -84,8 +84,8 @@ class AdvantageHistogram(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``action`` from 1, ``batches``, and ``bar``, of which “lowest” or “highest” selects
-        that one."""
+        """Take the state of a step: the ``action`` from 1, the number of ``batches``, and whether ``bar`` selects the
+        “lowest” or “highest” one."""
         action, count = state.get("action", 5), state.get("batches", BATCHES)
         self.rewards.chosen = max(action - 1, 0) if isinstance(action, int) else 0
         self._count = min(max(count, 2), MOST) if isinstance(count, int) else BATCHES

@@ -38,7 +38,7 @@ OLD = BarSeries(name=tr("π_old, which drew the samples"), meaning="old", style=
 
 
 class RatioExplorer(Interactive):
-    """The draggable policy over frames of the old one above, and the ratios below."""
+    """A draggable policy drawn over the outlines of the old one, with the ratios below."""
 
     offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state=("action", "probability", "gain"))
 
