@@ -49,8 +49,7 @@ def _answers(display: str) -> bool:
     xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
     connection = xcb.xcb_connect(display.encode(), None)
     answers = not xcb.xcb_connection_has_error(connection)
-    if (
-        not answers
-    ):  # otherwise the connection stays open: a server whose last client leaves restarts, and may then refuse Qt
+    # otherwise the connection stays open: a server whose last client leaves restarts, and may then refuse Qt
+    if not answers:
         xcb.xcb_disconnect(connection)
     return answers

@@ -83,9 +83,8 @@ class Presenter(QObject):
         look.changed.connect(self._on_look)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        queued = (
-            Qt.ConnectionType.QueuedConnection
-        )  # queued, because Qt moves the windows of a removed screen only then
+        # queued, because Qt moves the windows of a removed screen only then
+        queued = Qt.ConnectionType.QueuedConnection
         application.screenAdded.connect(self._on_screens, queued)
         application.screenRemoved.connect(self._on_screens, queued)
         self._on_look()
@@ -147,9 +146,8 @@ class Presenter(QObject):
         self.speaker.hide()
         self._look.set(self._before.choice, self._before.scale, legible=0)
         self._window.setWindowState(Qt.WindowState.WindowNoState)
-        self._window.setGeometry(
-            self._before.box
-        )  # first, because it decides on which screen the next state is restored
+        # first, because it decides on which screen the next state is restored
+        self._window.setGeometry(self._before.box)
         self._window.setWindowState(self._before.state)
         self.active = False
         self.active_changed.emit()
@@ -175,9 +173,8 @@ class Presenter(QObject):
     def maximize(self, panel: str | None) -> None:
         """Show one panel in place of all, or all again if one is maximized."""
         if not self.maximizer.restore() and panel is not None and panel in self._window.docks:
-            self.maximizer.maximize(
-                panel, enlarge=not self._lesson
-            )  # the size of a lesson's page follows the available space
+            # the size of a lesson's page follows the available space
+            self.maximizer.maximize(panel, enlarge=not self._lesson)
         self._workspace.request_frame()
 
     def toggle_blank(self) -> None:
@@ -284,9 +281,8 @@ class Presenter(QObject):
     def _on_look(self) -> None:
         self.ring.set_look(self._look.theme, self._look.scale)
         mine = self._before if self.active and self._before is not None else self._look
-        self.speaker.set_look(
-            mine.theme, mine.scale
-        )  # settings for the projector need not suit the speaker's own screen
+        # settings for the projector need not suit the speaker's own screen
+        self.speaker.set_look(mine.theme, mine.scale)
 
     def close(self) -> None:
         """Restore the docks as they were before presenting mode, as the program closes."""

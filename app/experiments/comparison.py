@@ -167,9 +167,8 @@ class ComparisonPanel(Panel):
     def lane(self) -> str:
         """The algorithm whose run can be opened: the selected one, if it is in the race."""
         lanes = self.controller.results.digests if self.controller.results is not None else {}
-        others = (
-            () if self.controller.busy else (FIRST_LANE, *lanes)
-        )  # while results come in, that of the selected one may still follow
+        # while results come in, that of the selected one may still follow
+        others = () if self.controller.busy else (FIRST_LANE, *lanes)
         return next((name for name in (self._lane, *others) if name in lanes), self._lane)
 
     @property

@@ -108,9 +108,8 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
             self._out.mkdir(exist_ok=True)
             for name in self._made:
                 Path(self._space.name, name).replace(self._out / name)
-            for name in set(self._before) - set(
-                self._made
-            ):  # a longer older film would otherwise leave its last pictures
+            # a longer older film would otherwise leave its last pictures
+            for name in set(self._before) - set(self._made):
                 (self._out / name).unlink(missing_ok=True)
 
 

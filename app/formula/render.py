@@ -72,9 +72,8 @@ def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Pictu
     renderer.render(painter, QRectF(0, 0, image.width(), image.height()))
     painter.end()
     image.setDevicePixelRatio(ratio)
-    return Picture(
-        image, size, -box.top() * (pixels / SIZE)
-    )  # the box begins as far above the baseline as the formula extends
+    # the box begins as far above the baseline as the formula extends
+    return Picture(image, size, -box.top() * (pixels / SIZE))
 
 
 @lru_cache(maxsize=KEPT)

@@ -105,9 +105,8 @@ class Runner(QObject):
             sentence = str(error)
         finally:
             if not job.given_up.is_set():
-                with contextlib.suppress(
-                    RuntimeError
-                ):  # a window that was deleted without being closed no longer listens
+                # a window that was deleted without being closed no longer listens
+                with contextlib.suppress(RuntimeError):
                     self._over.emit(job, sentence)
 
     @Slot(object, object)

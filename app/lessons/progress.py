@@ -160,9 +160,8 @@ class LessonProgress:
 
     def export(self, target: Path) -> str | None:
         """Write that table. Returns a sentence if that failed."""
-        return write_or_say(
-            target, self.csv().encode("utf-8-sig"), tr("The predictions")
-        )  # so that Excel recognizes UTF-8
+        # so that Excel recognizes UTF-8
+        return write_or_say(target, self.csv().encode("utf-8-sig"), tr("The predictions"))
 
 
 def _entry(row: dict[str, Any]) -> PredictionEntry:

@@ -137,9 +137,8 @@ class StepDetailPanel(Panel):
     def _fit_columns(self) -> None:
         """Show as many columns as fit without scrolling sideways, in the order of :data:`KEPT`."""
         order = sorted(range(len(self._columns)), key=lambda n: KEPT.index(self._columns[n].name))
-        bar = (
-            self.table.verticalScrollBar().sizeHint().width()
-        )  # its width is reserved, so that no column appears or disappears with it
+        # its width is reserved, so that no column appears or disappears with it
+        bar = self.table.verticalScrollBar().sizeHint().width()
         hidden = self.table.fit_columns(order, self.table.width() - 2 * self.table.frameWidth() - bar)
         names = [self._columns[n].title for n in hidden]
         self.wider.setText(tr("+ {count} columns").format(count=len(names)) if names else "")

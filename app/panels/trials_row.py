@@ -76,9 +76,8 @@ class TrialsRow(QWidget):
             widget.setParent(self.row)
             widget.hide()
         self.button = QPushButton()
-        self.button.setFocusPolicy(
-            Qt.FocusPolicy.TabFocus
-        )  # a click does not take the focus, so that Space still starts the run
+        # a click does not take the focus, so that Space still starts the run
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.button.setToolTip(plain_tip(TIP))
         self.button.clicked.connect(self.repeat_pressed)
         self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))

@@ -117,9 +117,8 @@ def tick_text(value: float, spacing: float) -> str:
     """Text of the tick at ``value`` on an axis with this ``spacing``, with as few digits as possible."""
     if abs(value) < spacing * 1e-6:
         return "0"
-    small = (
-        spacing < 1e-4 and abs(value - float(f"{value:.1e}")) < spacing * 1e-6
-    )  # within five characters, like its neighbours
+    # within five characters, like its neighbours
+    small = spacing < 1e-4 and abs(value - float(f"{value:.1e}")) < spacing * 1e-6
     if abs(value) >= 1e7 or (value and abs(value) < 1e-4) or small:
         mantissa, exponent = f"{value:.1e}".split("e")
         text = f"{mantissa.removesuffix('.0')}e{int(exponent)}"

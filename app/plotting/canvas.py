@@ -39,9 +39,8 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
     def __init__(self, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setCacheMode(
-            QGraphicsView.CacheModeFlag.CacheNone
-        )  # filling a plain background costs less than copying it
+        # filling a plain background costs less than copying it
+        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)  # there are only few items, all visible
         self.axis_items = {"left": Axis("left", y), "bottom": Axis("bottom", x)}

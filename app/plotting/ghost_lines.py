@@ -36,9 +36,8 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
         self.marked.setParentItem(self)
         self._pointed: Pyramid | None = None
         for item in (self, self.marked):
-            item.setCacheMode(
-                QGraphicsItem.CacheMode.DeviceCoordinateCache
-            )  # a moving cursor does not cause a new stroke
+            # a moving cursor does not cause a new stroke
+            item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
 
     def set_series(self, series: Sequence[Pyramid], pointed: Pyramid | None = None) -> None:
         """Set the series for the next ``refresh``. ``pointed`` is the emphasized one among them."""

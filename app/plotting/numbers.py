@@ -51,9 +51,8 @@ def residues(values: Sequence[float | None]) -> list[float | None]:
 
 def is_missing(value: object) -> bool:
     """Whether ``value`` means "not computed": None, NaN or ``Missing``."""
-    if isinstance(
-        value, (float, int, str)
-    ):  # nearly all values are floats, and a check for any real number takes six times as long
+    # nearly all values are floats, and a check for any real number takes six times as long
+    if isinstance(value, (float, int, str)):
         return value != value
     return value is None or isinstance(value, Missing) or (isinstance(value, numbers.Real) and value != value)
 

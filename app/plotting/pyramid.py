@@ -160,9 +160,8 @@ def _bucketed(reduce: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
         return values.copy()
     whole = len(values) // width * width
     full = values[:whole]
-    for _ in range(
-        width.bit_length() - 1
-    ):  # by repeated halving, which is four times as fast as reducing along a short axis
+    # by repeated halving, which is four times as fast as reducing along a short axis
+    for _ in range(width.bit_length() - 1):
         full = reduce(full[0::2], full[1::2])
     return np.append(full, reduce.reduce(values[whole:])) if whole < len(values) else full
 

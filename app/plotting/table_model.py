@@ -193,9 +193,8 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(what.help) or None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return (
-                LEFT if what.kind in WORDS else RIGHT
-            )  # with rows or without, since the header is not repainted when rows come
+            # with rows or without, since the header is not repainted when rows come
+            return LEFT if what.kind in WORDS else RIGHT
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

@@ -148,9 +148,8 @@ class TableTwin(QTableView):
         self.table.set_look(self.theme, self.factor)
         self.cells = TablePainter(self.table, self.theme, self.factor)
         titles = self.theme.font("digits", self.factor).pixelSize()
-        larger = (
-            titles > self.theme.font("small", self.factor).pixelSize()
-        )  # for presenting mode, since the style sheet has the usual size
+        # for presenting mode, since the style sheet has the usual size
+        larger = titles > self.theme.font("small", self.factor).pixelSize()
         sheet = f"QHeaderView::section {{ font-size: {titles}px; }}" if larger else ""
         if sheet != self.horizontalHeader().styleSheet():
             self.horizontalHeader().setStyleSheet(sheet)

@@ -72,9 +72,7 @@ class PointerRing(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         centre, radius = QPointF(self.width() / 2, self.height() / 2), RADIUS * self._scale
         width = (6.0 if self._pressed else 3.5) * self._scale
-        for meaning, wide in (
-            ("ground", width + 3 * self._scale),
-            ("text", width),
-        ):  # a halo, so that it contrasts with any background
+        # a halo, so that it contrasts with any background
+        for meaning, wide in (("ground", width + 3 * self._scale), ("text", width)):
             painter.setPen(QPen(theme.colour(meaning), wide))
             painter.drawEllipse(centre, radius, radius)

@@ -88,9 +88,8 @@ def go_to(window: QWidget, screen: QScreen) -> None:
     """Move a window to ``screen``, reduced to fit if needed."""
     handle = window.windowHandle()
     if handle is not None:
-        handle.setScreen(
-            screen
-        )  # otherwise the window learns its place only when the system reports it, which is too late
+        # otherwise the window learns its place only when the system reports it, which is too late
+        handle.setScreen(screen)
     if not screen.geometry().contains(window.geometry()):
         window.setGeometry(clamped(window.geometry(), [screen.availableGeometry()]))
 

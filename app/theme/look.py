@@ -74,9 +74,8 @@ def apply(
     sans, mono = families()
     theme = dataclasses.replace(theme, sans=sans, mono=mono, legible=legible)
     scale = clamp(scale)
-    if not app.property(
-        FUSION
-    ):  # under a stylesheet the style no longer reports its own name, and setting it is expensive
+    # under a stylesheet the style no longer reports its own name, and setting it is expensive
+    if not app.property(FUSION):
         app.setStyle("Fusion")
         app.setProperty(FUSION, True)
     app.setPalette(palette(theme))

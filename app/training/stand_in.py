@@ -74,9 +74,8 @@ class StandIn:
             self._close(run_id)
         if self._state.current_begin is None or held_up:
             self._outlet.tell(sentence)
-        elif (
-            not leaving
-        ):  # also a run that it had not begun yet, because whatever ended it may end the next process as well
+        elif not leaving:
+            # also a run that it had not begun yet, because whatever ended it may end the next process as well
             self._fail(sentence)
         if held_up:
             return held_up

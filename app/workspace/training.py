@@ -72,9 +72,8 @@ class Training(QObject):
         if run.read_only:
             raise GrpoError(run.read_only)
         resume = run.step(run.head) if run.head else None
-        resumable = resume is not None and (
-            resume.resume or run.origin.settings.is_language
-        )  # a model is recomputed by replaying
+        # a model is recomputed by replaying
+        resumable = resume is not None and (resume.resume or run.origin.settings.is_language)
         if run.head and not resumable:
             raise GrpoError(
                 tr("{title} can be looked at, but not continued: its last update holds no policy.").format(

@@ -125,9 +125,8 @@ class RaceChoices(QWidget):
         self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setup.setToolTip(plain_tip(tr("What is equal, how many seeds and updates, and what the landscape pays")))
         self.race.setProperty("primary", True)
-        self.race.setFocusPolicy(
-            Qt.FocusPolicy.TabFocus
-        )  # a click does not take the focus, so that Space still starts the run
+        # a click does not take the focus, so that Space still starts the run
+        self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.peaks.setText(tr("Two peaks"))
         self.peaks.setToolTip(plain_tip(PEAKS))
         self._name()

@@ -64,9 +64,8 @@ class RunRow(QWidget):
     def _fit(self) -> None:
         """Set a width that fits the seed with its suffix, so that nothing moves while seeds are chosen."""
         metrics = self.seed.fontMetrics()
-        self.seed.lineEdit().setTextMargins(
-            round(0.35 * metrics.height()), 0, 0, 0
-        )  # sizes do not include the padding of the style sheet
+        # sizes do not include the padding of the style sheet
+        self.seed.lineEdit().setTextMargins(round(0.35 * metrics.height()), 0, 0, 0)
         self.seed.setFixedWidth(
             metrics.horizontalAdvance(tr("seed 000{suffix}").format(suffix=SUFFIX)) + round(2.6 * metrics.height())
         )

@@ -81,9 +81,8 @@ class SweepRunRow(QWidget):
         if (theme, scale) != self._look:
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
-            self.says.setFixedHeight(
-                2 * self.says.fontMetrics().lineSpacing() + 2
-            )  # nothing moves when the text changes
+            # nothing moves when the text changes
+            self.says.setFixedHeight(2 * self.says.fontMetrics().lineSpacing() + 2)
 
     @property
     def place(self) -> int:

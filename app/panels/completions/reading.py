@@ -27,9 +27,8 @@ class CompletionText(QWidget):
         self.heading = Label()
         self.heading.setObjectName("muted")
         self.heading.setWordWrap(True)
-        self.heading.setSizePolicy(
-            QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred
-        )  # no text may move the splitter
+        # no text may move the splitter
+        self.heading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend = MaskLegend()
         self.legend.hide()
         self.text = QPlainTextEdit()
