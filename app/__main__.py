@@ -1,4 +1,4 @@
-"""Start: ``python -m app``."""
+"""The entry point, ``python -m app``."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ DRAWING = {
     "--self-test": "The self-test tries the window too, which needs Qt",
     "--problem-report": "The problem report names the version of Qt",
 }
-"""What needs Qt besides the window, and why; the commands among them start on the window's side."""
+"""Commands that need Qt but not the window, and why. They start in ``app`` rather than in the core."""
 QT_LACKING = "No module named 'PySide6'"
 
 
 def main() -> int:
     """Run the program. Returns the process's exit status."""
-    multiprocessing.freeze_support()  # first of all: a frozen child, of a library too, must not open a window
+    multiprocessing.freeze_support()  # first, because a frozen child process, even of a library, must not open a window
     if sys.argv[1:2] == [COMMAND]:
         start_child(sys.argv[2:])
         return 0
@@ -40,7 +40,7 @@ def main() -> int:
     try:
         from app import language
 
-        untranslated = language.choose(sys.argv[1:])  # before anything that says something is imported
+        untranslated = language.choose(sys.argv[1:])  # before importing any module with texts
         from app.start import start
     except ImportError as error:
         why = lacking(str(error), sys.argv[1:])
@@ -56,7 +56,8 @@ def main() -> int:
 def is_command(argument: str) -> bool:
     """Whether an argument is one of the commands that need no window, such as “train”.
 
-    A plain word that is neither a command nor a file is one that was mistyped: the commands' parser lists them.
+    A plain word that is neither a command nor a file counts as a mistyped command, so that the commands' parser lists
+    all of them.
     """
     if argument in DRAWING or not (argument.isascii() and argument.isalpha()):
         return False
@@ -66,7 +67,7 @@ def is_command(argument: str) -> bool:
 
 
 def needs_no_qt(arguments: Sequence[str]) -> bool:
-    """Whether only the options or the version are asked for."""
+    """Whether only the options or the version are requested."""
     return bool({"-h", "--help", "--version"} & set(arguments)) and arguments[0] not in DRAWING
 
 
@@ -81,7 +82,7 @@ def _about(arguments: Sequence[str]) -> int:
 
 
 def lacking(message: str, arguments: Sequence[str] = ()) -> str:
-    """What to install where Qt, or a library that it takes from the system, is lacking. Empty for anything else."""
+    """A text on what to install if Qt, or a system library that it needs, is missing. Empty for other errors."""
     if message == QT_LACKING:
         why = next((DRAWING[argument] for argument in arguments if argument in DRAWING), "The window needs Qt")
         wheel = f"grpo_lab-{__version__}-py3-none-any.whl"

@@ -1,4 +1,4 @@
-"""Self-description of the program: which build it is, and under which licences it and its parts are."""
+"""Information about the program: its build, and the licences of it and its parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ TEXT = tr("MIT licence. The window is drawn by Qt and PySide6, which are used un
 
 
 def about(say: Callable[[str], None]) -> Message:
-    """A message with buttons to copy the build and to read the licences. ``say`` tells where they lie if need be."""
+    """A message with buttons to copy the build and to read the licences. ``say`` shows where they are if they cannot be
+    opened."""
     build = described()
 
     def read() -> None:
@@ -34,7 +35,7 @@ def about(say: Callable[[str], None]) -> Message:
 
 
 def licences() -> Path:
-    """The file that names the licences: of every part beside a package, of the program alone in the source."""
+    """The file of licences: in a package those of all parts, in the source that of the program alone."""
     if not getattr(sys, "frozen", False):
         return resource("LICENSE") if is_installed() else resource("").parent / "LICENSE"
     beside = [folder / "LICENCES.txt" for folder in Path(sys.executable).parents]

@@ -1,4 +1,4 @@
-"""The program, put together: the one place that knows every part."""
+"""Assembly of the whole program. This is the only module that knows every part."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ from grpo_core.stored_times import StoredTimes
 
 
 class Application(QObject):
-    """One window with all that moves it.
+    """The main window with its model, controllers and commands.
 
     Attributes:
-        preferences: what outlives the program.
+        preferences: settings that are kept from one start to the next.
         look: theme and scale.
         workspace, controller, player, run_manager: the model, the worker's representative, the transport, the runs.
         window, messages: the main window and its message bar.
@@ -93,9 +93,9 @@ class Application(QObject):
 
         Args:
             app: the application.
-            paths: where everything lies.
-            preferences: what the user has chosen.
-            hooks: collect reports of crashes.
+            paths: the folders and files of the program.
+            preferences: the user's settings.
+            hooks: the collectors of crash reports.
             own_process: compute runs and experiments in processes of their own rather than in threads of this one.
         """
         super().__init__()
@@ -244,7 +244,7 @@ class Application(QObject):
         for panel in self.window.panels.made.values():
             self._on_panel(panel)
         app.focusChanged.connect(self.workspace.request_frame)
-        if self._hooks is not None:  # a report must show although the frame timer rests
+        if self._hooks is not None:  # a report must appear even while the frame timer is idle
             self._notifier = CrashNotifier(self)
             self._notifier.reported.connect(self.workspace.request_frame)
             self._hooks.on_report = self._notifier.reported.emit
@@ -254,7 +254,7 @@ class Application(QObject):
         ink = theme.on(theme.colour("accent")) if name in ("run", "pause") else theme.colour("text")
         return icon(name.replace("_", "-"), ink.name(), disabled=theme.colour("text").name())
 
-    # -- what passes between them ------------------------------------------------------------------------------------
+    # -- connections between the parts ---------------------------------------------------------------------------------
 
     @Slot()
     def _on_frame(self) -> None:
@@ -270,13 +270,13 @@ class Application(QObject):
 
     @Slot(object)
     def _on_panel(self, panel: Panel) -> None:
-        """A panel has been made."""
+        """Connect a panel that has just been made."""
         self._requests.connect_panel(panel)
         self.exports.add_menu(panel)
 
     @Slot()
     def _on_commands_changed(self) -> None:
-        """There are other commands, as after a layout was saved."""
+        """Update menus and palette after the set of commands has changed, for example when a layout was saved."""
         self.actions.set_commands(all_commands(self.targets))
         fill_menus(self.window.menuBar(), self.actions)
 

@@ -1,4 +1,4 @@
-"""The command line of the window. Needs no Qt, so that an installation without it says what there is."""
+"""The command line of the window. It needs no Qt, so that an installation without Qt can still print help."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and m
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of everything but the commands."""
+    """The parser of all arguments except the commands."""
     made = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS)
     made.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
     made.add_argument(
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def shown_in_window(options: argparse.Namespace) -> str:
-    """Return why what was asked for needs a window, and what would do without one. Empty if it needs none."""
+    """The reason why the requested options need a window, and what would work without one. Empty if they need none."""
     if options.present:
         return "A lesson is presented in a window. “grpo-lab film --lesson” makes a film of it without one."
     if options.files:

@@ -1,4 +1,4 @@
-"""The build of the program: the source, a wheel, or one of the packages that ``build.spec`` makes."""
+"""The build of the program: the source, a wheel, or one of the packages made by ``build.spec``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SOURCE, WHEEL, SLIM, FULL = "source", "wheel", "slim", "full"
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """A build.
+    """A build of the program.
 
     Attributes:
-        version: of the program.
+        version: version of the program.
         kind: "source", "wheel" (installed by pip), "slim" (a package without torch) or "full".
-        commit: of the source that was packaged; empty where that is not known.
+        commit: commit of the packaged source; empty if unknown.
     """
 
     version: str = __version__
@@ -33,7 +33,7 @@ class Build:
 
 
 def this_build() -> Build:
-    """This very copy. Packages hold a small file that says it."""
+    """The build of this copy. Packages contain a small file with it."""
     if not getattr(sys, "frozen", False):
         return Build(kind=WHEEL if is_installed() else SOURCE)
     try:
@@ -44,7 +44,7 @@ def this_build() -> Build:
 
 
 def described() -> str:
-    """The build and what it runs on, in one line."""
+    """The build and its platform, in one line."""
     import numpy
 
     try:

@@ -1,4 +1,4 @@
-"""Whether there is a screen to open a window on, and drawing without one."""
+"""Detection of a screen, and drawing without one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from grpo_core.text import tr
 
 
 def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform: str = sys.platform) -> None:
-    """Let the Qt application that is made next draw in memory. To be called before it is made.
+    """Make the next Qt application draw in memory. Call this before the application is made.
 
-    On Windows that platform of Qt knows no fonts of the system. It looks for a folder of fonts beside Qt and complains
-    that there is none, or, given ours, that it cannot open files below a folder whose name is not in the system's code
-    page. So it is given a folder of ours that holds no fonts; :func:`app.resources.load_fonts` registers those that are
-    shipped, from memory.
+    On Windows, Qt's offscreen platform knows no system fonts. It looks for a folder of fonts beside Qt and warns that
+    there is none or, given the shipped one, that it cannot open files in a folder whose name is not in the system's
+    code page. So it is given a folder without fonts; :func:`app.resources.load_fonts` registers the shipped fonts from
+    memory.
     """
     environment["QT_QPA_PLATFORM"] = "offscreen"
     if platform == "win32":
@@ -28,7 +28,7 @@ def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform:
 def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:
     """The reason why no window can be opened, in a sentence. None where one can.
 
-    Qt ends the process when it finds no display, so it must not be left to find out.
+    Qt aborts the process when it finds no display, so this is checked first.
     """
     if not platform.startswith("linux") or environment.get("QT_QPA_PLATFORM") or environment.get("WAYLAND_DISPLAY"):
         return None
@@ -39,7 +39,7 @@ def missing_display(environment: Mapping[str, str] = os.environ, platform: str =
 
 
 def _answers(display: str) -> bool:
-    """Whether an X server can be reached. True where that cannot be found out."""
+    """Whether an X server can be reached. True if that cannot be determined."""
     name = ctypes.util.find_library("xcb")
     if name is None:
         return True
@@ -49,6 +49,7 @@ def _answers(display: str) -> bool:
     xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
     connection = xcb.xcb_connect(display.encode(), None)
     answers = not xcb.xcb_connection_has_error(connection)
-    if not answers:  # else it stays open: a server whose last client leaves starts over, and may just then refuse Qt
+    # otherwise the connection stays open: a server whose last client leaves restarts, and may then refuse Qt
+    if not answers:
         xcb.xcb_disconnect(connection)
     return answers

@@ -1,4 +1,5 @@
-"""Runs that are shipped recorded, for machines that are too slow or have no torch: looked at, never computed."""
+"""Recorded runs shipped with the program, for machines that are too slow or have no torch. They are viewed, never
+computed."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ TITLES = {
     "smollm2_kl": tr("SmolLM2 (recorded): with a KL penalty"),
     "smollm2_bare": tr("SmolLM2 (recorded): the bare number pays"),
 }
-"""Name of each recorded run, which is a file of :func:`example`, -> what it is called in the list of runs."""
+"""Name of each recorded run, a file of :func:`example`, -> its title in the list of runs."""
 EXAMPLES = tuple(TITLES)
 
 
@@ -28,5 +29,5 @@ def example(name: str = EXAMPLES[0]) -> Path:
 
 @lru_cache(maxsize=256)
 def is_example(path: Path) -> bool:
-    """Whether a run file is one of the shipped ones, which are never written to."""
+    """Whether a run file is a shipped one, which is never written."""
     return path.resolve().parent == resource("examples").resolve()

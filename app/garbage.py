@@ -1,7 +1,7 @@
-"""Python's garbage is collected in the window's thread alone, when that thread is about to wait for events.
+"""Garbage collection in the window's thread only, when that thread is about to wait for events.
 
-By itself Python collects in whichever thread happens to make the next object. Where the garbage holds a ``QObject``,
-that thread destroys it, perhaps while the window's thread sends it an event: a segmentation fault.
+By default Python collects in whichever thread makes the next object. If the garbage contains a ``QObject``, that thread
+destroys it, perhaps while the window's thread sends it an event, which is a segmentation fault.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def collect_at(about_to_wait: SignalInstance) -> None:
-    """From now on garbage is collected at this signal alone, in the thread that emits it.
+    """Restrict garbage collection to this signal, in the thread that emits it.
 
     Args:
         about_to_wait: ``aboutToBlock`` of the event dispatcher of the window's thread.
@@ -24,7 +24,7 @@ def collect_at(about_to_wait: SignalInstance) -> None:
 
 
 def collect_if_due() -> None:
-    """Collect in this thread the oldest generation of which Python would have collected the garbage by now."""
+    """Collect in this thread the oldest generation that Python would have collected by now."""
     counts, thresholds = gc.get_count(), gc.get_threshold()
     for generation in (2, 1, 0):
         if counts[generation] > thresholds[generation]:

@@ -1,4 +1,4 @@
-"""Without a display: the same program, offscreen, on a default run. It leaves a run file and pictures behind."""
+"""The program without a display: it trains a default run offscreen, and writes a run file and pictures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.display import draw_offscreen
 
 UPDATES = 200
 MOMENTS = (0, 13, UPDATES)
-"""Updates at which the window is pictured."""
+"""Updates at which a picture of the window is written."""
 
 
 def run_offscreen(why: str, folder: Path) -> int:
@@ -44,7 +44,7 @@ def run_offscreen(why: str, folder: Path) -> int:
         for moment in MOMENTS:
             if moment > done:
                 program.player.run_n(moment - done)
-                # the run pauses before its first update as well, when it is ready
+                # the run also pauses before its first update, when it is ready
                 while program.controller.state is not State.FAILED and (
                     run.head < moment or program.controller.state is not State.PAUSED
                 ):
@@ -71,6 +71,6 @@ def run_offscreen(why: str, folder: Path) -> int:
 
 
 def _quiet(kind: object, context: object, text: str) -> None:
-    """Pass on what Qt says, but for what every offscreen window says."""
+    """Pass on Qt's messages, except those of every offscreen window."""
     if not text.startswith("This plugin does not support"):
         print(text, file=sys.stderr)

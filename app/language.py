@@ -1,4 +1,4 @@
-"""The language of the program, chosen once and before anything that says something is imported."""
+"""The language of the program, chosen once before any module with texts is imported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core import text
 from grpo_core.shipped import resource
 
 TRANSLATIONS = resource("translations")
-"""One catalogue a language, such as de.qm, made by Qt's lrelease from de.ts (``python -m tools.catalogue``)."""
+"""One catalogue per language, such as de.qm, made by Qt's lrelease from de.ts (``python -m tools.catalogue``)."""
 MADE_UP = {"pseudo": pseudo.longer, "pseudo-rtl": pseudo.mirrored}
 
 _chosen = ""
@@ -24,9 +24,9 @@ _catalogue: QTranslator | None = None
 
 
 def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
-    """The language asked for with ``--language``, else the system's, as far as there is a catalogue of it.
+    """Choose the language given by ``--language``, else the system's, if there is a catalogue for it.
 
-    Returns a sentence if what was asked for is not there; the texts are then as they are written, in English.
+    Returns a sentence if the requested one is missing; texts are then in English.
     """
     global _chosen, _catalogue
     asked = _asked(arguments)
@@ -39,7 +39,7 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
         return ""
     name = asked or QLocale.system().name()
     catalogue = QTranslator()
-    if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT is content with de
+    if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT falls back to de
         _chosen, _catalogue = name, catalogue
         text.use(_translated)
     elif asked and not asked.startswith("en"):
@@ -49,7 +49,7 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
 
 
 def arrange(application: QApplication) -> None:
-    """Let windows run in the direction of the language."""
+    """Set the layout direction of the language."""
     mirrored = _chosen == "pseudo-rtl" or (
         bool(_chosen) and QLocale(_chosen).textDirection() is Qt.LayoutDirection.RightToLeft
     )
@@ -59,7 +59,8 @@ def arrange(application: QApplication) -> None:
 
 @cache
 def _translated(source: str) -> str:
-    """The translation. One that does not fit its source is not used: the program would stop where it is filled in."""
+    """The translation. One whose placeholders do not match the source is not used, because formatting it would raise an
+    error."""
     assert _catalogue is not None
     translation = _catalogue.translate("", source) or source
     if translation != source and (why := text.misfit(source, translation)):

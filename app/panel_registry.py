@@ -1,4 +1,4 @@
-"""Every panel of the program, one row each. The order is that of the menu, and of panels of one rank in an area.
+"""The registry of panels, one row each. The order is that of the menu, and of panels of one rank in an area.
 
 A new panel is a file with its class and, here, a row in ``PANELS``. Menus, docks, layouts, export, lessons and the
 self-test read the rows. A panel that is made with the window is imported above. One that is made when it is first shown
@@ -382,5 +382,5 @@ PANELS: tuple[PanelSpec[Panel], ...] = (
 
 
 def lesson_panels() -> tuple[str, ...]:
-    """Ids of the panels that may be beside a lesson."""
+    """Ids of the panels that can be shown beside a lesson."""
     return tuple(spec.id for spec in PANELS if spec.in_lessons)

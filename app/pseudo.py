@@ -1,8 +1,8 @@
-"""Languages that nobody speaks: longer, or from right to left, to see what a translation would do to the window.
+"""Pseudo-languages for testing: longer texts, or right-to-left ones, show the effect of a translation on the window.
 
-``--language pseudo`` makes every text about 40 % longer and sets it in « »; what stays without was never given
-to a translator. ``--language pseudo-rtl`` mirrors the window, and each word reads from right to left. Fields to be
-filled in, markup and a lesson's links stay as they are.
+``--language pseudo`` makes every text about 40 % longer and encloses it in « »; a text without them bypasses
+translation. ``--language pseudo-rtl`` mirrors the window, and each word reads from right to left. Fields to be filled
+in, markup and a lesson's links stay as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RTL_MARK, _OVERRIDE, _POP = "\u200f", "\u202e", "\u202c"
 
 
 def longer(text: str) -> str:
-    """``text`` with every vowel twice, between « and »."""
+    """``text`` with every vowel doubled, between « and »."""
     if not text.strip():
         return text
     parts = _KEPT.split(_linked(text))
@@ -33,5 +33,5 @@ def mirrored(text: str) -> str:
 
 
 def _linked(text: str) -> str:
-    """``text`` with the term of every link kept beside what is said for it."""
+    """``text`` with the term of every link kept beside its displayed text."""
     return _LINK.sub(r"[\1|\1]", text)

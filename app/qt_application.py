@@ -1,4 +1,4 @@
-"""The application object: on macOS a double click on a run file arrives here, as an event."""
+"""The application object, which on macOS receives a double click on a run file as an event."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QApplication
 
 
 class QtApplication(QApplication):
-    """Keeps files that the desktop wants opened until somebody opens them.
+    """Keeps the files that the desktop wants opened until there is a function to open them.
 
-    An event filter would see every event of every widget; what the desktop says is sent to this object itself.
+    An event filter would receive every event of every widget; these events are sent to the application object itself.
     """
 
     def __init__(self, arguments: list[str]) -> None:
@@ -22,7 +22,7 @@ class QtApplication(QApplication):
         self._open: Callable[[Path], None] | None = None
 
     def open_with(self, opener: Callable[[Path], None]) -> bool:
-        """From now on ``opener`` is called with each file, at once with those that wait. Whether there were any."""
+        """Call ``opener`` with each file from now on, at once with those that wait. Returns whether any waited."""
         self._open = opener
         waiting, self._waiting = self._waiting, []
         for path in waiting:
@@ -34,7 +34,7 @@ class QtApplication(QApplication):
             return super().event(event)
         name = event.file() or event.url().toLocalFile()
         if not name:
-            return False  # an address that is no file
+            return False  # a URL that is not a file
         if self._open is None:
             self._waiting.append(Path(name))
         else:

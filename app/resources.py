@@ -1,4 +1,5 @@
-"""Files shipped beside the code: fonts, icons, lessons. Found from the source tree and in a frozen program alike."""
+"""Files shipped with the code: fonts, icons, lessons. They are found both in the source tree and in a frozen
+program."""
 
 from __future__ import annotations
 
@@ -12,17 +13,19 @@ from grpo_core.shipped import resource as resource
 
 SANS, MONO, SIGNS = "Inter", "JetBrains Mono", "GRPO Lab Signs"
 DRAWN_AS = "#000"
-"""The colour in which icons are drawn, which is replaced."""
+"""The colour in the icon files, which is replaced."""
 
 
 @cache
 def load_fonts() -> tuple[str, str]:
-    """Register the shipped fonts. Their families (sans, mono), empty where one is missing: the system's then.
+    """Register the shipped fonts and return their families (sans, mono). An empty name means the system's font, if one
+    is missing.
 
-    What a family lacks (∇, ⟨, ␣ and other signs) it takes from the other shipped ones, not from the system's.
+    Signs missing in a family (∇, ⟨, ␣ and others) are taken from the other shipped ones, not from the system's.
     """
     for path in sorted(resource("fonts").glob("*.[ot]tf")):
-        # from memory: offscreen on Windows, Qt opens files by names in the system's code page, which lacks most letters
+        # from memory, because offscreen on Windows, Qt opens files by names in the system's code page, which lacks most
+        # letters
         QFontDatabase.addApplicationFontFromData(QByteArray(path.read_bytes()))
     QFont.insertSubstitutions(SANS, [SIGNS, MONO])
     QFont.insertSubstitutions(MONO, [SIGNS, SANS])
@@ -31,9 +34,9 @@ def load_fonts() -> tuple[str, str]:
 
 
 def icon(name: str, colour: str, disabled: str = "") -> QIcon:
-    """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size. An empty icon where there is none.
+    """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size. An empty icon if there is none.
 
-    ``disabled`` is its colour where it is disabled, drawn fainter; by default the same one.
+    ``disabled`` is its colour when disabled, drawn fainter; by default the same.
     """
     drawing = _read_icon(name)
     if not drawing:
@@ -49,7 +52,7 @@ def _read_icon(name: str) -> str:
 
 
 class _Drawing(QIconEngine):
-    """An icon that is drawn anew for every size, and fainter when it is disabled."""
+    """An icon engine that renders at every size, and fainter when disabled."""
 
     def __init__(self, svg: str, disabled: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""From the command line to a window, or, without a display, to a run and its pictures on disk."""
+"""The start of the program from the command line: a window or, without a display, a run with pictures on disk."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from app.application import Application
 
 LEAST_SIZE, SHARE = (1366, 768), 0.88
-"""Pixels of the first window at the least, and its share of a screen that has more."""
+"""Least size of the first window in pixels, and its share of a larger screen."""
 TITLE_BAR = 30
-"""Pixels that a desktop adds on top of a window, or more."""
+"""Height in pixels that a desktop adds for the title bar, generously estimated."""
 
 
 def start(arguments: list[str]) -> int:
-    """Open the window and stay until it is closed, or run a command that draws without one. Returns the exit status."""
+    """Open the window and wait until it is closed, or run a command that draws without one. Returns the exit status."""
     command = _command(arguments[0]) if arguments else None
     if command is not None:
         with plain_output():
@@ -71,7 +71,7 @@ def start(arguments: list[str]) -> int:
 
 
 def _command(name: str) -> Callable[[list[str]], int] | None:
-    """The command called ``name`` that draws or plays without a window, or None."""
+    """The command ``name`` that draws or plays without a window, or None."""
     match name:
         case "export":
             from app.export.command import main
@@ -104,7 +104,7 @@ def _windowed(options: argparse.Namespace) -> int:
     app = QtApplication(sys.argv[:1])
     app.setApplicationName("GRPO Lab")
     app.setDesktopFileName("grpo-lab")
-    app.setWindowIcon(icon("grpo-lab", DRAWN_AS))  # desktops that know no desktop files, as on Windows
+    app.setWindowIcon(icon("grpo-lab", DRAWN_AS))  # desktops that do not support desktop files, such as Windows
     arrange(app)
     collect_at(QAbstractEventDispatcher.instance().aboutToBlock)
     from app.application import Application
@@ -115,7 +115,7 @@ def _windowed(options: argparse.Namespace) -> int:
         sentences.append(program.layout_files.restore(program.window))
     program.workspace.drawn.connect(_spare_the_collector, Qt.ConnectionType.SingleShotConnection)
     program.workspace.drawn.connect(_note_first_frame, Qt.ConnectionType.SingleShotConnection)
-    if not safe:  # the process that computes runs is started behind the first picture
+    if not safe:  # the process that computes runs is started after the first picture
         program.workspace.drawn.connect(program.controller.warm_up, Qt.ConnectionType.SingleShotConnection)
     space = program.window.screen().availableGeometry().size()
     if first:
@@ -134,7 +134,7 @@ def _windowed(options: argparse.Namespace) -> int:
     if options.model is not None:
         program.model_folders.open(options.model)
     app.open_with(program.runs.open_path)
-    if marker.crashed_before and not safe:  # in safe mode no file of the runs' folder is read
+    if marker.crashed_before and not safe:  # in safe mode no file in the runs' folder is read
         program.lesson_recovery.offer()
         program.startup.offer_unfinished()
     if not safe:
@@ -151,7 +151,7 @@ def _windowed(options: argparse.Namespace) -> int:
 
 
 def _refused(sentence: str) -> int:
-    """Say why there can be no window, where it was started and where it would have been."""
+    """Report why there can be no window, both on the terminal and in a dialog if possible."""
     print(sentence, file=sys.stderr)
     app = QtApplication(sys.argv[:1])
     QMessageBox.critical(None, "GRPO Lab", sentence)
@@ -160,17 +160,17 @@ def _refused(sentence: str) -> int:
 
 
 def first_size(space: QSize) -> QSize:
-    """Size of a user's first window on a screen whose free part is ``space``."""
+    """Size of a user's first window on a screen with the free area ``space``."""
     return QSize(*LEAST_SIZE).expandedTo(space * SHARE)
 
 
 def fills(window: QSize, screen: QSize) -> bool:
-    """Whether a window of that size would, with its title bar, reach beyond a screen with that much room."""
+    """Whether a window of this size, with its title bar, would not fit into a screen with that much space."""
     return window.width() > screen.width() or window.height() + TITLE_BAR > screen.height()
 
 
 def _watched(program: Application) -> Watchdog:
-    """A watchdog that everything wakes which wakes the window."""
+    """A watchdog that is fed by everything that wakes the window."""
     watchdog = Watchdog(program)
     program.window.windowHandle().installEventFilter(watchdog)
     program.workspace.pull.connect(watchdog.wake)
@@ -179,15 +179,16 @@ def _watched(program: Application) -> Watchdog:
 
 
 def _spare_the_collector() -> None:
-    """Exempt what the start has made, and what stays, from the collector: its long passes take a tenth as long.
+    """Exempt the objects made by the start from garbage collection, which makes its long passes ten times as fast.
 
-    Each of them went through the hundred thousand objects of the window, some 40 ms in the middle of a user's action.
+    Each pass would otherwise traverse the window's hundred thousand objects, some 40 ms in the middle of a user's
+    action.
     """
     gc.freeze()
 
 
 def _note_first_frame() -> None:
-    """Write to the log how long the start has taken."""
+    """Log how long the start took."""
     import psutil
 
     seconds = time.time() - psutil.Process().create_time()

@@ -1,1 +1,1 @@
-"""Every action of the user, declared once as data. Menus, keys, palette and shortcut sheet are made from it."""
+"""Every action of the user, declared once as data. Menus, shortcuts, palette and shortcut sheet are made from it."""

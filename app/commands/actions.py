@@ -1,4 +1,4 @@
-"""One ``QAction`` for every command, kept in step with the state."""
+"""A ``QAction`` for every command, kept in sync with its state."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from grpo_core.text import tr
 
 
 class CommandAction(QAction):
-    """The action of one command: in menus, on toolbars and behind its keys.
+    """The action of one command, used in menus, on toolbars and for its shortcuts.
 
     Attributes:
-        command: what it runs.
+        command: the command that it runs.
         why: why it cannot run now, in a sentence; empty when it can.
 
     Signals:
@@ -28,7 +28,7 @@ class CommandAction(QAction):
     begins = Signal()
 
     def __init__(self, command: Command, icon: Callable[[str], QIcon] | None, parent: QObject) -> None:
-        """``icon`` makes an icon from an icon's name."""
+        """Make the action. ``icon`` makes an icon from an icon's name."""
         super().__init__(command.text, parent)
         self.why = ""
         self._icon = icon
@@ -38,7 +38,7 @@ class CommandAction(QAction):
         self.stand_for(command)
 
     def stand_for(self, command: Command) -> None:
-        """Take the place of ``command``. Toolbars and menus that hold this action keep it."""
+        """Switch to ``command``. Toolbars and menus that hold this action keep it."""
         self.command = command
         self.setObjectName(command.id)
         self.setShortcuts(command.keys)
@@ -50,7 +50,7 @@ class CommandAction(QAction):
         self.refresh()
 
     def refresh(self) -> None:
-        """Take over from the command its text, and whether it is enabled and checked. Cheap while nothing changed."""
+        """Update text, enabled state and check mark from the command. Cheap if nothing has changed."""
         status, before = self.command.status(), self._shown
         if status == before:
             return
@@ -65,14 +65,14 @@ class CommandAction(QAction):
         self.setToolTip(plain_tip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip()))
 
     def refresh_icon(self) -> None:
-        """Make the icon again, as after a change of colours."""
+        """Make the icon again, for example after a change of colours."""
         name = self.command.icon if self._shown is None else self._shown.icon
         if self._icon is not None and name:
             self.setIcon(self._icon(name))
 
     @Slot()
     def _on_triggered(self) -> None:
-        self._shown = None  # Qt itself has switched a checkable action that was clicked
+        self._shown = None  # Qt itself has toggled a checkable action that was clicked
         self.begins.emit()
         self.command.run()
 
@@ -81,9 +81,9 @@ class Actions(QObject):
     """All actions of a window.
 
     Signals:
-        rebuilt: the commands are other ones; menus are to be filled again.
+        rebuilt: the commands have been replaced; menus are to be filled again.
         begins: a command is about to run.
-        ran: id of a command that was run; others may be differently now.
+        ran: id of a command that was run; the state of others may have changed.
     """
 
     rebuilt = Signal()
@@ -93,7 +93,7 @@ class Actions(QObject):
     def __init__(
         self, window: QMainWindow, commands: Sequence[Command] = (), icon: Callable[[str], QIcon] | None = None
     ) -> None:
-        """``icon`` makes an icon from a command's icon name.
+        """Make the actions. ``icon`` makes an icon from a command's icon name.
 
         Raises:
             ValueError: two commands share an id or a shortcut.
@@ -123,7 +123,7 @@ class Actions(QObject):
         return tuple(action.command for action in self)
 
     def set_commands(self, commands: Sequence[Command]) -> None:
-        """Replace the commands, for instance after a layout was saved. Those that stay keep their action.
+        """Replace the commands, for instance after a layout was saved. Commands that remain keep their action.
 
         Raises:
             ValueError: two commands share an id or a shortcut.
@@ -138,7 +138,7 @@ class Actions(QObject):
                 kept.stand_for(command)
             self._actions[command.id] = kept or self._new(command)
         for old in before.values():
-            old.setShortcuts([])  # the keys are free at once
+            old.setShortcuts([])  # so that the keys are free at once
             self._window.removeAction(old)
             old.deleteLater()
         self._changing = [action for action in self if action.command.changes]
@@ -159,23 +159,23 @@ class Actions(QObject):
             action.refresh_icon()
 
     def refresh(self) -> None:
-        """Let every action follow its command. Called once a frame; only what differs from the last time is shown."""
+        """Update every action from its command. Called once a frame; only differences are applied."""
         for action in self._changing:
             action.refresh()
 
     def set_context(self, context: Context) -> None:
-        """Make the keys of ``context`` act. They go before those of the whole program."""
+        """Activate the shortcuts of ``context``, which take precedence over those of the whole program."""
         self._context = context
         self._share_keys()
 
     def set_lesson(self, on: bool) -> None:
-        """Whether a lesson is given: its keys go before all others, also while presenting."""
+        """Set whether a lesson is open. Its shortcuts take precedence over all others, even while presenting."""
         if on != self._lesson:
             self._lesson = on
             self._share_keys()
 
     def _share_keys(self) -> None:
-        """Every key goes to the first context that wants it."""
+        """Assign every key to the first context that uses it."""
         self._focus.presenting = self._context == "present" or self._lesson
         contexts = list(dict.fromkeys((*(("lesson",) if self._lesson else ()), self._context, "app")))
         claimed: set[str] = set()
@@ -191,7 +191,7 @@ class Actions(QObject):
                 action.setShortcuts([])
 
     def keys_of(self, id: str) -> str:
-        """The shortcuts of a command as the platform writes them."""
+        """The shortcuts of a command in the platform's notation."""
         native = QKeySequence.SequenceFormat.NativeText
         return tr("  or  ").join(key.toString(native) for key in self[id].shortcuts())
 

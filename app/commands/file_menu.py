@@ -57,12 +57,12 @@ def file_commands(targets: CommandTargets) -> list[Command]:
 
 
 def _recent_files(targets: CommandTargets) -> list[Command]:
-    """Files opened or saved lately, the last one first."""
+    """Commands for recently opened or saved files, the most recent first."""
 
     def open_recent(path: str) -> None:
         if not exists(path):
             targets.recent_files.forget(path)
-        targets.runs.open_path(Path(path))  # says why, where it is gone
+        targets.runs.open_path(Path(path))  # reports why, if the file is gone
 
     return [
         Command(id=f"recent.{place}", text=tr("Open {name}").format(name=Path(path).name)[:80], menu=RECENT,

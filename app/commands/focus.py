@@ -1,4 +1,4 @@
-"""The keys that the focused widget needs for itself.
+"""Keys that the focused widget needs for itself.
 
 Qt asks before it runs a shortcut: the focused widget receives a ``ShortcutOverride`` event, and if it accepts, the key
 reaches the widget as an ordinary key press. Text fields answer for themselves; buttons, combo boxes, sliders and tables
@@ -34,12 +34,12 @@ Key = Qt.Key
 MOVING = frozenset(
     (Key.Key_Left, Key.Key_Right, Key.Key_Up, Key.Key_Down, Key.Key_Home, Key.Key_End, Key.Key_PageUp, Key.Key_PageDown)
 )
-"""Keys that move inside a widget."""
+"""Keys that move the cursor inside a widget."""
 _COMMANDING = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier
 
 
 def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: str) -> bool:
-    """Whether ``widget`` has a use for a key of its own. Keys with Ctrl, Alt or Meta belong to the program.
+    """Whether ``widget`` uses a key itself. Keys with Ctrl, Alt or Meta belong to the program.
 
     Letters go to commands from a table of numbers, where E explains the number under the cursor; lists and combo boxes
     keep them, since typing finds an entry there. A slider has no use for Space.
@@ -67,17 +67,17 @@ def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: s
 
 
 REMOTE = frozenset((Key.Key_PageUp, Key.Key_PageDown))
-"""What the buttons of a remote control send."""
+"""Keys sent by the buttons of a remote control."""
 
 
 _READING = (QAbstractItemView, QPlainTextEdit, QTextEdit)
 
 
 class FocusKeys(QObject):
-    """Leaves the keys that the focused widget needs to that widget.
+    """Leaves to the focused widget the keys that it needs.
 
     Attributes:
-        presenting: a remote's keys belong to the program, whatever has the focus.
+        presenting: whether a remote's keys belong to the program, whatever has the focus.
     """
 
     def __init__(self, parent: QObject) -> None:
@@ -100,7 +100,7 @@ class FocusKeys(QObject):
             scrolling = isinstance(watched, QAbstractScrollArea) and not isinstance(watched, _READING)
             if self.presenting and (press.key() in REMOTE or (scrolling and press.key() in MOVING)):
                 event.ignore()
-                return True  # also past widgets that would answer by themselves
+                return True  # even past widgets that would use the key themselves
             if needs_key(watched, press.key(), press.modifiers(), press.text()):
                 event.accept()
                 return True

@@ -1,13 +1,13 @@
-"""Finding a command by a few of its letters."""
+"""Fuzzy search of commands by a few letters."""
 
 from __future__ import annotations
 
 import unicodedata
 
 _START, _WORD, _NEXT, _HIT = 12, 8, 5, 1
-"""Points of a letter found at the very start, at the start of a word, right after the one before, anywhere."""
+"""Points of a letter at the very start, at the start of a word, right after the previous one, and anywhere else."""
 _WHOLE = 40
-"""Points of a word of the query that stands in the text as it is."""
+"""Points of a word of the query that occurs literally in the text."""
 
 
 def plain(text: str) -> str:
@@ -17,7 +17,7 @@ def plain(text: str) -> str:
 
 
 def score(query: str, text: str) -> int | None:
-    """Measure of how well ``text`` fits ``query``. None when a letter of the query is missing.
+    """The score of ``text`` for ``query``. None when a letter of the query is missing.
 
     Each word of the query must be found, letter by letter in order; letters at the start of words and letters in a row
     count more, and shorter texts win among equals.
@@ -33,7 +33,7 @@ def score(query: str, text: str) -> int | None:
 
 
 def _from(word: str, text: str, start: int) -> int:
-    """Points of finding ``word`` in ``text``, its first letter at ``start``. 0 when it is not there."""
+    """Points of ``word`` in ``text`` with its first letter at ``start``. 0 if it is not there."""
     if text[start] != word[0]:
         return 0
     points, at = _WHOLE if text.startswith(word, start) else 0, start - 1

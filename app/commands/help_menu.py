@@ -1,4 +1,4 @@
-"""Commands of the menu Help, but for those of a lesson."""
+"""Commands of the menu Help, except those for lessons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of the menu Lessons. The keys that walk a lesson act while one is open, and go before all others."""
+"""Commands of the menu Lessons. The keys for walking through a lesson act while one is open, before all others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
     lessons, blank, needs_lesson = targets.lessons, targets.presenter.blank, Conditions(targets).needs_lesson
 
     def next_step() -> None:
-        if not blank.lift():  # on a blank screen the first press brings the picture back
+        if not blank.lift():  # on a blank screen the first press only brings the picture back
             lessons.player.next()
 
     def previous_step() -> None:
@@ -62,7 +62,7 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
 
 
 def _opening(lessons: LessonController) -> list[Command]:
-    """A command for each lesson, which opens it."""
+    """A command that opens the lesson, for each lesson."""
     return [
         Command(
             id=f"lesson.open.{lesson.id}",

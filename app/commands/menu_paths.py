@@ -1,4 +1,4 @@
-"""Paths of the menus, such as ``View/Theme``, so that a command and the menu bar mean one and the same menu."""
+"""Paths of the menus, such as ``View/Theme``, shared by commands and the menu bar."""
 
 from __future__ import annotations
 

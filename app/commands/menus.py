@@ -9,18 +9,18 @@ from app.commands.actions import Actions
 from app.commands.menu_paths import LAYOUT, THEME
 
 EXCLUSIVE = (THEME, LAYOUT)
-"""Menus in which one entry at a time is on."""
+"""Menus with at most one checked entry."""
 
 
 def fill_menus(bar: QMenuBar, actions: Actions) -> None:
-    """Fill ``bar`` from ``actions``, in the order of the table. What it held before goes."""
+    """Fill ``bar`` from ``actions``, in the order of the table, replacing its content."""
     for old in bar.findChildren(QMenu):
         old.deleteLater()
     bar.clear()
     menus: dict[str, QMenu] = {}
     groups = {path: QActionGroup(actions) for path in EXCLUSIVE}
     for group in groups.values():
-        # a click on the entry that is on must not switch it off, and none need be on
+        # a click on the checked entry must not uncheck it, and none need be checked
         group.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
     for action in actions:
         path = action.command.menu
@@ -33,7 +33,7 @@ def fill_menus(bar: QMenuBar, actions: Actions) -> None:
 
 
 def _menu(bar: QMenuBar, menus: dict[str, QMenu], path: str) -> QMenu:
-    """The menu at ``path``, made with those above it if need be."""
+    """The menu at ``path``, created with its parents if needed."""
     if path not in menus:
         above, _, title = path.rpartition("/")
         menu = QMenu(title, bar)

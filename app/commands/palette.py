@@ -38,7 +38,7 @@ _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown
 
 
 class PaletteModel(QAbstractListModel):
-    """The commands that fit what was typed, the best first. Those that cannot run are among them, with why."""
+    """The commands that match the typed text, the best first. Blocked ones are included, with the reason."""
 
     def __init__(self, actions: Actions, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -47,7 +47,7 @@ class PaletteModel(QAbstractListModel):
         self._query = ""
 
     def search(self, query: str) -> None:
-        """Show what fits ``query``. Everything, in the order of the menus, when it is empty."""
+        """Show the matches of ``query`` or, if it is empty, everything in the order of the menus."""
         self._query = query
         scored = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
         fitting = [(action, points) for action, points in scored if points is not None]
@@ -58,7 +58,7 @@ class PaletteModel(QAbstractListModel):
         self.endResetModel()
 
     def search_again(self) -> None:
-        """Show what fits the same query among the commands that there are now."""
+        """Repeat the same query on the current commands."""
         self.search(self._query)
 
     def action(self, row: int) -> CommandAction | None:
@@ -86,13 +86,13 @@ class PaletteModel(QAbstractListModel):
 
 
 def spoken(action: CommandAction, menu: bool = False) -> str:
-    """The words by which a command is found."""
+    """The words by which a command can be found."""
     place = action.command.menu.replace("/", " ") if menu else ""
     return f"{action.text()} {action.command.text if action.command.text != action.text() else ''} {place}".strip()
 
 
 class _Row(QStyledItemDelegate):
-    """Name on the left, keys on the right. Under it, for a command that cannot run, why."""
+    """A row with the name on the left and keys on the right. A blocked command has the reason below."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = 2 if index.data(ACTION).why else 1
@@ -107,7 +107,7 @@ class _Row(QStyledItemDelegate):
         role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
         ink = palette.color(role)
         if action.why:
-            # a disabled colour would fall below the contrast that text needs
+            # a disabled colour would fall below the required contrast of text
             ink.setAlphaF(1.0 if chosen else _FAINT)
         painter.setPen(ink)
         box = option.rect.adjusted(12, 5, -12, -5)
@@ -124,7 +124,7 @@ class _Row(QStyledItemDelegate):
 
 
 class CommandPalette(QDialog):
-    """A line to type into and the commands that fit. It goes away when something else is clicked."""
+    """A text field with the matching commands. It closes when something else is clicked."""
 
     def __init__(self, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
@@ -152,24 +152,24 @@ class CommandPalette(QDialog):
         actions.rebuilt.connect(self._on_rebuilt)
 
     def open_fresh(self) -> None:
-        """Show the palette with an empty line, at the top of the window's middle."""
+        """Show the palette with an empty field, at the top centre of the window."""
         self.line.clear()
         self._on_text("")
         self._place()
         self.show()
-        self.list.doItemsLayout()  # rows that cannot run now say why, and are higher for it
+        self.list.doItemsLayout()  # blocked rows now have the reason, and are higher
         self.activateWindow()
         self.line.setFocus()
 
     def run_chosen(self) -> None:
-        """Run the chosen command if it can run. The palette has gone and the old focus is back before it does."""
+        """Run the chosen command if it is not blocked, after closing the palette and restoring the focus."""
         action = self.model.action(self.list.currentIndex().row())
         if action is not None and action.isEnabled():
             self.hide()
             action.trigger()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Keys that move in the list leave the line."""
+        """Pass keys that move in the list from the text field to the list."""
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             if event.key() in _MOVES:
                 self._move(event.key())
@@ -203,7 +203,7 @@ class CommandPalette(QDialog):
 
     @Slot()
     def _on_rebuilt(self) -> None:
-        if self.isVisible():  # a hidden one lists the commands when it is opened
+        if self.isVisible():  # a hidden palette lists the commands when it is opened
             self.model.search_again()
 
     @Slot(str)

@@ -1,4 +1,4 @@
-"""Commands for a class: what remote controls send, and what the back row has to see."""
+"""Commands for presenting: keys of remote controls, and aids for the back row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def presenting_commands(targets: CommandTargets) -> list[Command]:
             presenter.maximize(panel)
 
     def forward() -> None:
-        if blank.lift():  # on a blank screen the first press brings the picture back
+        if blank.lift():  # on a blank screen the first press only brings the picture back
             return
         if lessons.is_open:
             lessons.player.next()

@@ -12,9 +12,9 @@ from app.settings.preferences import SPEEDS
 from grpo_core.text import tr
 
 USUAL_SPEED = 2
-"""Place in ``SPEEDS`` from which a speed that is none of them is changed."""
+"""Index in ``SPEEDS`` from which to step if the current speed is not among them."""
 FILM_STEP = 0.05
-"""Seconds of a film that a key press goes on or back."""
+"""Seconds of a film that a key press moves."""
 
 
 def run_commands(targets: CommandTargets) -> list[Command]:

@@ -1,4 +1,4 @@
-"""The shortcut sheet: every key, grouped as in the menus, searchable, beside the work."""
+"""The shortcut sheet: every shortcut, grouped as in the menus, searchable, in a window that does not block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 class ShortcutSheet(QDialog):
-    """Lists the commands that have keys. It does not block the window."""
+    """Lists the commands that have shortcuts. It does not block the window."""
 
     def __init__(self, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent)
@@ -40,14 +40,14 @@ class ShortcutSheet(QDialog):
         self.resize(32 * em, 36 * em)
 
     def open_fresh(self) -> None:
-        """Show the sheet with the commands as they are now."""
+        """Show the sheet with the current commands."""
         self.fill()
         self.show()
         self.raise_()
 
     @Slot()
     def fill(self) -> None:
-        """List the commands as they are now."""
+        """List the current commands."""
         self.tree.clear()
         self._groups = {}
         for command in self._actions.commands:
@@ -77,7 +77,7 @@ class ShortcutSheet(QDialog):
 
     @Slot()
     def _on_rebuilt(self) -> None:
-        if self.isVisible():  # a hidden one lists the commands when it is opened
+        if self.isVisible():  # a hidden sheet lists the commands when it is opened
             self.fill()
 
     @Slot(str)

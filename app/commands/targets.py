@@ -1,4 +1,4 @@
-"""Targets that commands act on."""
+"""The parts of the program on which commands act."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from app.workspace.workspace import Workspace
 
 @dataclass(frozen=True, kw_only=True)
 class CommandTargets:
-    """The parts of the program that commands act on, and from which they read whether they can run.
+    """The parts of the program on which commands act, and from which they read whether they can run.
 
-    Each menu takes the whole of it, so that a new command is one entry of its menu and nothing else.
+    Each menu receives all of them, so that a new command takes just one entry in its menu.
     """
 
     window: MainWindow

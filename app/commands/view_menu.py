@@ -1,4 +1,4 @@
-"""Commands of the menu View, but for presenting."""
+"""Commands of the menu View, except those for presenting."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""Actions of commands, one subject a file. Each controller names the few parts of the program that it uses."""
+"""Controllers that carry out commands, one subject per file. Each declares the few parts of the program that it
+uses."""

@@ -1,4 +1,5 @@
-"""Runs in the background: where they lie, what a start offers of them, and what is said when they end."""
+"""The controller of background runs: their folders, the offer at the start to continue one, and messages when they
+end."""
 
 from __future__ import annotations
 
@@ -22,21 +23,21 @@ from grpo_core.errors import GrpoError
 from grpo_core.queue import queue as runs
 from grpo_core.text import tr
 
-if TYPE_CHECKING:  # a panel is imported when it is made
+if TYPE_CHECKING:  # panels are imported only when they are made
     from app.experiments.queue import QueuePanel
 
 MESSAGE = "queue"
 
 
 class BackgroundRunsController(QObject):
-    """Between the panel of the runs in the background, their process and the message bar.
+    """Connects the panel of background runs, their process and the message bar.
 
     Args:
-        computed_on: where a queue is trained.
-        folder: below which each queue has a folder of its own.
+        computed_on: the choice of where a queue is trained.
+        folder: the folder in which each queue gets a folder.
 
     Attributes:
-        background: the queue that is shown, and its process.
+        background: the queue shown, and its process.
     """
 
     def __init__(
@@ -51,18 +52,18 @@ class BackgroundRunsController(QObject):
         self.background.failed.connect(self._on_failed)
 
     def serve(self, panel: QueuePanel) -> None:
-        """Show the queue in ``panel``, which has just been made, and start what it asks for."""
+        """Show the queue in ``panel``, which has just been made, and carry out its requests."""
         panel.attach(self.background)
         panel.start_wanted.connect(self._on_start)
 
     @property
     def searching(self) -> bool:
-        """Whether the folders are still being searched for a queue that is not finished."""
+        """Whether the folders are still being searched for an unfinished queue."""
         return self._search.busy
 
     @Slot()
     def offer(self) -> None:
-        """Look, beside the window, for the newest queue that is not finished, and offer to go on with it."""
+        """Search in the background for the newest unfinished queue, and offer to continue it."""
 
         def newest_unfinished(poll: Poll) -> Iterator[object]:
             for folder in sorted((path.parent for path in self._folder.glob("*/queue.json")), reverse=True):
@@ -74,7 +75,7 @@ class BackgroundRunsController(QObject):
         self._search.start(newest_unfinished)
 
     def show(self) -> None:
-        """Bring the panel to the front, with the keyboard in its form."""
+        """Bring the panel to the front, with the keyboard focus in its form."""
         self._window.show_panel(QUEUE).focus_form()
 
     @Slot()
@@ -96,7 +97,7 @@ class BackgroundRunsController(QObject):
 
     @Slot(str, str)
     def suggest(self, path: str, values: str) -> None:
-        """Show the panel with a setting and its values filled in."""
+        """Show the panel with this setting and these values filled in."""
         self._window.panels.of(QUEUE).form.suggest(path, values)
         self.show()
 
@@ -112,7 +113,7 @@ class BackgroundRunsController(QObject):
             self._on_start(queue)
 
     def close(self) -> None:
-        """The program ends."""
+        """Stop everything as the program closes."""
         self._search.close()
         self.background.close()
 
@@ -131,7 +132,7 @@ class BackgroundRunsController(QObject):
 
     @Slot(object)
     def _on_unfinished(self, folder: Path) -> None:
-        """Offer the queue in ``folder``, unless another one is shown by now."""
+        """Offer to continue the queue in ``folder``, unless another one is shown by now."""
         if self.background.queue is not None:
             return
         resume = BarAction(text=tr("Resume"), run=partial(self._resume, folder))

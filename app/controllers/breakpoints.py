@@ -1,4 +1,5 @@
-"""Breakpoints: handed to the worker, kept in the preferences, and named where a run has stopped at one."""
+"""The controller of breakpoints: passes them to the worker, stores them in the preferences, and reports which one
+stopped a run."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ MESSAGE = "breakpoint"
 
 
 class BreakpointsController(QObject):
-    """Between the list of breakpoints, the worker, the preferences and the message bar."""
+    """Connects the list of breakpoints, the worker, the preferences and the message bar."""
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, controller: Controller, preferences: PreferenceStore,
@@ -30,7 +31,7 @@ class BreakpointsController(QObject):
         controller.state_changed.connect(self._on_state)
 
     def show(self) -> None:
-        """Bring the list to the front, with the keyboard in its form."""
+        """Bring the list to the front, with the keyboard focus in its form."""
         self._window.show_panel(BREAKPOINTS).focus_form()
 
     @Slot()
@@ -40,7 +41,7 @@ class BreakpointsController(QObject):
 
     @Slot(str)
     def _on_reached(self, sentence: str) -> None:
-        """Say why the run is still. The line goes away when it goes on."""
+        """Show why the run has stopped. The message is removed when it goes on."""
         show = BarAction(text=tr("Breakpoints"), run=self.show)
         self._window.messages.post(Message(text=sentence, severity=Severity.INFO, actions=(show,), id=MESSAGE))
 

@@ -1,4 +1,4 @@
-"""Examination of recorded runs when they are opened and while they grow. What is wrong with one is said at once."""
+"""Automatic examination of recorded runs when they are opened and while they grow. Faults are reported at once."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 FOUND = "recorded findings"
-"""Id of the message with the findings of the run that is shown."""
+"""Id of the message with the findings on the run shown."""
 PAUSE = 5.0
-"""A run that grows is examined again after so many times as long as that took the last time."""
+"""Pause before a growing run is examined again, as a multiple of the last examination's duration."""
 
 
 class Examinations(QObject):
-    """Has the recorded run that is shown examined once its series are there, and says what was found. While it grows it
-    is examined again, and what appears or ends is said.
+    """Starts the examination of the recorded run shown once its series are complete, and reports the findings. A
+    growing run is examined again, and new or resolved findings are reported.
 
-    Runs whose updates take long to evaluate (``RecordedRun.large``) are left alone until somebody asks in the panel.
+    Runs whose updates take long to evaluate (``RecordedRun.large``) are examined only on request in the panel.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Examinations(QObject):
 
     @Slot()
     def _on_runs(self) -> None:
-        """A run may have been closed."""
+        """Discard the results on runs that were closed."""
         kept = [run.id for run in self._workspace.runs]
         self._titles = {run: titles for run, titles in self._titles.items() if run in kept}
         self._workspace.examination.keep(kept)
@@ -80,7 +80,7 @@ class Examinations(QObject):
 
     @Slot()
     def _count(self) -> None:
-        """Write the number of findings on the panel's tab."""
+        """Show the number of findings on the panel's tab."""
         run = self._workspace.run
         self._window.docks[DIAGNOSIS.id].set_count(0 if run is None else len(self._problems(run.id)))
 
@@ -88,7 +88,7 @@ class Examinations(QObject):
         examined = self._workspace.examination.of(run)
         if examined is None:
             return []
-        from app.panels.diagnosis.report import problems  # which a program that opens no recorded run never needs
+        from app.panels.diagnosis.report import problems  # a program that opens no recorded run never needs it
 
         return problems(examined)
 
@@ -109,7 +109,7 @@ class Examinations(QObject):
             )
 
     def _changed(self, titles: list[str], before: list[str]) -> str:
-        """The findings that a further examination has added and removed, in a sentence. Empty where there are none."""
+        """A sentence on the findings that another examination has added and removed. Empty if there are none."""
         new, gone = [t for t in titles if t not in before], [t for t in before if t not in titles]
         said = [tr("new: {titles}").format(titles=", ".join(new))] if new else []
         said += [tr("no longer found: {titles}").format(titles=", ".join(gone))] if gone else []

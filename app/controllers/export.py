@@ -1,4 +1,4 @@
-"""Exports: asks what to write and where, and leaves the writing to the exporter."""
+"""The controller of exports: asks what to write and where, and passes the writing to the exporter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
 
 
 class ExportController(QObject):
-    """Exports what the user asks for. ``panel`` is an id, by default that of the panel in focus."""
+    """Exports at the user's request. A ``panel`` is given by id, by default the one in focus."""
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, panels: PanelsController, exporter: Exporter,
@@ -47,7 +47,7 @@ class ExportController(QObject):
         }
 
     def add_menu(self, panel: Panel) -> None:
-        """Put what can be exported of ``panel`` into its context menu."""
+        """Add the available exports of ``panel`` to its context menu."""
         for text in self._menu:
             action = QAction(text, panel)
             action.setData(panel.id)
@@ -92,7 +92,7 @@ class ExportController(QObject):
             self._show(dialog, self._save_sequence)
 
     def ask_film(self, panel: str = "") -> None:
-        """Ask for a film of the update shown, or of several. While a lesson is open, of the lesson."""
+        """Ask for a film of the update shown, or of several. While a lesson is open, ask for a film of the lesson."""
         dialog = self._dialog_of_updates(panel, FILM, self._lessons.player.lesson)
         if dialog is not None:
             shown = max(self._workspace.cursor.step, 1)
@@ -101,7 +101,7 @@ class ExportController(QObject):
             self._show(dialog, self._save_film)
 
     def _dialog_of_updates(self, panel: str, title: str, lesson: Lesson | None = None) -> PictureDialog | None:
-        """What asks for a panel and updates, or for ``lesson``. None where there are neither, which is said."""
+        """The dialog for a panel and updates, or for ``lesson``. None, with a message, if there are neither."""
         run = self._workspace.run
         assert run is not None
         if not run.head and lesson is None:
@@ -130,7 +130,7 @@ class ExportController(QObject):
     # -- the run -----------------------------------------------------------------------------------------------------
 
     def ask_run(self) -> None:
-        """Ask for a folder, and write the run shown into it as CSV."""
+        """Ask for a folder, and write the run shown to it as CSV."""
         run = self._workspace.run
         assert run is not None
         folder = self._ask_folder(tr("Export run as CSV into"), tr("{title} tables").format(title=run.title))
@@ -151,15 +151,15 @@ class ExportController(QObject):
             self._exporter.trl_script(target)
 
     def ask_adapter(self) -> None:
-        """Ask for a folder, and write the adapter of the update shown into a new one there."""
+        """Ask for a folder, and write the adapter after the update shown to a new folder in it."""
         self._ask_model("adapter", tr("Export adapter into"), tr("{title} adapter"))
 
     def ask_model(self) -> None:
-        """Ask for a folder, and write the whole model of the update shown into a new one there."""
+        """Ask for a folder, and write the whole model after the update shown to a new folder in it."""
         self._ask_model("merged", tr("Export whole model into"), tr("{title} model"))
 
     def ask_checkpoint(self) -> None:
-        """Ask for a folder, and write a checkpoint after the update shown into a new one there."""
+        """Ask for a folder, and write a checkpoint after the update shown to a new folder in it."""
         self._ask_model(CHECKPOINT, tr("Save checkpoint into"), tr("{title} checkpoint"))
 
     def _ask_model(self, kind: str, title: str, name: str) -> None:
@@ -173,17 +173,17 @@ class ExportController(QObject):
 
     @property
     def _seen(self) -> list[Panel]:
-        """The panels that can be exported as they are: those on screen."""
+        """The panels that can be exported as they are, that is, those on screen."""
         return [panel for panel in self._window.panels.made.values() if panel.seen]
 
     def _panel_for(self, id: str) -> Panel:
-        """The panel of that id, else the one in focus, else the first on screen."""
+        """The panel with this id, else the one in focus, else the first on screen."""
         if id:
             return self._window.panels[id]
         return self._panels.in_focus() or next(iter(self._seen), self._window.panels.of(POLICY_BARS))
 
     def _show(self, dialog: PictureDialog, save: Callable[[PictureChoice], None]) -> None:
-        """Show ``dialog`` in the place of an older one."""
+        """Show ``dialog``, replacing an older one."""
         for older in self._window.findChildren(PictureDialog):
             if older is not dialog:
                 older.close()
@@ -198,7 +198,7 @@ class ExportController(QObject):
         return str(Path.home() / name)
 
     def ask_handout(self) -> None:
-        """Ask for a file, and write the students' pages of the lesson that is open."""
+        """Ask for a file, and write the students' handout of the open lesson."""
         lesson = self._lessons.player.lesson
         if lesson is not None:
             suggestion = str(Path.home() / _file_name(lesson.title)) + ".pdf"
@@ -207,7 +207,7 @@ class ExportController(QObject):
                 self._exporter.handout(target, self._lessons.called)
 
     def ask_page(self) -> None:
-        """Ask for a file, and write the lesson that is open, or the update shown, as a page that stands alone."""
+        """Ask for a file, and write the open lesson, or the update shown, as a self-contained web page."""
         lesson = self._lessons.player.lesson
         suggestion = (
             self._suggestion(tr("Page"), ".html")
@@ -224,13 +224,13 @@ class ExportController(QObject):
         return None if not name else Path(name) if Path(name).suffix else Path(name + suffix)
 
     def _ask_folder(self, title: str, name: str) -> Path | None:
-        """A folder that is not there yet, in the one that the user chooses."""
+        """The path of a new folder, inside the one that the user chooses."""
         chosen = folder_to_use(self._window, title, str(Path.home()))
         return unused_path(Path(chosen) / _file_name(name)) if chosen else None
 
 
 def unused_path(path: Path) -> Path:
-    """``path``, or the first with a number behind it that is not there yet."""
+    """``path`` or, if it exists, the first unused one with a number appended."""
     number, unused = 1, path
     while unused.exists():
         number += 1
@@ -239,10 +239,10 @@ def unused_path(path: Path) -> Path:
 
 
 def _titles(panels: Iterable[Panel | PanelSpec[Panel]]) -> list[tuple[str, str]]:
-    """(id, title) of panels, for a list to choose from."""
+    """(id, title) of panels, for a list of choices."""
     return [(panel.id, panel.title) for panel in panels]
 
 
 def _file_name(text: str) -> str:
-    """``text`` without what some file systems do not allow."""
+    """``text`` without the characters that some file systems forbid."""
     return " ".join(re.sub(r'[<>:"/\\|?*\x00-\x1f]', " ", text).split())[:80] or "export"

@@ -1,4 +1,4 @@
-"""First steps: what can be begun with one click, each leaving the user at the controls."""
+"""First steps: guided runs that start with one click and end with the user at the controls."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from grpo_core.text import tr
 
 MESSAGE = "first steps"
 LESSON_ID = "one_update"
-"""The lesson that is offered first."""
+"""The lesson offered first."""
 MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr)
-"""Keys that are pressed on the way to another one."""
+"""Modifier keys, whose press alone does not count as a key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,10 @@ class Act:
     """Some updates in a row.
 
     Attributes:
-        updates: how many.
-        speed: updates a second, None for as many as possible.
-        changes: dotted path -> value of the settings that are changed before them, as somebody at the controls would.
-        text: what to watch meanwhile.
+        updates: number of updates.
+        speed: updates per second, None for as many as possible.
+        changes: dotted path -> value of settings that are changed first, as by a user at the controls.
+        text: a sentence on what to watch meanwhile.
     """
 
     updates: int
@@ -55,17 +55,17 @@ class Act:
 
 @dataclass(frozen=True, kw_only=True)
 class Experience:
-    """A run that shows one thing.
+    """A guided run that demonstrates one thing.
 
     Attributes:
-        name: what its button says, and what its run is called.
-        settings: dotted path -> value, where they are not the usual ones.
-        language: it is a language model's, not the bandit's.
-        start: the shipped run of which a copy goes on, below the resources; empty for a run from update 0.
+        name: text of its button, and title of its run.
+        settings: dotted path -> value, where it differs from the default.
+        language: whether it is for a language model rather than the bandit.
+        start: path, in the resources, of a shipped run of which a copy continues; empty for a run from update 0.
         panel: the panel that is brought to the front.
-        acts: one after the other.
-        then: what can be tried at the controls afterwards.
-        control: dotted path of the setting whose control is given the keyboard then; empty for none.
+        acts: the acts, in order.
+        then: a sentence on what can be tried at the controls afterwards.
+        control: dotted path of the setting whose control then gets the keyboard focus; empty for none.
     """
 
     name: str
@@ -154,16 +154,16 @@ MODEL_CHEATS = Experience(
     control="task.bonus",
 )  # fmt: skip
 EXPERIENCES = (LEARN, TOKENS, MODEL_CHEATS, PULL_BACK)
-"""Those of the first screen, in its order."""
+"""The experiences on the first screen, in order."""
 SAME_ELSEWHERE = {
     CHEAT.name: (tr("The same on a language model"), MODEL_CHEATS),
     MODEL_CHEATS.name: (tr("The same on a bandit"), CHEAT),
 }
-"""What is shown by the other kind of policy too: what its button says, and the experience."""
+"""The counterparts with the other kind of policy: text of the button, and the experience."""
 
 
 class FirstSteps(QObject):
-    """Plays one experience at a time. Whoever pauses it, or shows another run, has the controls at once."""
+    """Plays one experience at a time. It ends as soon as the user pauses it or shows another run."""
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, player: Player, run_manager: RunManager,
@@ -181,7 +181,7 @@ class FirstSteps(QObject):
         window.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Go on where the film of an update is told slowly and a key is pressed that means nothing else here."""
+        """End the slow film of an update when a key without a function of its own is pressed."""
         if not isinstance(event, QKeyEvent) or event.type() is not QEvent.Type.KeyPress or event.key() in MODIFIERS:
             return super().eventFilter(watched, event)
         if self._playing is not None and self._player.film.whole:
@@ -191,12 +191,12 @@ class FirstSteps(QObject):
 
     @property
     def playing(self) -> Experience | None:
-        """The experience that is under way."""
+        """The current experience, None if there is none."""
         return self._playing
 
     @property
     def actions(self) -> tuple[BarAction, ...]:
-        """A button for each experience, for a lesson, and for a run of the user's own trainer."""
+        """A button for each experience, for a lesson, and for a run by another trainer."""
         experiences = (BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
         return (
             *experiences,
@@ -209,7 +209,7 @@ class FirstSteps(QObject):
         self._say(tr("First steps, each on a run of its own; Space pauses it at any time."), self.actions)
 
     def begin(self, experience: Experience) -> None:
-        """Play ``experience`` on a run of its own, which takes the place of one without an update."""
+        """Play ``experience`` on a new run, which replaces a run without updates."""
         self._stop()
         self._player.pause()
         before = self._workspace.run
@@ -231,7 +231,7 @@ class FirstSteps(QObject):
         self._next_act()
 
     def _begun(self, experience: Experience) -> RunHandle:
-        """The run of ``experience``: at update 0, or a copy of the shipped one, at its end.
+        """The run of ``experience``: a new one at update 0, or a copy of the shipped one at its end.
 
         Raises:
             GrpoError, OSError: the copy cannot be written or read.
@@ -246,7 +246,7 @@ class FirstSteps(QObject):
         return run
 
     def _next_act(self) -> None:
-        """Go on with the next act, or leave the user at the controls."""
+        """Start the next act, or leave the user at the controls after the last."""
         assert self._playing is not None
         self._act += 1
         if self._act == len(self._playing.acts):
@@ -277,14 +277,15 @@ class FirstSteps(QObject):
         self._window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=MESSAGE))
 
     def _stop(self) -> None:
-        """No experience is under way. The speed is the user's own again."""
+        """End the experience, and restore the user's own speed."""
         if self._playing is not None:
             language, self._playing = self._playing.language, None
             self._player.set_speed(self._usual_speed, language=language)
 
     @Slot()
     def _on_frame(self) -> None:
-        """Go on where the run rests and all that was computed is taken in, unless somebody has taken the controls."""
+        """Start the next act once the run has stopped and everything computed is taken in, unless the user has
+        intervened."""
         if self._playing is None or self._run is None:
             return
         if self._workspace.run is not self._run:

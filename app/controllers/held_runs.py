@@ -1,4 +1,4 @@
-"""Runs that another window writes: they can be continued here as soon as it has closed them."""
+"""Detection that another window has closed a run's file, so that the run can be continued here."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LOOK_MS = 2000
 
 
 class HeldRuns(QObject):
-    """Looks now and then, while a run is shown that another window writes, whether that window still does.
+    """Checks periodically, while the run shown is written by another window, whether it still is.
 
     Args:
-        workspace: shows the runs.
-        run_manager: keeps them.
-        reopen: reads a run's file again and shows it, where the other window has gone on with it.
-        parent: owns this.
+        workspace: the workspace with the runs.
+        run_manager: the manager of the runs.
+        reopen: reads a run's file again and shows it, if the other window has added updates.
+        parent: the Qt parent.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class HeldRuns(QObject):
 
     @Slot()
     def look(self) -> None:
-        """Let the run shown be continued if no other window writes it any more."""
+        """Allow the run shown to be continued if no other window writes it any more."""
         run = self._workspace.run
         if run is None or not run.release():
             return
@@ -67,7 +67,7 @@ class HeldRuns(QObject):
 
 
 def _last(run: RunHandle) -> int | None:
-    """The last update in a run's file, None where that cannot be read."""
+    """The last update in a run's file, None if that cannot be read."""
     with suppress(RunFileError), closing(RunReader.open(run.path)) as reader:
         return reader.last
     return None

@@ -1,4 +1,4 @@
-"""Reads what Home shows, beside the window: the runs may lie on a slow disk."""
+"""Background reading of the runs on Home, which may be on a slow disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.sessions.file_task import FileTask, TaskPoll
 
 
 class HomeRuns(QObject):
-    """Reads the runs anew whenever the panel comes to the front."""
+    """Reads the runs again whenever the panel comes to the front."""
 
     def __init__(self, runs: RunsController, first_steps: FirstSteps, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -24,7 +24,7 @@ class HomeRuns(QObject):
         self._task: FileTask | None = None
 
     def serve(self, panel: HomePanel) -> None:
-        """Show the runs in ``panel`` from now on, and do what its buttons say."""
+        """Show the runs in ``panel`` from now on, and carry out its requests."""
         self._panel = panel
         panel.came_to_front.connect(self._read)
         panel.run_wanted.connect(self._runs.open_path)

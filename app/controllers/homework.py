@@ -1,4 +1,4 @@
-"""Homework in a window: a student saves one, a teacher collects those of a class."""
+"""The controller of homework: a student saves one, a teacher collects those of a class."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grpo_core.homework import Homework, HomeworkError
 from grpo_core.homework.file import ENDING
 from grpo_core.text import tr
 
-if TYPE_CHECKING:  # a panel is imported when it is made
+if TYPE_CHECKING:  # panels are imported only when they are made
     from app.panels.homework import HomeworkPanel
 
 FILES = tr("Homework (*.json)")
 
 
 class HomeworkController(QObject):
-    """Saves the predictions of this sitting as a file, and has a folder of such files read for its panel."""
+    """Saves the predictions of this sitting to a file, and starts the reading of a folder of such files."""
 
     def __init__(self, window: MainWindow, lessons: LessonController, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -38,7 +38,7 @@ class HomeworkController(QObject):
 
     @property
     def blocked(self) -> str:
-        """The reason why there is no homework to save, or nothing."""
+        """The reason why there is no homework to save. Empty if there is some."""
         player = self._lessons.player
         if player.lesson is None:
             return tr("No lesson is open; choose one under Lessons.")
@@ -62,7 +62,7 @@ class HomeworkController(QObject):
         dialog.deleteLater()
 
     def save(self, homework: Homework, target: Path) -> None:
-        """Write ``homework`` to ``target``, and say so, or why not."""
+        """Write ``homework`` to ``target``, and report success or the reason for a failure."""
         try:
             refusal = write_or_say(target, homework.to_bytes(), tr("The homework"))
         except HomeworkError as error:
@@ -77,25 +77,25 @@ class HomeworkController(QObject):
             self.collect(Path(name))
 
     def serve(self, panel: HomeworkPanel) -> None:
-        """Do what ``panel``, which has just been made, asks for."""
+        """Carry out the requests of ``panel``, which has just been made."""
         panel.folder_wanted.connect(self.ask_collect)
         panel.table_wanted.connect(self._ask_table)
 
     def collect(self, folder: Path) -> HomeworkPanel:
-        """Show the homework of ``folder`` in its panel."""
+        """Show the homework in ``folder`` in its panel."""
         panel = self._window.show_panel(HOMEWORK)
         self._read(panel, folder)
         return panel
 
     def close(self) -> None:
-        """The program closes, or another folder is read."""
+        """Stop reading, as the program closes or another folder is read."""
         process, self._process = self._process, None
         if process is not None:
             process.close()
             process.deleteLater()
 
     def _read(self, panel: HomeworkPanel, folder: Path, out: Path | None = None) -> None:
-        """Read ``folder`` in a process of its own, and with ``out`` write the table there."""
+        """Read ``folder`` in a separate process, which also writes the table to ``out`` if given."""
         self.close()
         if out is None:
             panel.begin(folder)

@@ -1,4 +1,4 @@
-"""The named layouts: those that are always there, and the user's own."""
+"""The controller of named layouts, both built-in and user-defined."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LayoutsController(QObject):
     """Arranges the docks of a window.
 
     Signals:
-        changed: the user's own layouts are others.
+        changed: the set of user-defined layouts has changed.
     """
 
     changed = Signal()
@@ -39,7 +39,7 @@ class LayoutsController(QObject):
         return self._files.names()
 
     def choose(self, name: str) -> None:
-        """Arrange the docks as the named layout has them. It is the user's preference from now on."""
+        """Arrange the docks by the named layout, and store it as the user's preference."""
         self._presenter.maximizer.forget()
         if name in LAYOUTS:
             self._window.show_layout(name)
@@ -48,7 +48,7 @@ class LayoutsController(QObject):
         self._preferences.change(layout=name)
 
     def reset(self) -> None:
-        """The layout made for the kind of run that is shown, as it was at first. Before a class, once that is over."""
+        """Restore the original layout for the kind of run shown. In presenting mode, do so when it ends."""
         made = self._made_for_run()
         if not self._presenter.active:
             self.choose(made)
@@ -58,7 +58,7 @@ class LayoutsController(QObject):
         self._presenter.arrange_later()
 
     def suit(self) -> None:
-        """The layout made for the kind of run that is shown, where the one chosen last is made for another kind."""
+        """Switch to the layout for the kind of run shown, if the last chosen one is for another kind."""
         made = self._made_for_run()
         if self._preferences.current.layout in {BANDIT, LANGUAGE, RECORDED} - {made}:
             self.reset()
@@ -68,7 +68,7 @@ class LayoutsController(QObject):
         return layout_for(settings.is_language, recorded=settings.is_recorded)
 
     def ask_save(self) -> None:
-        """Ask for a name, and keep the arrangement of the docks under it."""
+        """Ask for a name, and save the arrangement of the docks under it."""
         name, accepted = QInputDialog.getText(self._window, tr("Save layout"), tr("Name of the layout"))
         if accepted and name:
             self._window.messages.say(self._files.save(self._window, name))

@@ -1,4 +1,4 @@
-"""Lessons in a window: the panel, the player, what the speaker reads, the file of predictions."""
+"""The controller of lessons: the panel, the player, the speaker's notes, the file of predictions."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class LessonController(QObject):
     """Opens, presents and leaves lessons, and exports the predictions made in them.
 
     Attributes:
-        progress: what is remembered of them.
-        player: plays one at a time.
-        panel: shows it.
+        progress: the stored progress and predictions.
+        player: the player of the open lesson.
+        panel: the panel with the list and the open lesson.
         own: the user's own lessons.
     """
 
@@ -65,7 +65,7 @@ class LessonController(QObject):
         workspace.frame.connect(self._on_frame)
 
     def show(self) -> None:
-        """Bring the list of lessons, or the one that is open, to the front."""
+        """Bring the list of lessons, or the open lesson, to the front."""
         if self.progress.problem:
             self._window.messages.say(self.progress.problem)
             self.progress.problem = ""
@@ -73,7 +73,7 @@ class LessonController(QObject):
         self._workspace.request_frame()
 
     def set_stage(self, on: bool) -> None:
-        """A class looks on, or does so no longer."""
+        """Switch presenting mode on or off for the lesson."""
         self._layout.alone = on
         if self.panel.page is not None:
             self.panel.page.set_stage(on)
@@ -86,28 +86,28 @@ class LessonController(QObject):
 
     @property
     def called(self) -> str:
-        """The name of the open lesson on a command line: its file if it is the user's own, else its id."""
+        """The argument that opens the current lesson on the command line: its file for a user's lesson, else its id."""
         lesson, file = self.player.lesson, self.own.file
         return str(file) if file is not None else "" if lesson is None else lesson.id
 
     @property
     def all(self) -> list[Lesson]:
-        """The lessons there are in their order, the user's own last."""
+        """All lessons in order, the user's own last."""
         return self.panel.all
 
     def open(self, id: str) -> None:
-        """Open the lesson called ``id``, or show the list, which says what is wrong with it."""
+        """Open the lesson with this id. If it is broken, show the list, which has the reason."""
         self.panel.open(id)
         if not self.is_open:
             self.show()
 
     def hand_out(self, lesson: Lesson, place: int = 0, course: Sequence[str] = ()) -> None:
-        """Open a lesson as a session has it: each of its answers can be saved as homework.
+        """Open a lesson as part of a session, so that its answers can be saved as homework.
 
         Args:
             lesson: the lesson.
             place: its step, from 0.
-            course: ids of the lessons that are given one after the other; those that are not here are left out.
+            course: ids of the lessons to be given in order; unknown ones are left out.
         """
         assert self.panel.page is not None
         self.panel.page.handed_out = frozenset({lesson.id, *course})
@@ -115,18 +115,18 @@ class LessonController(QObject):
         self.player.open(lesson, place)
 
     def open_course(self) -> None:
-        """Give the course that is shipped, from its first lesson on."""
+        """Start the shipped course with its first lesson."""
         course = [lesson for id in COURSE if (lesson := self.find(id)) is not None]
         if course:
             self.hand_out(course[0], course=COURSE)
             self._speaker.set_text(plan(course))
 
     def find(self, name: str) -> Lesson | None:
-        """The lesson of an id or a number, None if there is none."""
+        """The lesson with this id or number, None if there is none."""
         return find_lesson(self.all, name)
 
     def ask_export(self) -> None:
-        """Ask for a file, and write every prediction made on this machine to it."""
+        """Ask for a file, and write all predictions made on this machine to it."""
         suggestion = str(Path.home() / "predictions.csv")
         name, _ = file_to_save(self._window, tr("Export predictions"), suggestion, CSV)
         if name:
@@ -139,7 +139,7 @@ class LessonController(QObject):
                 self._window.messages.say(sentence, Severity.INFO)
 
     def _key_target(self) -> QWidget | None:
-        """The widget of the open lesson that has the main window's keyboard. None if another widget has it."""
+        """The widget of the open lesson with the main window's keyboard focus. None if another widget has it."""
         focus = self._window.focusWidget()
         return focus if self.is_open and self.panel.isAncestorOf(focus) else None
 
@@ -167,13 +167,13 @@ class LessonController(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        """Another size of type may want another arrangement."""
+        """Rearrange the lesson if the type size has changed."""
         if self.is_open and not self._layout.fits(self._workspace.scale):
             self._on_arranged()
 
     @Slot()
     def _on_arranged(self) -> None:
-        """The docks have been arranged, as presenting does: the lesson goes on among them."""
+        """Show the lesson among docks that were rearranged, for example by presenting mode."""
         lesson = self.player.lesson
         if lesson is not None:
             self._layout.show(

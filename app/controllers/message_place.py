@@ -1,4 +1,4 @@
-"""While a class looks on, messages are the speaker's: in the speaker's window, or on one screen behind a mark."""
+"""The place of messages in presenting mode: in the speaker's window or, with one screen, behind a mark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from app.window.main_window import MainWindow
 
 
 class MessagePlace(QObject):
-    """Moves the messages when presenting begins and ends, and when the speaker's window or a screen comes or goes."""
+    """Moves the messages when presenting mode begins or ends, and when the speaker's window or a screen appears or
+    disappears."""
 
     def __init__(self, window: MainWindow, presenter: Presenter, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -27,7 +28,7 @@ class MessagePlace(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the messages where the class does not see them, or over the window where there is no class."""
+        """Show the messages where the class does not see them, or over the window outside presenting mode."""
         overlay, speaker = self._window.overlay, self._presenter.speaker
         if not self._presenter.active:
             overlay.show_in(Place.WINDOW)

@@ -1,4 +1,4 @@
-"""A model from a folder of the user's: chosen, looked at beside the window, and trained as a language model's run."""
+"""The controller of models from folders: choose one, inspect it in the background, and begin a run of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOKING = "model-folder"
 
 
 class ModelFolders(QObject):
-    """Begins runs of models from folders. What the model is and needs is said before it is loaded."""
+    """Begins runs of models from folders. A model's description and needs are shown before it is loaded."""
 
     def __init__(
         self, window: QWidget, readers: Readers, messages: MessageBar, begin: Callable[[Settings], None],
@@ -40,7 +40,7 @@ class ModelFolders(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a model is being looked at."""
+        """Whether a model is being inspected."""
         return self._tasks.busy
 
     def ask(self) -> None:
@@ -50,7 +50,7 @@ class ModelFolders(QObject):
             self.open(Path(name))
 
     def open(self, path: Path) -> None:
-        """Begin a run of the model at ``path``, a folder or a GGUF file, or say why it cannot be used."""
+        """Begin a run of the model at ``path``, a folder or a GGUF file, or report why it cannot be used."""
         if any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
             self._messages.say(NO_TRANSFORMERS)
             return
@@ -59,27 +59,27 @@ class ModelFolders(QObject):
 
     def _on_looked_at(self, found: tuple[ModelFiles, str]) -> None:
         files, ignored = found
-        time = self._times.sentence(files.settings)  # before the model is loaded, which begins with the run
+        time = self._times.sentence(files.settings)  # before the model is loaded, which starts when the run begins
         self._begin(files.settings)
         sentences = (files.description, need(files, files.settings).sentence, files.reading, time, ignored)
         self._messages.say(" ".join(filter(None, sentences)), Severity.INFO)
 
     def close(self) -> None:
-        """Give up what is being looked at. Nothing follows."""
+        """Cancel the inspection. Nothing follows."""
         self._tasks.close()
 
 
 def is_model(path: Path) -> bool:
-    """Whether ``path`` looks like a model rather than a recorded run: a GGUF file, or a folder with the configuration
-    of a model or of an adapter."""
+    """Whether ``path`` looks like a model rather than a recorded run: a GGUF file, or a folder with a model's or an
+    adapter's configuration."""
     if path.suffix.lower() == ".gguf" or (path / "adapter_config.json").is_file():
         return True
     return (path / "config.json").is_file() and ((path / "tokenizer.json").is_file() or any(path.glob("*.safetensors")))
 
 
 def looked_at(readers: Readers, path: Path, poll: TaskPoll) -> tuple[ModelFiles, str]:
-    """Read what the window says of the model in the folder ``path``, and make sure that there is room for it: its
-    files, and which of its generation settings are not followed."""
+    """Read what the window shows about the model in the folder ``path``, and check that it fits into memory: its files,
+    and the generation settings that are not followed."""
 
     def cancelled() -> None:
         if poll():

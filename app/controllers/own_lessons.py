@@ -1,4 +1,4 @@
-"""The user's own lessons in a window: their folder, and a file that is presented, both read again when saved."""
+"""The user's own lessons: their folder, and an open file, both read again when saved."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from grpo_core.lessons import LessonError
 from grpo_core.text import tr
 
 SETTLED_MS = 150
-"""An editor may save in several steps: a file is read once nothing has changed for so long."""
+"""Milliseconds without further changes before a file is read, since an editor may save in several steps."""
 
 
 class OwnLessons(QObject):
-    """Lists the lessons of the user's folder, opens the folder, and reads what is saved again.
+    """Lists the lessons in the user's folder, opens the folder, and reads saved files again.
 
     Attributes:
-        folder: it; made when it is first opened.
-        file: the file of the lesson that is open, None where that is a shipped lesson or none.
+        folder: the user's folder, created when it is first opened.
+        file: the file of the open lesson, None if that is a shipped one or there is none.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class OwnLessons(QObject):
         panel.own_folder = folder
 
     def open_folder(self) -> None:
-        """Show the folder in the system's file manager. An empty one gets a lesson to begin with."""
+        """Show the folder in the system's file manager. An empty one first gets a template of a lesson."""
         if not exists(self.folder) or not any(self.folder.glob("*" + ENDING)):
             if refusal := write_or_say(
                 self.folder / "my-lesson.toml", template().encode("utf-8"), tr("The new lesson")
@@ -62,7 +62,7 @@ class OwnLessons(QObject):
             self._messages.say(sentence, Severity.INFO)
 
     def open_file(self, path: Path) -> None:
-        """Give the lesson in a file, or say what is wrong with the file."""
+        """Open the lesson in a file, or show what is wrong with the file."""
         try:
             lesson = read_own(path, lesson_panels(), self._panel.own)
         except LessonError as error:
@@ -74,7 +74,7 @@ class OwnLessons(QObject):
 
     @Slot()
     def _watch(self) -> None:
-        """Watch the folder and its files anew, since an editor that replaces a file ends the watch on it."""
+        """Watch the folder and its files again, because an editor that replaces a file ends the watch on it."""
         own = [path for path, _ in self._panel.own]
         wanted = {str(path) for path in (self.folder, *own, self.file) if path is not None and exists(path)}
         watched = {*self._watcher.files(), *self._watcher.directories()}
@@ -85,7 +85,7 @@ class OwnLessons(QObject):
 
     @Slot()
     def _on_changed(self) -> None:
-        """Note the file of the lesson that is open."""
+        """Record the file of the open lesson."""
         lesson = self._player.lesson
         if lesson is None:
             self.file = None
@@ -98,7 +98,7 @@ class OwnLessons(QObject):
 
     @Slot()
     def _read_again(self) -> None:
-        """Take over what has been saved: the list, and the lesson that is open, at the step that is shown."""
+        """Read again what has been saved: the list, and the open lesson at its current step."""
         shown, file, place = self._player.lesson, self.file, self._player.place
         self._panel.read_own()
         self._watch()

@@ -1,4 +1,4 @@
-"""Requests of panels to the rest of the program: each of their signals, connected with what does it."""
+"""Requests of panels to the rest of the program: connections of their signals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.window.main_window import MainWindow
 from app.workspace.player import Player
 from grpo_core.config import Settings
 
-if TYPE_CHECKING:  # a panel is imported when it is made
+if TYPE_CHECKING:  # panels are imported only when they are made
     from app.panels.controls.panel import ControlsPanel
     from app.panels.home.panel import HomePanel
 
@@ -27,7 +27,7 @@ P = TypeVar("P", bound=Panel)
 
 
 class PanelRequests(QObject):
-    """Connects each panel once, when it has been made. A panel that is not named here asks for nothing."""
+    """Connects each panel once it has been made. Panels not named here make no requests."""
 
     def __init__(
         self, window: MainWindow, runs: RunsController, background_runs: BackgroundRunsController,
@@ -68,12 +68,12 @@ class PanelRequests(QObject):
         self._connections.setdefault(spec.id, []).append(connect)
 
     def connect_panel(self, panel: Panel) -> None:
-        """Do from now on what ``panel`` asks for."""
+        """Connect the signals of ``panel``."""
         for connect in self._connections.get(panel.id, ()):
             connect(panel)
 
     def _lend_devices(self, panel: ControlsPanel) -> None:
-        """The rows of the controls name the devices that the worker has found."""
+        """Provide the rows of the controls with the devices that the worker has found."""
         panel.devices = lambda: self._controller.worker.devices
 
     def _serve_home(self, panel: HomePanel) -> None:
@@ -83,7 +83,7 @@ class PanelRequests(QObject):
 
     @Slot(int)
     def _on_kind(self, index: int) -> None:
-        """Another kind of policy was chosen: an index into :data:`app.panels.controls.kinds.KINDS`."""
+        """Switch to another kind of policy, an index into :data:`app.panels.controls.kinds.KINDS`."""
         if index:
             self._runs.new_language_run()
         else:
@@ -95,13 +95,13 @@ class PanelRequests(QObject):
 
     @Slot(object, str, int)
     def _on_repeat(self, settings: Settings, sentence: str, updates: int) -> None:
-        """A run of an experiment is wanted as a run of its own, which is trained as far as that one at once."""
+        """Open a run of an experiment as a separate run, and train it at once as far as that one."""
         if self._runs.repeat(settings, sentence):
             self._player.run_n(updates, at_once=True)
 
     @Slot()
     def _on_tokens(self) -> None:
-        """A language model is wanted in the empty token inspector."""
+        """Begin a language model's run, as requested in the empty token inspector."""
         self._first_steps.begin(TOKENS)
 
     @Slot()
@@ -117,7 +117,7 @@ class PanelRequests(QObject):
         self._window.show_panel(registry.WHAT_IF)
 
     def _raise(self, spec: PanelSpec[P]) -> None:
-        """Bring a panel to the front of its tabs, where it is shown. The keyboard stays where it is."""
+        """Bring a shown panel to the front of its tabs. The keyboard focus stays where it is."""
         dock = self._window.docks[spec.id]
         if dock.isVisible():
             dock.raise_()

@@ -1,4 +1,4 @@
-"""Panels that are shown or hidden by their id, and those that hold the keyboard's focus."""
+"""The controller of panels: show and hide them by id, and find the one with the keyboard focus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PanelsController:
         self._holders = window.holders
 
     def is_shown(self, id: str) -> bool:
-        """Whether the panel ``id`` is shown, be it behind another tab."""
+        """Whether the panel ``id`` is shown, even if behind another tab."""
         return self._holders[id].isVisible()
 
     def toggle(self, id: str) -> None:
@@ -34,16 +34,16 @@ class PanelsController:
                 self._window.note_opened(id)
 
     def in_focus(self) -> Panel | None:
-        """The panel that holds the keyboard's focus."""
+        """The panel with the keyboard focus."""
         return _around_focus(Panel)  # type: ignore[type-abstract]
 
     def plot_in_focus(self) -> TwinStack | None:
-        """The plot with a table twin that holds the keyboard's focus."""
+        """The plot with the keyboard focus that has a table twin."""
         return _around_focus(TwinStack)
 
 
 def _around_focus(kind: type[W]) -> W | None:
-    """The widget of a class that has the focus or holds the one that has it."""
+    """The widget of a class that has the focus or contains the focused widget."""
     widget = QApplication.focusWidget()
     while widget is not None and not isinstance(widget, kind):
         widget = widget.parentWidget()

@@ -1,4 +1,4 @@
-"""Presenting: what changes when a class looks on, and how all of it is put back."""
+"""Presenting mode: the changes to the window when a class watches, and their reversal."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from app.workspace.workspace import Workspace
 
 BORROWER = "presenting"
 SETTLE_MS, LEAVE_MS = 60, 250
-"""The docks are arranged this long after the window has its size: two frames, in which every panel asks for its own.
-On the way back a window manager may take longer to say what that size is."""
+"""Milliseconds after the window's resize when the docks are arranged: two frames, in which every panel requests its
+size. On the way back a window manager may take longer to report the size."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Before:
-    """State of the window before the class saw it."""
+    """State of the window before presenting mode."""
 
     state: Qt.WindowState
     box: QRect
@@ -43,15 +43,14 @@ class _Before:
 
 
 class Presenter(QObject):
-    """Begins and ends presenting to a class: full screen, large type, blank screen, counter, ring, the speaker's
-    window.
+    """Starts and ends presenting mode: full screen, large type, blank screen, counter, ring, speaker's window.
 
     Attributes:
-        active: a class looks on. Neither the look nor the layout of that time is a preference.
-        blank, ring, counter: what lies over the window.
-        maximizer: one panel in the place of all.
-        speaker: the second window.
-        notes: what keeps the speaker's notes.
+        active: whether presenting mode is on. Neither its look nor its layout is stored as a preference.
+        blank, ring, counter: the overlays of the window.
+        maximizer: shows one panel in place of all.
+        speaker: the speaker's window.
+        notes: the store of the speaker's notes.
 
     Signals:
         active_changed: presenting has begun, or ended.
@@ -84,33 +83,36 @@ class Presenter(QObject):
         look.changed.connect(self._on_look)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        queued = Qt.ConnectionType.QueuedConnection  # only then has Qt itself moved what stood on a screen that went
+        # queued, because Qt moves the windows of a removed screen only then
+        queued = Qt.ConnectionType.QueuedConnection
         application.screenAdded.connect(self._on_screens, queued)
         application.screenRemoved.connect(self._on_screens, queued)
         self._on_look()
         self._place()
 
-    # -- for the class -----------------------------------------------------------------------------------------------
+    # -- presenting mode
+    # -------------------------------------------------------------------------------------------------
 
     @property
     def settling(self) -> bool:
-        """Whether the window is still to be arranged for the class, or for after it."""
+        """Whether the window is still to be arranged for presenting mode, or after it."""
         return self._later.isActive()
 
     def toggle(self) -> None:
-        """Begin, or end."""
+        """Switch presenting mode on or off."""
         if self.active:
             self.stop()
         else:
             self.start()
 
     def start(self) -> None:
-        """Full screen, for a projector, in the layout Present. With a second screen the speaker gets a window there."""
+        """Switch to full screen, for a projector, in the layout Present. With a second screen, the speaker gets a
+        window there."""
         if self.active:
             return
         self.maximizer.restore()
         window = self._window
-        if self._before is None:  # else it has just ended, and the docks are still on their way back
+        if self._before is None:  # else presenting has just ended, and the docks are still being restored
             full = window.isFullScreen() or window.isMaximized()
             self._before = _Before(
                 state=window.windowState(), focus=focus_of(window),
@@ -131,7 +133,7 @@ class Presenter(QObject):
         self.arrange_later()
 
     def stop(self) -> None:
-        """The window as it was before."""
+        """Restore the window as it was before."""
         if not self.active or self._before is None:
             return
         self.blank.lift()
@@ -144,15 +146,16 @@ class Presenter(QObject):
         self.speaker.hide()
         self._look.set(self._before.choice, self._before.scale, legible=0)
         self._window.setWindowState(Qt.WindowState.WindowNoState)
-        self._window.setGeometry(self._before.box)  # first: it says on which screen the next state is
+        # first, because it decides on which screen the next state is restored
+        self._window.setGeometry(self._before.box)
         self._window.setWindowState(self._before.state)
         self.active = False
         self.active_changed.emit()
         self._window.saved_docks.give_back(BORROWER)
-        self.arrange_later()  # again, once the panels have found their sizes for that look
+        self.arrange_later()  # again, once the panels have their sizes for that look
 
     def set_lesson(self, given: bool) -> None:
-        """A lesson takes less room than a run, and counts its own steps."""
+        """Adapt to a lesson, which takes less space than a run and counts its own steps."""
         if given is self._lesson:
             return
         self._lesson = given
@@ -162,18 +165,20 @@ class Presenter(QObject):
             self.arrange_later()
 
     def leave(self) -> None:
-        """One step back: from a blank screen or a single panel to the whole picture, from that to the window before."""
+        """Go one step back: from a blank screen or a single panel to the whole picture, from there out of presenting
+        mode."""
         if not (self.blank.lift() or self.maximizer.restore()):
             self.stop()
 
     def maximize(self, panel: str | None) -> None:
-        """One panel in the place of all. All again if one is."""
+        """Show one panel in place of all, or all again if one is maximized."""
         if not self.maximizer.restore() and panel is not None and panel in self._window.docks:
-            self.maximizer.maximize(panel, enlarge=not self._lesson)  # a lesson's page is sized by its room
+            # the size of a lesson's page follows the available space
+            self.maximizer.maximize(panel, enlarge=not self._lesson)
         self._workspace.request_frame()
 
     def toggle_blank(self) -> None:
-        """A black screen, or the picture again."""
+        """Switch the black screen on or off."""
         if not self.blank.lift():
             self.blank.drop()
 
@@ -183,7 +188,7 @@ class Presenter(QObject):
         return screens.audience(screens.screens(), self._screen)
 
     def _place(self) -> None:
-        """Each window onto its screen. Where one has gone, onto what remains."""
+        """Move each window to its screen, or to a remaining one if its screen is gone."""
         there = screens.screens()
         shown = screens.audience(there, self._screen)
         self.speaker.show_screens(there, shown)
@@ -198,7 +203,7 @@ class Presenter(QObject):
         screens.put_beside(self.speaker, screens.speaker_screen(there, shown) if self.active else None, there)
 
     def _lift(self) -> None:
-        """A dock that is placed anew, or that a lesson brings to the front, does not stay over what lies over all."""
+        """Keep the overlays above a dock that was moved, or that a lesson brought to the front."""
         over = [one for one in (self.counter, self.ring, self.blank) if not one.isHidden()]
         if over and [one for one in self._window.children() if isinstance(one, QWidget)][-len(over) :] != over:
             for one in over:
@@ -206,19 +211,19 @@ class Presenter(QObject):
 
     @Slot()
     def _on_laid_out(self) -> None:
-        """The docks have their places: the counter finds a free one, and stays above Qt's own splitters."""
+        """Move the counter to a free place above Qt's splitters, now that the docks have their places."""
         if self.active:
             self.counter.settle_anew()
             self._lift()
 
     def arrange_later(self) -> None:
-        """Arrange the docks once more, as soon as the window and the panels have their sizes."""
+        """Arrange the docks again as soon as the window and the panels have their sizes."""
         self._later.start(SETTLE_MS if self.active else LEAVE_MS)
         self._workspace.request_frame()
 
     @Slot()
     def _arrange(self) -> None:
-        """Arrange the docks: the window and the panels have their sizes now."""
+        """Arrange the docks for the current sizes of window and panels."""
         if self.active:
             self._look.set(legible=screens.least_type(self._window.height()))
         if self.active and self.maximizer.panel is None:
@@ -230,12 +235,12 @@ class Presenter(QObject):
             if not self.blank.isHidden():
                 self.blank.setFocus(Qt.FocusReason.OtherFocusReason)
         elif not self.active and self._before is not None:
-            if self._before.state == Qt.WindowState.WindowNoState:  # the way back from full screen may end elsewhere
+            if self._before.state == Qt.WindowState.WindowNoState:  # leaving full screen may end on another screen
                 self._window.setGeometry(self._before.box)
             if self._window.saved_docks.give_back(BORROWER):
                 self._window.saved_docks.settle()
             else:
-                self._window.arranged.emit()  # a lesson goes on, in smaller type
+                self._window.arranged.emit()  # a lesson continues, in smaller type
             self._window.removeEventFilter(self)
             focus_again(self._window, self._before.focus)
             self._before = None
@@ -260,7 +265,8 @@ class Presenter(QObject):
     def _on_refused(self, sentence: str) -> None:
         self._workspace.problem.emit(sentence, "warning")
 
-    # -- what it shows and keeps -------------------------------------------------------------------------------------
+    # -- settings and notes
+    # ----------------------------------------------------------------------------------------------
 
     @Slot()
     def _on_frame(self) -> None:
@@ -275,10 +281,11 @@ class Presenter(QObject):
     def _on_look(self) -> None:
         self.ring.set_look(self._look.theme, self._look.scale)
         mine = self._before if self.active and self._before is not None else self._look
-        self.speaker.set_look(mine.theme, mine.scale)  # what suits the projector need not suit the speaker's own screen
+        # settings for the projector need not suit the speaker's own screen
+        self.speaker.set_look(mine.theme, mine.scale)
 
     def close(self) -> None:
-        """The program closes: the docks are as they were before the class saw them."""
+        """Restore the docks as they were before presenting mode, as the program closes."""
         self.stop()
         self.maximizer.restore()
         self._later.stop()

@@ -1,4 +1,4 @@
-"""Reading the user's own prompts before a run needs them: in a thread, with a message that can cancel it."""
+"""Reading of the user's own prompts before a run needs them, in a thread, with a message that can cancel it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READING = "prompts"
 
 
 class PromptReading(QObject):
-    """Has the prompts of settings at hand before something is done that needs them. The last wish counts."""
+    """Loads the prompts of settings before an action that needs them. The last request counts."""
 
     def __init__(self, readers: Readers, messages: MessageBar, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -32,7 +32,7 @@ class PromptReading(QObject):
         return self._tasks.busy
 
     def ready(self, settings: Settings, then: Callable[[], object]) -> None:
-        """Do ``then`` once the prompts of a run under ``settings`` are at hand: at once where they are."""
+        """Call ``then`` once the prompts of a run under ``settings`` are loaded, at once if they are."""
         self.close()
         if at_hand(settings):
             then()
@@ -42,5 +42,5 @@ class PromptReading(QObject):
         self._tasks.start(title, work, lambda _: then())
 
     def close(self) -> None:
-        """Give up what is being read. Nothing follows."""
+        """Cancel the reading. Nothing follows."""
         self._tasks.close()

@@ -1,4 +1,4 @@
-"""Files that were opened or saved lately."""
+"""The list of recently used files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RecentFiles(QObject):
     """Runs and sessions that were opened or saved, kept in the preferences.
 
     Signals:
-        changed: the list is another one.
+        changed: the list has changed.
     """
 
     changed = Signal()
@@ -25,21 +25,21 @@ class RecentFiles(QObject):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Their paths, the last one first."""
+        """Paths of the files, the most recent first."""
         return self._preferences.current.recent
 
     def remember(self, path: Path) -> None:
-        """A file was opened or saved: it comes first from now on."""
+        """Put a file that was opened or saved at the top of the list."""
         try:
             self._preferences.put(self._preferences.current.with_recent(path.absolute()))
         except GrpoError:
-            return  # a path too long to be kept
+            return  # a path too long to be stored
         self.changed.emit()
 
     def forget(self, path: str) -> None:
-        """A file is gone: take it off the list."""
+        """Remove a missing file from the list."""
         self._preferences.change(recent=tuple(name for name in self.paths if name != path))
-        QTimer.singleShot(0, self, self._announce)  # not while the command that would open it is being carried out
+        QTimer.singleShot(0, self, self._announce)  # not while the command that would open it is running
 
     @Slot()
     def _announce(self) -> None:

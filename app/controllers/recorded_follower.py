@@ -1,4 +1,4 @@
-"""The work beside a recorded run that is shown: its series are computed, and what is written meanwhile appears."""
+"""Background work on an open recorded run: its series are computed, and newly recorded updates appear."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from grpo_core.traces.importers.series_cache import SeriesCache
 from grpo_core.traces.importers.source import Source
 
 SOON_MS, LATER_MS = 2_000, 15_000
-"""Between two looks at the folder: while it grows, and at most."""
+"""Milliseconds between two checks of the folder: shortest while it grows, and longest."""
 IN_THREAD = 32
-"""Updates up to which starting a process would take longer than the work."""
+"""Number of updates up to which starting a process would take longer than the work."""
 LEAST_KEPT = 32
-"""Updates whose numbers are worth a write of the cache."""
+"""Number of computed updates that justify writing the cache."""
 
 FIRST, LAST = 64, 192
-"""Of a long run so many updates of its beginning, and then of its end, are computed before those between them."""
+"""In a long run, numbers of updates at its beginning, and then at its end, that are computed before the rest."""
 WORTH_SAYING = 1_000
-"""Updates whose computing takes so long that its progress is said."""
+"""Number of updates from which on the computation's progress is shown."""
 
 Rows = tuple[int, list[dict[str, float]]]
-"""Updates before the first, and the numbers of some that follow each other."""
+"""Number of updates before the first, and the numbers of consecutive updates."""
 Make = Callable[[Poll], Iterator[Rows]]
 Found: TypeAlias = tuple[int, Source | None, bool]
-"""What :func:`grpo_core.foreign.following.refreshed` returns."""
+"""Result of :func:`grpo_core.foreign.following.refreshed`."""
 
 
 class RecordedFollower(QObject):
@@ -48,9 +48,9 @@ class RecordedFollower(QObject):
 
     Signals:
         grown: it has more updates than before.
-        replaced: what was shown before is not what the folder holds now; the source to begin anew with.
-        quiet: nothing is computed or looked for at the moment.
-        progressed: so many updates are computed, of so many; the same number twice where no more are.
+        replaced: the folder holds another run than before; carries the source to begin again with.
+        quiet: no computation or check is under way.
+        progressed: numbers of computed and of all updates, equal when complete.
     """
 
     progressed = Signal(int, int)
@@ -85,7 +85,7 @@ class RecordedFollower(QObject):
         return self._runner.busy or self._task is not None
 
     def start(self) -> None:
-        """Compute the series, and look at the folder from time to time."""
+        """Compute the series, and check the folder from time to time."""
         if self.run.source.partial:
             self.look()
         else:
@@ -93,7 +93,7 @@ class RecordedFollower(QObject):
             self._timer.start()
 
     def close(self) -> None:
-        """Follow no more. A disk that is still being read from is not waited for."""
+        """Stop following, without waiting for a disk that is still being read."""
         self._timer.stop()
         self._runner.leave()
         if self._task is not None:
@@ -122,7 +122,7 @@ class RecordedFollower(QObject):
         self._changed()
 
     def stop_computing(self) -> None:
-        """Compute no more series. What is there stays, and the folder is followed further."""
+        """Stop computing series. Existing ones are kept, and the folder is still followed."""
         self._stopped = True
         self._runner.cancel()
 
@@ -131,14 +131,14 @@ class RecordedFollower(QObject):
         if self._planned >= WORTH_SAYING:
             self.progressed.emit(self._planned, self._planned)
         if not why_not and self.run.computed < self.run.head:
-            self._timer.start()  # the last update was half written, or more have come meanwhile
+            self._timer.start()  # the last update was half written, or more have arrived meanwhile
         self.quiet.emit()
 
     # -- the folder --------------------------------------------------------------------------------------------------
 
     @Slot()
     def look(self) -> None:
-        """Look at the folder, in a thread."""
+        """Check the folder in a thread."""
         if self._task is not None:
             return
         self._task = FileTask(partial(_looked, self.run.source, self._stamp), self)
@@ -148,7 +148,7 @@ class RecordedFollower(QObject):
 
     @Slot(object)
     def _on_looked(self, found: Found) -> None:
-        if self._task is None:  # it was closed while this was on its way
+        if self._task is None:  # it was closed while the result was on its way
             return
         self._end_task()
         self._stamp, fresh, goes_on = found
@@ -174,7 +174,7 @@ class RecordedFollower(QObject):
 
     @Slot(str)
     def _on_unreadable(self, sentence: str) -> None:
-        """The folder cannot be read just now. What is shown stays."""
+        """Note that the folder cannot be read at the moment. The display is kept."""
         if self._task is None:
             return
         self._end_task()
@@ -193,7 +193,7 @@ class RecordedFollower(QObject):
 
 
 def stretches(start: int, end: int) -> list[tuple[int, int]]:
-    """Updates after ``start`` up to ``end`` in the order in which they are computed: beginning, end, then between."""
+    """Updates after ``start`` up to ``end`` in order of computation: beginning, end, then the rest."""
     if end - start < 2 * (FIRST + LAST):
         return [(start, end)]
     return [(start, start + FIRST), (end - LAST, end), (start + FIRST, end - LAST)]
@@ -213,7 +213,7 @@ def _in_process(readers: Readers, path: Path, stretches: Sequence[tuple[int, int
 
 
 def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[Rows]:
-    """The result of ``make``. What has come of it is in the cache afterwards, also where the rest is given up."""
+    """The result of ``make``. Partial results are written to the cache, even if the rest is cancelled."""
     known: dict[int, dict[str, float]] = {}
     try:
         for first, some in make(poll):
@@ -230,5 +230,5 @@ def _looked(source: Source, stamp: int | None, cancelled: Callable[[], bool]) ->
         return refreshed(source, stamp)
     found = source.refreshed(stamp)
     if found[1] is not None and not found[2]:
-        _ = found[1].vocabulary  # which the window asks for where it begins anew
+        _ = found[1].vocabulary  # the window requests it when it begins again
     return found

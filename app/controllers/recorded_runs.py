@@ -1,4 +1,5 @@
-"""Runs that other programs trained: opened in a thread, shown at their last update, followed while they grow."""
+"""The controller of runs that other programs trained: opened in a thread, shown at their last update, followed as they
+grow."""
 
 from __future__ import annotations
 
@@ -28,22 +29,22 @@ from grpo_core.traces.importers.series_cache import SeriesCache
 from grpo_core.traces.importers.source import Source
 
 TRIED = 20
-"""Updates at the end of a run of which one must be readable."""
+"""Number of updates at the end of a run of which at least one must be readable."""
 READING = "recorded"
-"""Id of the message about a run that is being read."""
+"""Id of the message while a run is being read."""
 PREPARING = "recorded update"
-"""Id of the message about an update that is being read."""
+"""Id of the message while an update is being read."""
 SERIES = "recorded series"
-"""Id of the message about series that are being computed."""
+"""Id of the message while series are being computed."""
 NOTES = "recorded notes"
-"""Id of the message with what is torn or missing in the run that was opened last."""
+"""Id of the message about defects in the run opened last."""
 
 
 class RecordedRuns(QObject):
-    """Opens recorded runs and keeps those that are open up to date.
+    """Opens recorded runs and keeps them up to date.
 
     Signals:
-        computed: nothing is computed for one of them at the moment.
+        computed: no computation is under way for one of them.
     """
 
     computed = Signal()
@@ -70,11 +71,11 @@ class RecordedRuns(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether something is being read or computed."""
+        """Whether a run is being read or computed."""
         return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self.followers.values())
 
     def open(self, path: Path, otherwise: Callable[[Path], object]) -> None:
-        """Show the recorded run at ``path``. A file that is none goes to ``otherwise``."""
+        """Show the recorded run at ``path``. A file that is not one is passed to ``otherwise``."""
         already = next((run for run in self._workspace.runs if isinstance(run, RecordedRun) and _same(run, path)), None)
         if already is not None:
             self._run_manager.show(already)
@@ -87,7 +88,7 @@ class RecordedRuns(QObject):
             )
 
     def close(self) -> None:
-        """Give up reading, and stop following the runs that are still being recorded."""
+        """Cancel reading, and stop following runs that are still being recorded."""
         self._tasks.close()
         for follower in self.followers.values():
             follower.close()
@@ -114,7 +115,7 @@ class RecordedRuns(QObject):
 
     @Slot()
     def _on_approach(self) -> None:
-        """The cursor waits for an update, or has it."""
+        """Show or remove the message that an update is being read."""
         if self._approach.goal is None:
             self._patience.stop()
             self._messages.remove(PREPARING)
@@ -129,7 +130,7 @@ class RecordedRuns(QObject):
             self._messages.post(Message(text=text, severity=Severity.INFO, id=PREPARING))
 
     def _say_notes(self, run: RecordedRun) -> None:
-        """Say what of a run is torn, repeated, missing or left out."""
+        """Report which parts of a run are torn, repeated, missing or left out."""
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
@@ -139,7 +140,7 @@ class RecordedRuns(QObject):
             self._messages.remove(NOTES)
 
     def _ask_sibling(self, run: RecordedRun) -> None:
-        """Ask which of the other runs of a database to open, and open it."""
+        """Ask which of the other runs in a database to open, and open it."""
         siblings = {path.name: path for path in run.source.siblings}
         name, accepted = QInputDialog.getItem(
             self._messages.window(), tr("Open another run"), tr("Runs, the newest first"), list(siblings), 0, False
@@ -162,7 +163,7 @@ class RecordedRuns(QObject):
 
     @Slot(int, int)
     def _on_progressed(self, done: int, count: int) -> None:
-        """The series of a long run: how many updates are in them."""
+        """Show how many updates of a long run are in its series."""
         follower = self.sender()
         if not isinstance(follower, RecordedFollower):
             return
@@ -177,7 +178,7 @@ class RecordedRuns(QObject):
 
     @Slot(object)
     def _on_replaced(self, source: object) -> None:
-        """The run was started again from an earlier step: what is shown begins anew."""
+        """Show the run again from its beginning, since its trainer restarted it from an earlier step."""
         follower = self.sender()
         if not isinstance(follower, RecordedFollower):
             return
@@ -193,7 +194,8 @@ class RecordedRuns(QObject):
             self._workspace.move_to(place)
 
     def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
-        """Place of the update shown in the run that takes the place of ``old``. None for the last, or for none."""
+        """The position of the update shown in the run that replaces ``old``. None for the last, or if it has no such
+        update."""
         if self._workspace.following or not old.source.partial:
             return None
         label = old.trainer_step(self._workspace.cursor.step)
@@ -201,7 +203,7 @@ class RecordedRuns(QObject):
 
     @Slot()
     def _on_runs(self) -> None:
-        """A run was closed."""
+        """Stop following closed runs."""
         open_here = {run.id for run in self._workspace.runs}
         for gone in self.followers.keys() - open_here:
             follower = self.followers.pop(gone)
@@ -216,8 +218,8 @@ def _same(run: RecordedRun, path: Path) -> bool:
 
 
 def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
-    """The run at ``path``, its last update decoded and what was computed of it before. None for a file that no importer
-    knows, unless its name says that another program wrote it.
+    """The run at ``path``, with its last update decoded and cached results loaded. None for a file that no importer
+    knows, unless its name shows that another program wrote it.
 
     Raises:
         RunFileError: it cannot be read; the message says why.

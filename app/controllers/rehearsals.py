@@ -1,4 +1,4 @@
-"""Rehearsals: the lesson that is open is checked beside the window, before a class sees it."""
+"""The controller of rehearsals, which check the open lesson in the background before it is given."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from app.window.main_window import MainWindow
 
 
 class RehearsalController(QObject):
-    """Starts a rehearsal of the lesson that is open, one at a time.
+    """Starts a rehearsal of the open lesson, one at a time.
 
     Attributes:
-        window: the newest; None before the first.
+        window: the window of the latest rehearsal; None before the first.
     """
 
     def __init__(self, window: MainWindow, lessons: LessonController, parent: QObject | None = None) -> None:
@@ -22,7 +22,7 @@ class RehearsalController(QObject):
         self.window: RehearsalWindow | None = None
 
     def start(self) -> None:
-        """Rehearse the lesson that is open, and end the rehearsal before it."""
+        """Rehearse the open lesson, replacing an earlier rehearsal."""
         lesson = self._lessons.player.lesson
         if lesson is not None:
             self.close()
@@ -31,7 +31,7 @@ class RehearsalController(QObject):
             self.window.show()
 
     def close(self) -> None:
-        """The program closes."""
+        """Stop as the program closes."""
         if self.window is not None:
             self.window.close()
             self.window.deleteLater()

@@ -1,4 +1,4 @@
-"""Opening and copying run files beside the window: a disk may be slow, and a file may come from anybody."""
+"""Opening and copying of run files in the background, since a disk may be slow and a file may be malicious."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from grpo_core.traces.importers import converted
 
 WORKING = "run file"
 Then: TypeAlias = Callable[[RunHandle], object]
-"""What is done with a run once it is shown, or saved."""
+"""An action for a run once it is shown or saved."""
 
 
 class RunFiles(QObject):
-    """Opens and copies runs one after the other, in the order in which that was asked for.
+    """Opens and copies runs one after the other, in the order of the requests.
 
     Attributes:
         tasks: the reading and writing, in a thread, with a message that can cancel it.
@@ -49,30 +49,30 @@ class RunFiles(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a run is being opened or copied, or waits for that."""
+        """Whether a run is being opened or copied, or is waiting for that."""
         return self.tasks.busy or bool(self._waiting)
 
     def open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
-        """Show the run at ``path``, then do ``then``. Where it cannot be opened, the reason is said.
+        """Show the run at ``path``, then call ``then``. If it cannot be opened, report the reason.
 
-        A file into which a run of another trainer was converted goes to ``recorded``.
+        A file converted from another trainer's run is passed to ``recorded``.
         """
         self._waiting.append(partial(self._open, path, then, recorded))
         self._next()
 
     def save_as(self, run: RunHandle, target: Path, then: Then) -> None:
-        """Copy a run's file to ``target``, then do ``then``. Where that cannot be done, the reason is said."""
+        """Copy a run's file to ``target``, then call ``then``. If that fails, report the reason."""
         self._waiting.append(partial(self._save_as, run, target, then))
         self._next()
 
     def take_up(self, folder: Path, then: Callable[[Path], object]) -> None:
-        """Make a run file that goes on from the checkpoint in ``folder``, then do ``then`` with its path. Where that
-        cannot be done, the reason is said."""
+        """Make a run file that continues from the checkpoint in ``folder``, then call ``then`` with its path. If that
+        fails, report the reason."""
         self._waiting.append(partial(self._take_up, folder, then))
         self._next()
 
     def close(self) -> None:
-        """The program closes: what has not been opened or copied is given up."""
+        """Cancel pending work as the program closes."""
         self._waiting.clear()
         self.tasks.close()
 
@@ -86,7 +86,7 @@ class RunFiles(QObject):
 
     def _open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
         ours = self._run_manager.trained_from(path)
-        if ours is not None:  # what its file holds is behind what is shown
+        if ours is not None:  # its file is behind what is shown
             self._run_manager.show(ours)
             then(ours)
             return
@@ -131,8 +131,8 @@ class RunFiles(QObject):
 
 
 def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
-    """The run at ``path``, looked at by ``readers`` first where it is not from the ``own`` folder. None where another
-    trainer's run was converted into it."""
+    """The run at ``path``, first inspected by ``readers`` unless it is in the ``own`` folder. None for a file converted
+    from another trainer's run."""
 
     def cancelled() -> None:
         if poll():
@@ -146,7 +146,7 @@ def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle 
 
 
 def _look_at_model(readers: Readers, run: RunHandle, poll: Callable[[], None]) -> None:
-    """Have what is said of the model in a folder that the run was made of, where it is still there."""
+    """Load the description of the model from a folder of which the run was made, if it still exists."""
     settings = run.origin.settings
     if not settings.is_language or not settings.model.folder:
         return

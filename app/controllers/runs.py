@@ -1,4 +1,4 @@
-"""The runs of a window: begin, open, branch, save, close, delete. Every refusal is a sentence in the message bar."""
+"""The controller of runs: begin, open, branch, save, close, delete. Every refusal is a sentence in the message bar."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OWN_SUFFIX = ".grpo"
 
 
 class RunsController:
-    """Asks for files where they are needed, and leaves the rest to the run manager."""
+    """Asks for files where needed, and leaves the rest to the run manager."""
 
     def __init__(
         self, window: MainWindow, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController,
@@ -55,15 +55,15 @@ class RunsController:
 
     @property
     def folder(self) -> Path:
-        """The folder in which runs save themselves."""
+        """The folder in which runs are saved automatically."""
         return self._run_manager.folder
 
     def new_run(self) -> None:
-        """Begin a run, at update 0, under the settings that the controls show."""
+        """Begin a run at update 0, with the settings in the controls."""
         self._begin(self._workspace.editing.wanted)
 
     def reset(self) -> None:
-        """Begin the run shown again, at update 0, under the settings and from the seed with which it began."""
+        """Begin the run shown again at update 0, with its original settings and seed."""
         run = self._workspace.run
         assert run is not None
         self._begin(run.origin.settings)
@@ -84,15 +84,15 @@ class RunsController:
         self._model_folders.ask()
 
     def new_shipped_run(self) -> None:
-        """A run of the pretrained model that comes with the full package."""
+        """Begin a run of the pretrained model in the full package."""
         path = shipped_model()
         if path is not None:
             self._model_folders.open(path)
 
     def new_run_of(self, settings: Settings) -> None:
-        """A run under ``settings``, but from the seed that the controls show, in the layout made for its kind.
+        """Begin a run with ``settings``, but with the seed in the controls, in the layout for its kind.
 
-        To the other kind of policy it is a change of the controls like any other, and can be undone.
+        A change to the other kind of policy is an edit of the controls, and can be undone.
         """
         shown = self._workspace.editing.wanted
         seeded = settings.replace({"seed": shown.seed})
@@ -102,10 +102,10 @@ class RunsController:
             self._layouts.reset()
 
     def new_task(self, changes: dict[str, Any]) -> None:
-        """A run whose language model is given another task, from update 0. A run that has no update yet is replaced.
+        """Begin a language-model run at update 0 with another task, replacing a run without updates.
 
-        Settings that need a run of their own lead there as they do from the controls, and Undo returns; where only
-        others differ, the run shown stays as it is in the list.
+        Structural settings act as in the controls, and can be undone. If only other settings differ, the run shown
+        stays in the list unchanged.
         """
         shown = self._workspace.editing.wanted
         wanted = shown.replace(with_prompt_file(changes, shown, self._window))
@@ -118,7 +118,7 @@ class RunsController:
             self._attempt(lambda: self._structural.change_to(wanted, tr("Change the task")))
 
     def new_seed(self, seed: int | None = None) -> None:
-        """A run at update 0 under the settings that the controls show, from ``seed``. By default from the next one.
+        """Begin a run at update 0 with the settings in the controls and ``seed``, by default the next one.
 
         A run that has no update yet is replaced.
         """
@@ -127,7 +127,7 @@ class RunsController:
         self._attempt(lambda: self._structural.change_to(wanted(), tr("Change the seed")))
 
     def repeat(self, settings: Settings, sentence: str) -> bool:
-        """Begin a run that is to repeat one of an experiment's, and say the sentence.
+        """Begin a run that repeats one of an experiment, and show the sentence.
 
         Returns:
             Whether there is such a run.
@@ -138,7 +138,7 @@ class RunsController:
         return begun
 
     def show(self, run: RunHandle) -> None:
-        """Show another run of the list. Where its file is gone meanwhile, say so."""
+        """Show another run of the list, or report that its file is gone."""
         if exists(run.path):
             self._run_manager.show(run)
         else:
@@ -147,7 +147,7 @@ class RunsController:
             self._workspace.request_frame()
 
     def branch(self) -> None:
-        """A new run that goes on from the update shown."""
+        """Begin a run that continues from the update shown."""
         wanted = self._workspace.editing.wanted
         branch = partial(self._run_manager.branch, self._workspace.cursor.step)
         self._prompts.ready(wanted, partial(self._attempt, branch))
@@ -168,18 +168,18 @@ class RunsController:
             self.open_path(Path(name))
 
     def ask_checkpoint(self) -> None:
-        """Ask for the folder of a checkpoint, and go on from it."""
+        """Ask for the folder of a checkpoint, and continue from it."""
         name = folder_to_use(self._window, tr("Choose the folder of a checkpoint"), str(Path.home()))
         if name:
             self.take_up(Path(name))
 
     def take_up(self, folder: Path) -> None:
-        """Go on from the checkpoint in ``folder`` as a run of its own, or say why not."""
+        """Continue from the checkpoint in ``folder`` in a new run, or report why not."""
         self._files.take_up(folder, self._open_own)
 
     def open_path(self, path: Path) -> None:
-        """Open a run file, a session, or a run that another program recorded, beside the window, or say why not. Of a
-        model's folder begin a run, and go on from a checkpoint."""
+        """Open a run file, a session, or another program's run in the background, or report why not. A model's folder
+        begins a run, a checkpoint continues one."""
         if exists(path) and is_checkpoint(path):
             self.take_up(path)
         elif exists(path) and is_model(path):
@@ -192,7 +192,7 @@ class RunsController:
             self._open_own(path)
 
     def _open_own(self, path: Path) -> None:
-        """Open a run file, or say why it cannot be opened."""
+        """Open a run file, or report why it cannot be opened."""
         self._files.open(path, lambda _: self._on_opened(path), self.open_recorded)
 
     def _on_opened(self, path: Path) -> None:
@@ -200,11 +200,11 @@ class RunsController:
         self._recent_files.remember(path)
 
     def open_recorded(self, path: Path) -> None:
-        """Open a run file into which a run of another trainer was converted."""
+        """Open a run file converted from another trainer's run."""
         self._recorded_runs.open(path, lambda _: None)
 
     def open_example(self) -> None:
-        """A language model's run that was recorded, in the layout made for it. It is read, not computed."""
+        """Open a recorded run of a language model, in the layout for it. It is read, not computed."""
         if self._attempt(lambda: self._run_manager.open(example())):
             self._layouts.reset()
 
@@ -226,18 +226,18 @@ class RunsController:
     # -- end ---------------------------------------------------------------------------------------------------------
 
     def close_run(self) -> None:
-        """Take the run shown off the list. Its file stays."""
+        """Remove the run shown from the list. Its file is kept."""
         run = self._workspace.run
         if run is not None:
             self._run_manager.close_run(run)
 
     def delete(self, paths: Sequence[Path]) -> None:
-        """Delete the files of runs that saved themselves. Where one cannot be deleted, say so."""
+        """Delete the files of automatically saved runs, and report any that cannot be deleted."""
         for path in paths:
             self._attempt(partial(library.remove, path))
 
     def _attempt(self, action: Callable[[], object]) -> bool:
-        """Whether ``action`` succeeded. What the core refuses is said in its own words."""
+        """Call ``action`` and return whether it succeeded. Errors are reported in the core's own words."""
         try:
             action()
         except (GrpoError, OSError) as error:

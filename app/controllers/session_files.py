@@ -1,4 +1,4 @@
-"""Session files: the window's state on one side, the file on the other."""
+"""The controller of session files, between the window's state and the file."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
 BUSY = "session"
 LONGEST_NOTES = 1_000_000
 OpenedSession: TypeAlias = tuple[Manifest, list[RunHandle | str | None]]
-"""What a session says, and its runs in the same order: a sentence for one that cannot be read, None for those that only
-hold the first updates of a branch."""
+"""The content of a session, and its runs in the same order: a sentence for one that cannot be read, None for those that
+only hold the first updates of a branch."""
 
 
 class SessionFiles(QObject):
-    """Saves what the window shows to session files, and puts what they hold into the window, one at a time.
+    """Saves the window's state to session files, and restores it from them, one at a time.
 
     Attributes:
-        tasks: the writing and reading, beside the window.
+        tasks: the writing and reading in the background.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class SessionFiles(QObject):
             self.save(Path(name) if Path(name).suffix == SUFFIX else Path(name + SUFFIX))
 
     def save(self, target: Path) -> None:
-        """Write what the window shows, and the runs that have updates, to ``target``."""
+        """Write the window's state, and the runs that have updates, to ``target``."""
         if self._workspace.training is not None:
             self._controller.commit()
         player = self._lessons.player
@@ -97,7 +97,8 @@ class SessionFiles(QObject):
             self._window.messages.say(sentence.format(title=run.title))
 
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
-        """The window as a session describes it. Of a lesson, which one and where, and the place that it gives back."""
+        """The session's description of the window. For a lesson, its id and step, and the user's state that it will
+        restore."""
         workspace, editing, player = self._workspace, self._workspace.editing, self._lessons.player
         saved, lesson = player.saved, player.lesson
         run = workspace.run if saved is None else saved.run
@@ -139,7 +140,8 @@ class SessionFiles(QObject):
             self.open(Path(name))
 
     def open(self, path: Path) -> None:
-        """Copy the runs of a session to the user's own, and show them as it says. After one that is being opened."""
+        """Copy the runs of a session to the user's folder, and show them as in the session. If another session is being
+        opened, wait for that."""
         if self._opening:
             self._waiting.append(path)
             return
@@ -164,14 +166,14 @@ class SessionFiles(QObject):
         self._recent_files.remember(path)
 
     def _adopted(self, read: RunHandle | str | None) -> RunHandle | None:
-        """A run of the session, shown. None, and the sentence, where it could not be read."""
+        """A run of the session, shown. None, with a message, if it could not be read."""
         if isinstance(read, str):
             self._window.messages.say(read, Severity.ERROR)
             return None
         return None if read is None else self._run_manager.adopt(read)
 
     def _new_run(self, settings: Settings) -> RunHandle | None:
-        """A new run under the session's settings. None, and a sentence, where its prompts cannot be used."""
+        """A new run with the session's settings. None, with a message, if its prompts cannot be used."""
         try:
             return self._run_manager.new_run(settings)
         except GrpoError as error:
@@ -179,10 +181,10 @@ class SessionFiles(QObject):
             return None
 
     def _restore(self, manifest: Manifest) -> None:
-        """Settings, controls, layout, notes and the place in the run."""
+        """Restore settings, controls, layout, notes and the place in the run."""
         workspace, wanted, run = self._workspace, manifest.settings, self._workspace.run
         if wanted is not None and run is not None and wanted.is_language == run.origin.settings.is_language:
-            workspace.editing.put(wanted)  # those of the other kind belong to a run that could not be opened
+            workspace.editing.put(wanted)  # settings of the other kind belong to a run that could not be opened
             workspace.editing.drop_pending()  # and structural ones to a run that was never made
         workspace.editing.restrict(manifest.locked, manifest.hidden)
         if manifest.shown is not None:
@@ -190,7 +192,7 @@ class SessionFiles(QObject):
         if manifest.notes:
             self._presenter.speaker.set_text(manifest.notes)
             self._presenter.notes.save()
-        if self._presenter.active:  # then the class sees the layout Present
+        if self._presenter.active:  # in presenting mode the layout Present is kept
             return
         if manifest.layout in LAYOUTS:
             self._layouts.choose(manifest.layout)
@@ -201,7 +203,7 @@ class SessionFiles(QObject):
                 dock.setVisible(name in manifest.panels)
 
     def _open_lesson(self, manifest: Manifest) -> None:
-        """The lesson in which the session was saved."""
+        """Open the lesson in which the session was saved."""
         lesson = self._lessons.find(manifest.lesson) if manifest.lesson else None
         if lesson is not None:
             self._lessons.hand_out(lesson, manifest.lesson_step, manifest.course)
@@ -211,24 +213,24 @@ class SessionFiles(QObject):
 
     @Slot()
     def _on_ended(self) -> None:
-        """The next of several sessions that were asked for together."""
+        """Open the next of several requested sessions."""
         self._opening = False
         if self._waiting and not self.tasks.busy:
             self.open(self._waiting.pop(0))
 
     def close(self) -> None:
-        """The program closes: a half-written session is given up, and leaves nothing."""
+        """Cancel as the program closes. A half-written session is removed."""
         self._waiting.clear()
         self.tasks.close()
 
 
 def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: TaskPoll) -> Manifest:
-    """As :func:`save_session`."""
+    """Like :func:`save_session`, in a thread."""
     return save_session(target, manifest, runs, poll, poll.tell)
 
 
 def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) -> OpenedSession:
-    """As :func:`open_session`, with its runs read. The prompts of the new run that it shows are at hand then."""
+    """Like :func:`open_session`, with its runs read and the prompts of its new run loaded."""
     manifest, copies = readers.session(path, folder, poll, poll.tell)
     if manifest.shown is None and manifest.settings is not None:
         read_ahead(manifest.settings, poll, readers.prompts)
@@ -238,7 +240,7 @@ def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) 
 
 
 def _opened_run(path: Path) -> RunHandle | str:
-    """A run of the session, or the sentence why it cannot be read."""
+    """A run of the session, or a sentence why it cannot be read."""
     try:
         return RunHandle.open(path)
     except GrpoError as error:

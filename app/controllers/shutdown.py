@@ -1,4 +1,4 @@
-"""The end of a window: the worker first, then the files, then the widgets."""
+"""The shutdown of a window: the worker first, then the files, then the widgets."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from grpo_core.text import tr
 
 
 class ShutdownController(QObject):
-    """Takes the program apart in the right order. While an update is finishing, it says so and waits.
+    """Shuts the program down in the right order. While an update is being finished, it shows that and waits.
 
     Args:
-        closers: called in this order once the worker has ended: what writes files or owns processes and windows.
+        closers: functions called in this order once the worker has ended; they close files, processes and windows.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ShutdownController(QObject):
         window = self._window
         if window.may_close:
             return
-        with ExitStack() as ending:  # the last is done first; where one fails, the others are done too
+        with ExitStack() as ending:  # in reverse order; if one fails, the others still run
             ending.callback(QApplication.quit)
             ending.callback(self._close_window)
             ending.callback(self._workspace.close)

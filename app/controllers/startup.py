@@ -1,4 +1,5 @@
-"""What a start opens, and what it offers in a bar: where to begin, what a crash interrupted, what may be deleted."""
+"""Actions at the start: what to open, and offers in the message bar: first steps, a run interrupted by a crash, old
+runs to delete."""
 
 from __future__ import annotations
 
@@ -31,11 +32,11 @@ from grpo_core.traces.importers import place_of
 
 WELCOME = "welcome"
 SUFFIXES = (".grpo", ".grposession")
-"""Endings of names that are files rather than lessons."""
+"""Extensions of names that are files rather than lessons."""
 
 
 class Startup(QObject):
-    """The first things that one window does."""
+    """The startup actions of one window."""
 
     def __init__(
         self, workspace: Workspace, run_manager: RunManager, runs: RunsController, files: RunFiles,
@@ -50,14 +51,15 @@ class Startup(QObject):
         self._first_steps, self._layouts = first_steps, layouts
         self._searches: list[FileTask] = []
 
-    # -- what it opens -----------------------------------------------------------------------------------------------
+    # -- opening files
+    # ---------------------------------------------------------------------------------------------------
 
     def open(self, files: Sequence[Path], present: str | None, *, last_run: bool) -> None:
-        """Open what was asked for, else with ``last_run`` the run of the last time.
+        """Open the requested files or else, with ``last_run``, the last run of the previous session.
 
         Args:
             files: runs and sessions.
-            present: what a class is to see at once: see :meth:`present`.
+            present: what to present at once; see :meth:`present`.
         """
         last = self._preferences.current.last_run
         for path in files:
@@ -70,9 +72,9 @@ class Startup(QObject):
             self._layouts.suit()
 
     def reopen(self, path: Path) -> None:
-        """Show a run of an earlier session, paused. The new run makes room for it, if it is untouched by then.
+        """Show a run of an earlier session, paused. It replaces the new run if that is still untouched.
 
-        Where it cannot be opened, the reason is said and the new run stays.
+        If it cannot be opened, the reason is reported and the new run stays.
         """
         if path.suffix.lower() != OWN_SUFFIX:
             self._runs.open_path(path)
@@ -85,7 +87,7 @@ class Startup(QObject):
             self._run_manager.close_run(blank)
 
     def present(self, name: str) -> None:
-        """Open a lesson, a session or a run, and begin to present.
+        """Open a lesson, a session or a run, and start presenting.
 
         Args:
             name: the path of a session, a run or a lesson, or the number or id of a lesson; a file of that name comes
@@ -108,10 +110,12 @@ class Startup(QObject):
             self._messages.say(sentence.format(name=name, numbers=numbers, nearest=close))
         self._presenter.start()
 
-    # -- what it offers ----------------------------------------------------------------------------------------------
+    # -- offers
+    # ----------------------------------------------------------------------------------------------------------
 
     def welcome(self) -> None:
-        """Say what can be done first, in one line that goes away with the first update, or with another kind of run."""
+        """Show a one-line message with first steps. It disappears with the first update, or with another kind of
+        run."""
         text = tr(
             "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7. "
             "Or begin with one of these; Space pauses it at any time."
@@ -120,15 +124,15 @@ class Startup(QObject):
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=WELCOME))
 
     def dismiss_welcome(self) -> None:
-        """The welcome goes once the run shown has an update, or is a language model."""
+        """Remove the welcome message once the run shown has an update, or is a language model's."""
         run = self._workspace.run
         if run is not None and (run.head or run.origin.settings.is_language):
             self._messages.remove(WELCOME)
 
     def offer_unfinished(self) -> None:
-        """After a crash: look for the newest run that nobody closed, to offer it unless it is shown.
+        """After a crash, find the newest run that was not closed properly, and offer it unless it is shown.
 
-        That reads every file of the runs' folder, any of which may come from somebody else: in a thread of its own, and
+        This reads every file in the runs' folder, any of which may be of foreign origin. Hence it runs in a thread, and
         never in safe mode.
         """
         self._search(partial(library.entries, self._run_manager.folder), self._on_entries)
@@ -149,7 +153,7 @@ class Startup(QObject):
                 return
 
     def _name_broken(self, entries: list[library.Entry]) -> None:
-        """Files of the runs' folder that cannot be read are left where they are, and the newest of them is named."""
+        """Report unreadable files in the runs' folder by naming the newest. They are left in place."""
         broken = [entry.error for entry in entries if entry.error is not None]
         if not broken:
             return
@@ -163,15 +167,15 @@ class Startup(QObject):
         self._messages.post(Message(text=text, severity=Severity.WARNING, id="broken"))
 
     def close(self) -> None:
-        """The program closes: a search that has not come to its end is given up."""
+        """Cancel a search as the program closes."""
         for search in self._searches:
             search.leave()
         self._searches = []
 
     def _search(self, work: Work, then: Callable[[Any], None]) -> None:
-        """Look through the folder of runs beside the window, as it may lie on a slow disk. ``then`` takes the result.
+        """Search the folder of runs in the background, as it may be on a slow disk. ``then`` takes the result.
 
-        ``then`` has to be a slot of this object.
+        ``then`` must be a slot of this object.
         """
         search = FileTask(work, self)
         self._searches.append(search)
@@ -180,7 +184,7 @@ class Startup(QObject):
 
     @Slot()
     def offer_clean_up(self) -> None:
-        """Ask before runs that saved themselves are deleted, once there are more than are kept."""
+        """Offer to delete automatically saved runs once there are more than are to be kept."""
         keep, size = self._preferences.current.kept_runs, round(self._preferences.current.kept_size * 1e9)
         folder = self._run_manager.folder
         self._search(lambda cancelled: library.surplus(folder, keep=keep, limit=size), self._on_surplus)

@@ -1,4 +1,5 @@
-"""Changes of the controls that the run shown cannot take: task, actions, prompts, policy, seed. They make a run."""
+"""Structural changes, which the run shown cannot adopt (task, actions, prompts, policy, seed) and which make a new
+run."""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 MERGE_MS = 400
-"""Changes that follow each other faster make one run together."""
+"""Milliseconds within which consecutive changes make one run together."""
 
 
 class StructuralChanges(QObject):
-    """Makes the run that structural changes need, so that the controls never name another task than the one trained.
+    """Makes the run that structural changes need, so that the controls never show another task than the one trained.
 
     A run without updates is replaced; one with updates stays in the list, and undo returns to it. A run that trains is
     paused at the first change. Run, Step and Stage have the run made first, without waiting for further changes.
@@ -55,13 +56,13 @@ class StructuralChanges(QObject):
 
     @Slot()
     def apply(self) -> None:
-        """Make the run for the changes that wait, if there are any. Prompts that are not at hand are read first."""
+        """Make the run for the pending changes, if there are any. Prompts that are not loaded are read first."""
         self._timer.stop()
         if self._workspace.editing.pending:
             self._prompts.ready(self._workspace.editing.wanted, self._make)
 
     def change_to(self, wanted: Settings, text: str) -> None:
-        """Change to ``wanted`` as one step of undo, and make its run at once if it needs one."""
+        """Change to ``wanted`` as one step of undo, and make a new run at once if needed."""
         self._workspace.editing.change_to(wanted, text)
         self.apply()
 
@@ -84,7 +85,7 @@ class StructuralChanges(QObject):
             self._messages.say(sentence.format(title=run.title, before=left.title), Severity.INFO)
 
     def _prepare(self) -> None:
-        """Before anything is computed: the run that the controls describe, at the learner.
+        """Make the run for the controls and pass it to the learner, before anything is computed.
 
         Raises:
             GrpoError: the run cannot be continued, or its prompts are still being read.

@@ -1,4 +1,4 @@
-"""Larger or smaller type: the docks are arranged for its size, and found as they were on the way back."""
+"""Adaptation to the type size: docks are rearranged for larger type, and restored on the way back."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
 
 SETTLE_MS = 60
-"""Until the panels have found their heights: two frames."""
+"""Milliseconds until the panels have found their heights: two frames."""
 
 
 class Zooming(QObject):
-    """Keeps the window within its screen where the layout that is has no room for larger type.
+    """Keeps the window within its screen when the current layout does not fit larger type.
 
-    Within a class of sizes (:func:`app.window.layouts.size_class`) nothing moves. Lessons and presenting arrange the
-    docks themselves; what they give back is arranged afterwards.
+    Within a size class (:func:`app.window.layouts.size_class`) nothing moves. Lessons and presenting mode arrange the
+    docks themselves; restored docks are arranged afterwards.
     """
 
     def __init__(
@@ -43,18 +43,18 @@ class Zooming(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether heights are still to be shared out."""
+        """Whether heights still have to be adjusted."""
         return self._later.isActive()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """In another size of the window Qt gives the low rows their share too, so they are settled again."""
+        """Adjust the low rows again after a resize of the window, in which Qt gives them a share of the height."""
         if event.type() is QEvent.Type.Resize and not self._window.saved_docks.lent:
             self._later.start()
         return False
 
     @Slot()
     def adapt(self) -> None:
-        """Arrange the docks for the size of type that there is now, if another one wants them otherwise."""
+        """Rearrange the docks for the current type size, if needed."""
         window, scale, size = self._window, self._look.scale, self._window.size()
         before, wanted = size_class(size, self._scale), size_class(size, scale)
         if scale == self._scale or self._presenter.maximizer.panel is not None:
@@ -64,7 +64,7 @@ class Zooming(QObject):
         if window.saved_docks.lent:
             return
         self._scale = scale
-        self._later.start()  # the rows ask for another height with the next picture
+        self._later.start()  # the rows request another height with the next picture
         if wanted == before:
             return
         self._states[before] = window.saveState()
@@ -75,12 +75,12 @@ class Zooming(QObject):
 
     @Slot()
     def _on_settled(self) -> None:
-        for dock in self._window.docks.values():  # while Qt restores docks, some do not know that they are tabs
+        for dock in self._window.docks.values():  # while Qt restores docks, some do not know yet that they are tabs
             dock.refresh_title()
         settle(self._window, self._window.docks)
 
     def _arrange(self) -> None:
-        """The layout that was chosen last, as it is for this size of type."""
+        """Apply the last chosen layout in its form for this type size."""
         settings = self._workspace.view.run.origin.settings
         made = layout_for(settings.is_language, recorded=settings.is_recorded)
         chosen = self._preferences.current.layout
@@ -90,8 +90,8 @@ class Zooming(QObject):
 
     @Slot()
     def _on_arranged(self) -> None:
-        """A layout was chosen: there is nothing to go back to."""
+        """Forget the earlier arrangement, as a layout was chosen."""
         if not (self._arranging or self._window.saved_docks.lent):
-            self._later.start()  # the size of type may have been changed just before, and rows ask for theirs later
+            self._later.start()  # the type size may have changed just before, and rows request theirs later
             self._scale = self._look.scale
             self._states.clear()

@@ -1,4 +1,4 @@
-"""Handling of an exception that nobody expected.
+"""Handling of unexpected exceptions.
 
 It may arise in any thread, in the middle of painting or while the program ends. A hook therefore touches no widget: it
 writes the log and leaves a ``CrashReport`` in a locked list, which the window empties on its frame timer.
@@ -21,21 +21,21 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 DISTINCT = 100
-"""Different tracebacks that are reported in one session; later ones are logged only."""
+"""Number of different tracebacks that are reported in one session. Further ones are only logged."""
 LONGEST = 20_000
-"""Characters of a traceback that are kept."""
+"""Longest part of a traceback that is kept, in characters."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrashReport:
-    """An exception that nobody caught.
+    """An uncaught exception.
 
     Attributes:
         sentence: the message to the user.
         text: the traceback, for the clipboard.
-        expected: an error with a message made for people; no traceback need be offered.
+        expected: whether it is an error with a message for users, so that no traceback is offered.
         where: name of the thread.
         when: seconds since 1970.
     """
@@ -48,11 +48,11 @@ class CrashReport:
 
 
 class CrashHooks:
-    """The interpreter's three hooks. A traceback that repeats itself is reported once.
+    """The interpreter's three exception hooks. A repeated traceback is reported once.
 
     Attributes:
-        interrupted: Ctrl-C has ended something that ran without the event loop.
-        on_report: called after a new report, in any thread; the ``emit`` of a signal that asks for a frame, say.
+        interrupted: whether Ctrl-C has ended something that ran outside the event loop.
+        on_report: called after a new report, in any thread; for example the ``emit`` of a signal that requests a frame.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class CrashHooks:
         self.on_report: Callable[[], object] | None = None
 
     def install(self) -> None:
-        """Take the hooks over."""
+        """Install the hooks."""
         if self._before is None:
             self._before = (sys.excepthook, threading.excepthook, sys.unraisablehook)
             sys.excepthook = self._on_exception
@@ -72,13 +72,13 @@ class CrashHooks:
             sys.unraisablehook = self._on_unraisable
 
     def uninstall(self) -> None:
-        """Put the hooks back as they were."""
+        """Restore the previous hooks."""
         if self._before is not None:
             sys.excepthook, threading.excepthook, sys.unraisablehook = self._before
             self._before = None
 
     def take_reports(self) -> list[CrashReport]:
-        """Take the reports that have come in since the last call. For the GUI thread's frame timer."""
+        """Take the reports since the last call. Called by the GUI thread's frame timer."""
         if not self._reports:
             return []
         with self._lock:
@@ -86,7 +86,7 @@ class CrashHooks:
         return taken
 
     def report(self, error: BaseException, trace: TracebackType | None, where: str) -> None:
-        """Log an exception and, the first time, put it into the list. Safe in every thread."""
+        """Log an exception and, the first time, add it to the reports. Thread-safe."""
         text = "".join(traceback.format_exception(type(error), error, trace))
         if len(text) > LONGEST:
             text = text[: LONGEST // 2] + "\n …\n" + text[-LONGEST // 2 :]
@@ -119,13 +119,13 @@ class CrashHooks:
             self.report(args.exc_value, args.exc_traceback, args.thread.name if args.thread else "unknown")
 
     def _on_unraisable(self, args: sys.UnraisableHookArgs) -> None:
-        # the object itself may be half destroyed: neither kept nor printed
+        # the object itself may be half destroyed, so it is neither kept nor printed
         if args.exc_value is not None:
             self.report(args.exc_value, args.exc_traceback, threading.current_thread().name)
 
 
 def _place(trace: TracebackType | None) -> tuple[tuple[str, int], ...]:
-    """The lines an exception came through, which is what makes it the same as another."""
+    """The lines through which an exception passed. Exceptions with the same lines count as equal."""
     lines = []
     while trace is not None:
         lines.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
@@ -142,7 +142,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _safe_text(error: BaseException) -> str:
-    """``str(error)``, for exceptions whose own text fails too."""
+    """``str(error)``, safe for exceptions whose own ``__str__`` fails."""
     try:
         return str(error)
     except Exception:

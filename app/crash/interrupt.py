@@ -1,4 +1,4 @@
-"""Ctrl-C in the terminal, and the terminal's own end, close the window as its close button does.
+"""Closing the window on Ctrl-C in the terminal, or when the terminal is closed, like its close button does.
 
 Python runs signal handlers between its own instructions, and an idle Qt loop executes none. So the interpreter also
 writes a byte into a socket when a signal arrives (``signal.set_wakeup_fd``); a notifier on the other end wakes the
@@ -22,13 +22,13 @@ _TWICE = (signal.SIGINT, signal.SIGTERM)
 class Interrupt(QObject):
     """Listens for SIGINT, SIGTERM and SIGHUP while the event loop runs.
 
-    A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not: when a terminal closes, both the
-    system and the shell send one. Where SIGHUP was ignored at the start, as under ``nohup``, it stays so.
+    A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not, because both the system and the shell
+    send one when a terminal closes. If SIGHUP was ignored at the start, as under ``nohup``, it stays ignored.
 
     Must be created in the main thread.
 
     Signals:
-        requested: somebody wants the program to end.
+        requested: the program is asked to end.
     """
 
     requested = Signal()
@@ -45,7 +45,7 @@ class Interrupt(QObject):
         self._before: dict[int, Any] = {number: signal.signal(number, self._handle) for number in _listened()}
 
     def close(self) -> None:
-        """Put the handlers back as they were."""
+        """Restore the previous signal handlers."""
         if self._before:
             signal.set_wakeup_fd(self._wakeup_before)
             for number, handler in self._before.items():

@@ -1,4 +1,4 @@
-"""Log files: what the program and Qt say, and where a crash of the interpreter leaves its trace."""
+"""Log files: messages of the program and of Qt, and traces of interpreter crashes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from grpo_core.text import tr
 
 LARGEST = 1_000_000
-"""Bytes of one log file; three older ones are kept."""
+"""Largest size of one log file in bytes. Three older ones are kept."""
 
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
@@ -31,12 +31,12 @@ _LEVELS = {
 class LogFiles:
     """Python's log and Qt's messages in a rotating file, and a fault log that is kept open.
 
-    The fault log is written by the C side of the interpreter in the moment of a crash, when nothing can be opened any
-    more; in a windowed executable there is no ``sys.stderr`` to write to either.
+    The fault log is written by the interpreter's C code at the moment of a crash, when no file can be opened any more,
+    and a windowed executable has no ``sys.stderr``.
 
     Attributes:
         path: the rotating log.
-        fault_path: where a crash of the interpreter is written.
+        fault_path: the fault log, for crashes of the interpreter.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +51,7 @@ class LogFiles:
         self._qt_before: Callable[[QtMsgType, QMessageLogContext, str], Any] | None = None
 
     def open(self) -> str | None:
-        """Start logging. A sentence when the folder cannot be written."""
+        """Start logging. Returns a sentence if the folder cannot be written."""
         logging.getLogger().addHandler(self._handler)
         logging.getLogger(__name__.partition(".")[0]).setLevel(logging.INFO)
         self._qt_before = qInstallMessageHandler(note_qt_message)
@@ -67,7 +67,7 @@ class LogFiles:
         return None
 
     def close(self) -> None:
-        """Stop logging and put everything back as it was."""
+        """Stop logging and restore the previous state."""
         qInstallMessageHandler(self._qt_before)
         logging.getLogger().removeHandler(self._handler)
         self._handler.close()
@@ -81,5 +81,5 @@ class LogFiles:
 
 
 def note_qt_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
-    """Qt's message handler. Called in any thread."""
+    """Log a message of Qt, as its message handler. Called in any thread."""
     logging.getLogger(f"qt.{context.category or 'default'}").log(_LEVELS.get(kind, logging.WARNING), "%s", text)

@@ -1,4 +1,4 @@
-"""Wakes the window when a report has come in while its frame timer rests."""
+"""A notifier that wakes the window for a crash report while its frame timer is idle."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from PySide6.QtCore import QObject, Signal
 
 
 class CrashNotifier(QObject):
-    """Connect ``reported`` to a slot of the GUI thread, and give its ``emit`` to hooks that run in any thread.
+    """Connect ``reported`` to a slot of the GUI thread, and pass its ``emit`` to hooks that run in any thread.
 
     Signals:
-        reported: there is a report to take; arrives in the receiver's own thread.
+        reported: there is a new report; delivered in the receiver's own thread.
     """
 
     reported = Signal()

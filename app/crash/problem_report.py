@@ -1,7 +1,7 @@
-"""``grpo-lab --problem-report``: a text file that a user can send when something went wrong.
+"""``grpo-lab --problem-report``: a text file for users to send when something went wrong.
 
-It says which program runs on what, and the last lines of the logs. Of the runs it holds nothing: no file of a run is
-read, and names of files, quoted titles, the home folder, the user and the computer are replaced in the logs.
+It contains the version, the platform and the last lines of the logs, but nothing about runs: no run file is read, and
+names of files, quoted titles, the home folder, the user and the computer are masked in the logs.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from grpo_core.runs.library import free_name
 from grpo_core.text import tr
 
 LINES = 400
-"""Of each log, the last ones."""
+"""Number of last lines taken from each log."""
 LARGEST = 200_000
-"""Bytes at the end of a log that are looked at."""
+"""Bytes at the end of a log that are read."""
 LIBRARIES = (
     "PySide6-Essentials", "numpy", "pyqtgraph", "array-api-compat", "platformdirs", "psutil", "superqt", "ziamath",
     "torch", "safetensors",
 )  # fmt: skip
 VARIABLES = ("QT_", "XDG_SESSION_TYPE", "XDG_CURRENT_DESKTOP", "WAYLAND_DISPLAY", "DISPLAY", "LANG", "LC_ALL", "OMP_")
-"""Beginnings of names of environment variables that change how a window behaves."""
+"""Prefixes of environment variables that change how a window behaves."""
 _FILE = re.compile(
     r"[^\s/\\\"'“”:()]*\.(grpo|grposession|csv|jsonl?|txt|toml|safetensors|pt|parquet|zip)\b(?!:\d)", re.IGNORECASE
 )
 _QUOTED = re.compile(r"“[^”\n]*”?")
 _OURS = re.compile(r"(preferences|lessons|lesson-open|manifest|build|queue)\.json$|notes\.txt$")
-"""Files of ours whose names say nothing."""
+"""The program's own files, whose names reveal nothing."""
 
 
 def write_problem_report(paths: Paths, folder: Path) -> Path:
-    """Write the report into ``folder``, beside older ones. Returns the file.
+    """Write the report into ``folder``, beside older ones. Returns its path.
 
     Raises:
         OSError: it cannot be written.
@@ -74,11 +74,11 @@ def problem_report(paths: Paths) -> str:
 
 
 def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
-    """``lines`` without what names a person, a computer, a file or a run.
+    """``lines`` with names of persons, computers, files and runs masked.
 
     Args:
-        lines: of a log.
-        names: what stands for which folder or word, the longest first.
+        lines: lines of a log.
+        names: folder or word -> its replacement, the longest first.
     """
     result = []
     for line in lines:
@@ -90,7 +90,7 @@ def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
 
 
 def _program() -> list[str]:
-    """The program and what it runs on."""
+    """Lines on the program and its platform."""
     memory = psutil.virtual_memory()
     lines = [
         described(),
@@ -107,7 +107,7 @@ def _program() -> list[str]:
 
 
 def _names(paths: Paths) -> dict[str, str]:
-    """Replacements of names, the longest first: a folder before the one that it lies in."""
+    """Replacements of names, the longest first, so that a folder comes before its parent."""
     folders = {
         paths.runs: "<runs>", paths.data: "<data>", paths.config: "<config>", paths.cache: "<cache>",
         paths.log: "<log>", Path(grpo_core.__file__).parents[1]: "<program>", Path(sys.prefix): "<python>",
@@ -133,7 +133,7 @@ def _last_lines(path: Path) -> list[str]:
 
 
 def report_problem(paths: Paths, folder: Path) -> int:
-    """The command: write the report and say where it is. Returns the exit status."""
+    """Write the report and print its path. Returns the exit status."""
     try:
         target = write_problem_report(paths, folder)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Counts starts that ended in a crash, so that a window which cannot open is not opened the same way for ever.
+"""Detection of repeated crashes at the start, after which the program starts in safe mode.
 
 Each process leaves a marker file when it starts. Closing removes it; so do the first 30 seconds, which prove that the
 start itself is sound. Two markers of dead processes that did not live that long mean: start safely, with the default
@@ -18,17 +18,17 @@ from app.settings.files import write_atomically
 from grpo_core.text import tr
 
 EARLY_SECONDS = 30
-"""A start is sound after this long."""
+"""Seconds after which a start counts as successful."""
 CRASHES = 2
-"""Early crashes in a row that lead to safe mode."""
+"""Number of consecutive early crashes that lead to safe mode."""
 
 
 class StartMarker:
-    """The marker of this process. No method raises; without a writable folder there is no safe mode.
+    """The marker file of this process. No method raises; without a writable folder there is no safe mode.
 
     Attributes:
-        safe_mode: the last starts crashed early.
-        crashed_before: an earlier session ended without being closed, early or late.
+        safe_mode: whether the last starts crashed early.
+        crashed_before: whether an earlier session crashed, early or late.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,7 +42,7 @@ class StartMarker:
 
     @property
     def sentence(self) -> str | None:
-        """The sentence for the user in safe mode."""
+        """The message to the user in safe mode."""
         if not self.safe_mode:
             return None
         return tr(
@@ -51,12 +51,12 @@ class StartMarker:
         )
 
     def settle(self) -> None:
-        """To be called ``EARLY_SECONDS`` after the start: what comes now is no crash at the start."""
+        """Record that the start was successful. Call it ``EARLY_SECONDS`` after the start."""
         self._forget()
         self._write(settled=True)
 
     def close(self) -> None:
-        """To be called when the window has been closed in order."""
+        """Remove the marker. Call it when the window has been closed properly."""
         self._forget()
         _remove(self._path)
 
@@ -76,7 +76,7 @@ class StartMarker:
                 self._early.append(self._kept(path))
 
     def _kept(self, path: Path) -> Path:
-        """A crash of an earlier process that had our number must not be overwritten by our own marker."""
+        """Rename the marker of a crashed process with the same id, so that this one's does not overwrite it."""
         if path != self._path:
             return path
         other = path.with_name(f"{path.stem}-{len(self._early)}.start")
@@ -96,7 +96,7 @@ class StartMarker:
 
 
 def _content(path: Path) -> tuple[float, bool]:
-    """When the process of a marker started and whether it got through its start. A damaged marker counts as late."""
+    """Start time of a marker's process, and whether its start was successful. A damaged marker counts as successful."""
     try:
         content = json.loads(path.read_bytes())
         return float(content["started"]), bool(content["settled"])
@@ -105,7 +105,8 @@ def _content(path: Path) -> tuple[float, bool]:
 
 
 def _alive(number: str, started: float) -> bool:
-    """Whether the very process that left a marker still runs. Numbers are used again by the system."""
+    """Whether the process that left a marker still runs. The system reuses process ids, so the start time is
+    compared."""
     try:
         return bool(abs(psutil.Process(int(number)).create_time() - started) < 2)
     except (ValueError, OverflowError, psutil.Error):

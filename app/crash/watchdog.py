@@ -1,4 +1,4 @@
-"""Notes in the log where the window's thread stood still for more than a second, and for how long it did.
+"""Log entries when the window's thread was blocked for more than a second, with the duration.
 
 The watchdog rests as the window does: it is armed by what wakes the window (input, a command, a frame), stays armed
 until a quarter of a second has passed without any of them, and then neither a timer nor a thread ticks.
@@ -19,20 +19,20 @@ from types import CodeType
 from PySide6.QtCore import QEvent, QObject, QTimer, Slot
 
 LIMIT = 1.0
-"""Seconds without a sign of life that are noted."""
+"""Seconds without a sign of activity that are logged."""
 BEAT_MS = 250
-"""Between two signs of life of a thread that has something to do."""
+"""Milliseconds between two signs of activity of a busy thread."""
 DEEPEST = 12
-"""Lines of the stack that are noted, the innermost first."""
+"""Number of stack lines that are logged, the innermost first."""
 
 _log = logging.getLogger(__name__)
 
 
 class Watchdog(QObject):
-    """Watches the thread that makes it.
+    """Watches the thread in which it was created.
 
     Attributes:
-        armed: whether the window is awake, so that a standstill would be noted.
+        armed: whether the window is active, so that blocking would be logged.
     """
 
     def __init__(self, parent: QObject | None = None, *, limit: float = LIMIT) -> None:
@@ -55,7 +55,7 @@ class Watchdog(QObject):
 
     @Slot()
     def wake(self) -> None:
-        """The window's thread begins to do something. Cheap: called with every frame and every piece of input."""
+        """Record activity of the window's thread. Cheap, since it is called with every frame and every input."""
         self._woken = True
         if not self._awake.is_set():
             self._alive = time.monotonic()
@@ -63,7 +63,8 @@ class Watchdog(QObject):
             self._timer.start()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Installed on a window of the screen, which hears only what the system says: keys, mouse, size, exposure."""
+        """Record system events (keys, mouse, size, exposure). Installed only on a native window, which receives no
+        others."""
         if not self._closing.is_set():
             self.wake()
         return False
@@ -85,7 +86,7 @@ class Watchdog(QObject):
             self._awake.clear()
 
     def _watch(self, watched: int) -> None:
-        """The thread's whole life. ``watched`` is the number of the thread that it watches."""
+        """Run the watching thread. ``watched`` is the id of the watched thread."""
         while self._awake.wait() and not self._closing.is_set():
             alive = self._alive
             quiet = time.monotonic() - alive
@@ -95,7 +96,7 @@ class Watchdog(QObject):
                     _log.info(
                         "the whole program stood still for %.1f s: stopped or suspended, or held by one call", late
                     )
-                    self._sleep(self._limit / 2)  # the window's thread has to show first that it goes on
+                    self._sleep(self._limit / 2)  # the window's thread has to show first that it continues
             elif self._awake.is_set():
                 _log.info("the window's thread stands still for %.1f s, at %s", quiet, stack_of(watched))
                 while self._alive == alive and not self._closing.is_set():
@@ -103,14 +104,14 @@ class Watchdog(QObject):
                 _log.info("the window's thread goes on after %.1f s", time.monotonic() - alive)
 
     def _sleep(self, seconds: float) -> float:
-        """Sleep, but no longer than until :meth:`close`. By how many seconds it took too long."""
+        """Sleep, but at most until :meth:`close`. Returns by how many seconds it overslept."""
         begun = time.monotonic()
         self._closing.wait(seconds)
         return time.monotonic() - begun - seconds
 
 
 def stack_of(thread: int) -> str:
-    """Place of a thread, in one line: file, line and function, the innermost first.
+    """The current stack of a thread in one line: file, line and function, the innermost first.
 
     No frame is kept longer than it takes to read it: a painter that outlives its function because its frame is held
     here ends after its device, which ends the process.

@@ -1,4 +1,4 @@
-"""Comparison: a fair race between algorithms, many seeds each, on the landscape of the run that is shown."""
+"""The panel Comparison: a fair race between algorithms, with many seeds each, on the landscape of the run shown."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ from grpo_core.experiments.race import spoken
 from grpo_core.text import tr
 
 SETTLE_MS = 150
-"""After an edit of the run's settings it races again once no other has followed for so long."""
+"""Milliseconds without further edits of the run's settings after which the race starts again."""
 SPACIOUS = 345
-"""Height at 100 % from which the terms of the race stand above it, and what they mean below it."""
+"""Panel height at 100 % from which the terms of the race are shown above it, and their meaning below it."""
 NAMED = 380
-"""Width of the picture at 100 % from which names stand at the ends of its lines."""
+"""Picture width at 100 % from which lines are labelled at their ends."""
 FIRST_LANE = "GRPO (DeepSeekMath)"
 EMPTY = tr("Several algorithms over the same seeds appear here. Press Race.")
 COMING = tr("The algorithms appear here as they come in.")
 
 
 class ComparisonPanel(Panel):
-    """The choices above, the picture and the standing in the middle, one of the runs below.
+    """The choices at the top, the picture and the ranking in the middle, one of the runs at the bottom.
 
-    It races when it is first seen, and again whenever a choice, or a setting of the run it was taken from, changes.
+    The race starts when the panel is first shown, and again whenever a choice changes, or a setting of the run from
+    which it takes the settings.
 
     Attributes:
-        place: the place of its seed; None is the one with the median reward.
+        place: index of the seed of the run on offer; None for the seed with the median reward.
 
     Signals:
-        run_wanted: open a run with these settings, say this sentence, and train so many updates.
+        run_wanted: open a run with these settings, show this sentence, and train this many updates.
     """
 
     run_wanted = Signal(object, str, int)
@@ -107,11 +108,11 @@ class ComparisonPanel(Panel):
     # -- the race ----------------------------------------------------------------------------------------------------
 
     def planned(self) -> RacePlan:
-        """The race that the choices and the settings of the run that is shown ask for."""
+        """The race defined by the choices and the settings of the run shown."""
         view = self.workspace.view
         base, origin = base_of(view.wanted), view.run.origin.settings
         for settings, raced in reversed(self._opened):
-            if settings == origin:  # a run of a race stands for that race; what was edited since holds for it too
+            if settings == origin:  # a run opened from a race stands for that race, including later edits
                 edited = base_of(settings).differences(base)
                 base = raced.replace({path: new for path, (_, new) in edited.items()})
                 break
@@ -119,19 +120,19 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def race(self) -> None:
-        """Compute the planned race. One that is still being computed is given up."""
+        """Compute the planned race. One that is still being computed is cancelled."""
         self._settle.stop()
         self._source = self.workspace.view.run.id
         self.controller.start(self.planned())
 
     @property
     def settling(self) -> bool:
-        """Whether the settings were changed a moment ago, and the race is about to follow them."""
+        """Whether the settings have just been changed, so that a new race is about to start."""
         return self._settle.isActive()
 
     @property
     def busy(self) -> bool:
-        """Whether algorithms are still to come in."""
+        """Whether results of algorithms are still missing."""
         return self.controller.busy
 
     def dispose(self) -> None:
@@ -139,7 +140,7 @@ class ComparisonPanel(Panel):
         self.controller.close()
 
     def on_frame(self) -> None:
-        """Race when first seen, and after the run's settings have been changed. Then draw what has changed."""
+        """Race on first display, and after the run's settings have changed. Then draw what has changed."""
         if self.seen:
             self._follow()
         super().on_frame()
@@ -164,33 +165,34 @@ class ComparisonPanel(Panel):
 
     @property
     def lane(self) -> str:
-        """The algorithm whose run can be opened: the one that was chosen, while it races."""
+        """The algorithm whose run can be opened: the selected one, if it is in the race."""
         lanes = self.controller.results.digests if self.controller.results is not None else {}
-        others = () if self.controller.busy else (FIRST_LANE, *lanes)  # while they come in, its own may still come
+        # while results come in, that of the selected one may still follow
+        others = () if self.controller.busy else (FIRST_LANE, *lanes)
         return next((name for name in (self._lane, *others) if name in lanes), self._lane)
 
     @property
     def runs(self) -> Ensemble | None:
-        """The runs of the chosen algorithm, if they have come in."""
+        """The runs of the selected algorithm, if they have been computed."""
         return self.controller.results.lanes.get(self.lane) if self.controller.results is not None else None
 
     @property
     def chosen(self) -> int:
-        """The place of the seed whose run can be opened."""
+        """Index of the seed whose run can be opened."""
         runs = self.runs
         assert runs is not None
         return runs.median() if self.place is None else min(self.place, len(runs.seeds) - 1)
 
     @Slot(str)
     def pick(self, name: str) -> None:
-        """Choose an algorithm, and of its runs the one with the median reward."""
+        """Select an algorithm and, of its runs, the one with the median reward."""
         if name != self.lane or not self._picked:
             self._lane, self.place, self._picked = name, None, True
             self.redraw()
 
     @Slot()
     def open_run(self) -> None:
-        """Open the chosen run in the full app."""
+        """Open the selected run in the full app."""
         runs, results = self.runs, self.controller.results
         if runs is not None and results is not None:
             settings = runs.run(self.chosen)
@@ -210,7 +212,7 @@ class ComparisonPanel(Panel):
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
         of = len(self.controller.asked.names) if self.controller.asked is not None else 0
         self.frame.show_progress(self.controller.done, of, busy=self.controller.busy, scale=view.scale)
-        below = self.split.orientation() is Qt.Orientation.Vertical  # beside them the standing names the lines
+        below = self.split.orientation() is Qt.Orientation.Vertical  # the ranking beside the picture names the lines
         self._draw_race(named=below and self.twin.width() >= NAMED * view.scale)
         self.plot.set_stale(results is not None and results.plan != wanted)
         ready = results is not None and results.plan == wanted
@@ -243,7 +245,7 @@ class ComparisonPanel(Panel):
         self.plot.show_picture(
             race_picture(results, measure, samples=samples, chosen=self.lane, place=place, named=named)
         )
-        with QSignalBlocker(self.standing):  # a row that goes is no choice of the user's
+        with QSignalBlocker(self.standing):  # a row that disappears is not a choice by the user
             self.standing.set_rows(results.rows())
             self.standing.select_row(list(results.digests).index(self.lane) if place is not None else None)
 
@@ -282,12 +284,12 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def _draw_again(self) -> None:
-        """Another width: names may find room at the ends of the lines, or none."""
+        """Redraw at another width, as labels at the ends of lines may fit now or not."""
         self._drawn = None
         self.workspace.request_frame()
 
     def _arrange(self, space: QSize, scale: float) -> None:
-        """Picture, standing and the terms of the race, as there is room."""
+        """Arrange the picture, the ranking and the terms of the race in the available space."""
         self._spacious = space.height() >= SPACIOUS * scale
         self.choices.set_spacious(self._spacious)
         self.split.arrange(space, scale)

@@ -1,4 +1,4 @@
-"""The field that says where an experiment is computed: on this machine, or by the workers of a Dask scheduler."""
+"""The field for where an experiment is computed: on this machine, or by the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TIP = tr(
 )
 ADDRESS = tr("Address or file of the scheduler")
 CHARS = 8
-"""Characters of an address for which the field has room at least."""
+"""Characters of an address that the field shows at least."""
 
 
 class ComputedOnField(QWidget):
-    """A box, and a line for the scheduler's address or file where one is chosen."""
+    """A combo box, and a field for the scheduler's address or file if one is selected."""
 
     def __init__(self, choice: ComputedOn, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,7 +59,7 @@ class ComputedOnField(QWidget):
 
 
 def menu_button(name: str, content: QWidget) -> QToolButton:
-    """A small button called ``name`` that shows ``content`` below itself, where a row has no room for it."""
+    """A small button called ``name`` that pops up ``content``, for a row in which that does not fit."""
     button = QToolButton()
     button.setText("⋯")
     button.setAccessibleName(name)

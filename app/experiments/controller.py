@@ -1,4 +1,4 @@
-"""The common part of race and sweep: one experiment at a time beside the window, shown while the rest is coming."""
+"""The common base of race and sweep: one experiment at a time in the background, shown as its results come in."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ class ExperimentResults(Protocol):
     """Results of an experiment so far.
 
     Attributes:
-        note: why not all results have come; empty while they come and once they have.
+        note: the reason for missing results; empty while they are being computed and when they are complete.
     """
 
     note: str
 
     @property
     def count(self) -> int:
-        """Number of results that have come."""
+        """Number of results computed so far."""
 
     @property
     def so_far(self) -> str:
-        """How many of how many have come, in a sentence: the note of an experiment that has ended early."""
+        """A sentence on how many of all results have been computed, the note of an experiment that ended early."""
 
 
 R = TypeVar("R", bound=ExperimentResults)
 
 
 class ExperimentController(QObject, Generic[R]):
-    """Starts an experiment or gives it up. The latest one counts.
+    """Starts and cancels experiments. A new one replaces the previous one.
 
     Attributes:
-        results: what is shown; None before the first result of the first experiment.
-        problem: why an experiment could not be, in a sentence.
+        results: the results shown; None before the first result of the first experiment.
+        problem: why an experiment could not be computed, in a sentence.
 
     Signals:
-        changed: the results, the problem, or how far the experiment is.
+        changed: the results, the problem or the progress has changed.
     """
 
     changed = Signal()
@@ -55,21 +55,21 @@ class ExperimentController(QObject, Generic[R]):
 
     @property
     def busy(self) -> bool:
-        """Whether results are still to come."""
+        """Whether results are still being computed."""
         return self._coming is not None
 
     @property
     def done(self) -> int:
-        """Number of results that have come, of the experiment that is being computed. 0 at rest."""
+        """Number of results of the current experiment so far. 0 if none is running."""
         return self._coming.count if self._coming is not None else 0
 
     def refuse(self, sentence: str) -> None:
-        """Say why there is no experiment. What is shown stays."""
+        """Report why there is no experiment. The results shown are kept."""
         self.problem = sentence
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Give the experiment up. The results that have come stay."""
+        """Cancel the experiment. Results computed so far are kept."""
         self._runner.cancel()
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class ExperimentController(QObject, Generic[R]):
         self._runner.close()
 
     def _begin(self, coming: R, make: Make) -> None:
-        """Compute what ``make`` yields for ``coming``. An experiment that is still being computed is given up."""
+        """Compute into ``coming`` what ``make`` yields. An experiment that is still being computed is cancelled."""
         if not self._closed:
             self.problem, self._coming = "", coming
             self._runner.start(make)
@@ -89,7 +89,7 @@ class ExperimentController(QObject, Generic[R]):
         raise NotImplementedError
 
     def _announce(self, coming: R) -> None:
-        """Say that a result has come. An experiment with many small ones says so less often."""
+        """Emit that a result has come, less often for experiments with many small ones."""
         self.changed.emit()
 
     @Slot(object)

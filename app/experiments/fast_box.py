@@ -1,4 +1,4 @@
-"""The switch of race and sweep that has JAX compute them."""
+"""The check box that makes race and sweep use JAX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grpo_core.text import tr
 
 
 def fast_box() -> QCheckBox:
-    """The switch, off."""
+    """A new check box, off."""
     box = QCheckBox(tr("JAX"))
     box.setAccessibleName(tr("Compute with JAX"))
     box.setToolTip(

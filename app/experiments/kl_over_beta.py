@@ -1,4 +1,4 @@
-"""KL over β: a sweep of real runs, with this run's own updates over it.
+"""The panel KL over β: a sweep of real runs, with this run's own updates drawn over it.
 
 At every β of a grid the same seeds are trained side by side; what is drawn are the medians of those runs and the band
 that holds their middle half. Any other setting can be swept the same way, and two at once.
@@ -41,10 +41,10 @@ __all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
 
 
 class KlOverBetaPanel(Panel):
-    """The sweep's plots, above them what is swept and what came of it, and what can be done with a point below.
+    """The sweep's plots, the choices and the result above them, and actions for the selected point below.
 
     Signals:
-        run_wanted: open a run with these settings, say this sentence, and train so many updates.
+        run_wanted: open a run with these settings, show this sentence, and train this many updates.
         queue_wanted: train the language model at values of a setting, one run after the other: its dotted path and the
             values with commas between them.
     """
@@ -59,7 +59,7 @@ class KlOverBetaPanel(Panel):
         self.controller = SweepController(workspace.jobs, self)
         self.selection = SweepSelection(self.controller, self)
         self.real: RealRuns | None = None
-        """Runs of a sweep of real training that lie beside this one."""
+        """Runs of a sweep of real training, shown beside this one."""
         self._real_coming: RealRuns | None = None
         self._reader = Runner(self)
         self._reader.arrived.connect(self._on_real_run)
@@ -100,21 +100,21 @@ class KlOverBetaPanel(Panel):
 
     @property
     def busy(self) -> bool:
-        """Whether anything is being computed."""
+        """Whether a sweep or a place is being computed."""
         return self.controller.busy or self.controller.place_runner.behind
 
     @property
     def scatter(self) -> SweepChart:
-        """KL against the setting."""
+        """The chart of KL against the setting."""
         return self.views.kl
 
     # -- the sweep ---------------------------------------------------------------------------------------------------
 
     def planned(self) -> Sweep:
-        """The sweep that the choices and the settings at the head ask for.
+        """The sweep defined by the choices and the settings at the head.
 
         Raises:
-            SettingsError: it cannot be.
+            SettingsError: there can be no such sweep.
         """
         choice = self.choices.choice
         base = words.wanted_base(self.workspace.editing.wanted, choice.known)
@@ -125,7 +125,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def sweep(self) -> None:
-        """Compute the planned sweep. What is shown stays until its first points come."""
+        """Compute the planned sweep. The current one stays on display until the first new points."""
         self._begun = True
         try:
             self.controller.start(self.planned())
@@ -134,7 +134,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def open_run(self) -> None:
-        """Open the run at the chosen place in the full app."""
+        """Open the run at the selected place in the full app."""
         runs = self.selection.runs
         if runs is not None:
             settings = runs.run(min(self.run.place, len(runs.seeds) - 1))
@@ -149,8 +149,8 @@ class KlOverBetaPanel(Panel):
     # -- real runs beside it ------------------------------------------------------------------------------------------
 
     def add_runs(self, folder: Path) -> None:
-        """Show the runs of the sweep for TRL in ``folder`` beside this one. Its traces are read where strangers' files
-        are."""
+        """Show the runs of the TRL sweep in ``folder`` beside this one. Its traces are read in the process for files of
+        foreign origin."""
         self._real_coming = RealRuns(folder=folder)
         self._reader.start(lambda poll: self.workspace.readers.results("swept", folder, poll=poll))
 
@@ -186,7 +186,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def renew(self) -> None:
-        """Draw with the next frame: a place that is dragged changes more often than that."""
+        """Draw with the next frame, because a dragged place changes more often than that."""
         self._drawn = None
         self.workspace.request_frame()
 
@@ -231,13 +231,13 @@ class KlOverBetaPanel(Panel):
         self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
 
     def _own(self, view: View, path: str) -> OwnRun:
-        """The run that is shown, over the sweep of a setting. Nothing of it over a sweep of another kind of run."""
+        """The run shown, as points over a sweep of ``path``. Empty over a sweep of another kind of run."""
         if view.wanted.is_language and self.controller.results is not None:
             return OwnRun()
         return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
 
     def _stale(self) -> str:
-        """Changes since the sweep that is shown was computed. Empty if nothing."""
+        """A text on the changes since the displayed sweep was computed. Empty if there are none."""
         if self.controller.sweep is None or self.controller.busy:
             return ""
         try:
@@ -264,7 +264,7 @@ class KlOverBetaPanel(Panel):
 
     @property
     def _path(self) -> str:
-        """The swept setting."""
+        """The dotted path of the swept setting."""
         results = self.controller.results
         return (results.sweep.over if results is not None else self.choices.choice.over).path
 
@@ -277,7 +277,7 @@ class KlOverBetaPanel(Panel):
         return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
 
     def _headline_of(self, results: SweepResults) -> str:
-        """Outcome of a sweep. Computed once, when its last runs have come."""
+        """A sentence on the result of a sweep, made once when its last runs are there."""
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""
@@ -293,7 +293,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def _on_selection(self) -> None:
-        """The charts know the place at once: the next key goes on from there."""
+        """Pass the selection to the charts at once, so that the next key continues from there."""
         self.views.hold(self.selection.x, self.selection.row)
         self.renew()
 

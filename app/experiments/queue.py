@@ -1,4 +1,4 @@
-"""Runs in the background: real runs of the language model over a grid of settings, trained beside the window."""
+"""The panel of background runs: a queue of real language-model runs over a grid of settings."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ GIVEN_UP = tr("The workers give up what they have done since each run’s last s
 
 
 class QueuePanel(Panel):
-    """A form for a new queue, and a table of the one there is.
+    """A form for a new queue, and a table of the current one.
 
     Signals:
         start_wanted: train this queue (:class:`Queue`).
-        browse_wanted: choose a folder that holds a queue.
+        browse_wanted: let the user choose a folder that holds a queue.
         open_wanted: open this run (its file).
     """
 
@@ -82,7 +82,7 @@ class QueuePanel(Panel):
         column.addWidget(lower, 1)
 
     def attach(self, background: BackgroundQueue) -> None:
-        """Show ``background`` from now on."""
+        """Show the queue ``background`` from now on."""
         self.background = background
         background.progress.connect(self._on_progress)
         self._on_progress()
@@ -134,14 +134,14 @@ class QueuePanel(Panel):
         return _status_text(self.background) or EMPTY
 
     def focus_form(self) -> None:
-        """Ready to be read, or to begin a queue."""
+        """Move the focus to the form."""
         (self.form.values[0] if self.form.isVisible() else self.proceed).setFocus()
 
     # -- input -------------------------------------------------------------------------------------------------------
 
     @Slot()
     def _on_start(self) -> None:
-        """Ask for the queue of the form, or say what is wrong with it."""
+        """Start the queue in the form, or show what is wrong with it."""
         try:
             queue = self.form.planned(self._settings)
         except SettingsError as error:
@@ -152,7 +152,7 @@ class QueuePanel(Panel):
 
     @property
     def _settings(self) -> Settings:
-        """The settings that all runs share: those shown, where they are a language model's."""
+        """The settings common to all runs: those of the run shown if it is a language model's."""
         shown = self.workspace.editing.wanted
         return shown if shown.is_language else language_settings()
 
@@ -188,7 +188,7 @@ class QueuePanel(Panel):
 
 
 def _status_text(background: BackgroundQueue | None) -> str:
-    """State of the queue, in a sentence or two. Empty without one."""
+    """A sentence or two on the state of the queue. Empty without one."""
     if background is None or background.queue is None:
         return ""
     queue, statuses = background.queue, background.statuses

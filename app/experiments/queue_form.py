@@ -1,4 +1,4 @@
-"""The form of a queue of runs: one setting or two with their values, how many seeds, how many updates."""
+"""The form of a queue of runs: one or two settings with their values, the number of seeds, the number of updates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST = (
     "objective.beta", "optimizer.learning_rate", "learner.group_size", "learner.temperature", "learner.mu",
     "objective.clip_high", "objective.kl", "objective.std",
 )  # fmt: skip
-"""The settings that are offered before all others."""
+"""Settings listed before all others."""
 SUGGESTED = {
     "objective.beta": "0, 0.04, 0.2", "optimizer.learning_rate": "3e-5, 1e-4, 3e-4",
     "learner.group_size": "4, 8, 16", "learner.temperature": "0.7, 1", "learner.mu": "1, 2, 4",
@@ -34,12 +34,12 @@ SUGGESTED = {
 }  # fmt: skip
 LONGEST_TITLE = 26
 TITLE, VALUES, WIDE = 12, 8, 460
-"""Digits for which a setting's title and its values have room at least, and the width at 100 % from which the words
-before them have room too."""
+"""Least widths of a setting's title and values in digits, and the form's width at 100 % from which field labels fit
+too."""
 
 
 def offered() -> Mapping[str, About]:
-    """Every setting of the language model that a sweep can go over, by its dotted path."""
+    """All settings of the language model that a sweep can vary, by their dotted paths."""
     known = {
         path: rule
         for path, rule, default in described_settings(language_settings())
@@ -58,7 +58,7 @@ class QueueForm(QWidget):
     started = Signal()
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """``computed_on`` is where a queue is trained."""
+        """Make the form. ``computed_on`` chooses where a queue is trained."""
         super().__init__(parent)
         self.computed_on = ComputedOnField(computed_on)
         self.settings = (self._choice(tr("First setting")), self._choice(tr("Second setting"), optional=True))
@@ -115,7 +115,7 @@ class QueueForm(QWidget):
         return field
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Room for the digits at this size."""
+        """Set the theme and the scale, with widths for the digits at this size."""
         digit = QFontMetrics(theme.font("body", scale)).horizontalAdvance("0")
         for field in (self.seeds, self.updates):
             field.setFixedWidth(digit * 6 + round(16 * scale))
@@ -127,7 +127,7 @@ class QueueForm(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """In a narrow form the fields have the room of the words before them, which the boxes' names say too."""
+        """Fit the fields. A narrow form hides the labels before them, which the boxes' names repeat."""
         for word in self._words:
             word.setVisible(self.width() >= WIDE * self._scale)
 
@@ -136,7 +136,7 @@ class QueueForm(QWidget):
         self._fit()
 
     def planned(self, settings: Settings) -> runs.Queue:
-        """The queue that the form asks for, over ``settings``.
+        """The queue defined by the form, over ``settings``.
 
         Raises:
             SettingsError: a field cannot be used; the message says why.
@@ -152,7 +152,7 @@ class QueueForm(QWidget):
         return runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
 
     def suggest(self, path: str, values: str) -> None:
-        """Fill in one setting and its values. What the language model does not have is said."""
+        """Fill in one setting and its values. If the language model lacks it, say so."""
         place = self.settings[0].findData(path)
         if place < 0:
             self.refuse(tr("The language model has no such setting; choose one here."))
@@ -163,7 +163,7 @@ class QueueForm(QWidget):
         self.refuse("")
 
     def refuse(self, sentence: str) -> None:
-        """Say what was wrong with it. An empty sentence says that all is well."""
+        """Show what was wrong with the form. An empty sentence clears the message."""
         self.refusal.setText(sentence)
         self.refusal.setVisible(bool(sentence))
 
@@ -175,7 +175,8 @@ class QueueForm(QWidget):
 
     @Slot()
     def _on_setting(self) -> None:
-        """Suggest values of a setting just chosen, in a field that is empty or holds another's suggestion."""
+        """Suggest values for a newly selected setting, if the field is empty or holds the suggestion for another
+        one."""
         for choice, field in zip(self.settings, self.values, strict=True):
             path = str(choice.currentData())
             rule = offered().get(path)

@@ -1,4 +1,4 @@
-"""A queue of runs as a table: a row for each run, with its settings, a bar, what it has come to, and what is left."""
+"""A queue of runs as a table: a row per run with its settings, progress bar, results and remaining time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UPDATES = "updates"
 
 
 class Value(str):
-    """A setting's value as it is typed, which sorts as a number where it is one."""
+    """A setting's value as typed, sorted numerically if it is a number."""
 
     number: float
 
@@ -40,7 +40,7 @@ class Value(str):
 
 
 class Share(str):
-    """A cell's text such as “34 / 60” that is sorted by the share it stands for."""
+    """A cell's text such as “34 / 60”, sorted by the fraction."""
 
     share: float
 
@@ -54,7 +54,7 @@ class Share(str):
 
 
 def columns(queue: Queue) -> list[Column]:
-    """The columns of ``queue``."""
+    """The columns for ``queue``."""
     columns = []
     for path in queue.axes:
         rule = described_at(path)
@@ -72,7 +72,7 @@ def rows(
     queue: Queue, statuses: list[RunStatus], training: int | None, left_of: Callable[[int], float | None], asleep: bool,
     elsewhere: bool,
 ) -> list[list[object]]:  # fmt: skip
-    """A row for each run of ``queue``. ``elsewhere``: on the workers of a cluster, all at once."""
+    """A row per run of ``queue``. ``elsewhere``: they run on the workers of a cluster, all at once."""
     made: list[list[object]] = []
     for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):
         values: list[object] = [Value(run.settings.get(path)) for path in queue.axes]
@@ -96,7 +96,7 @@ def _left(one: RunStatus, queue: Queue, training: bool, seconds: float | None, a
 
 
 def duration(seconds: float) -> str:
-    """A time in words, no finer than it is known."""
+    """A duration in words, rounded to the precision to which it is known."""
     if seconds < 90:
         return tr("{seconds} s").format(seconds=max(round(seconds), 1))
     minutes = round(seconds / 60)
@@ -108,7 +108,7 @@ def duration(seconds: float) -> str:
 
 
 class ProgressCell(QStyledItemDelegate):
-    """“34 / 60” with a bar beside it."""
+    """A cell with a text such as “34 / 60” and a bar beside it."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

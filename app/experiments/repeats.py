@@ -1,4 +1,4 @@
-"""Repeats of the run that is shown: the same settings from other seeds, computed beside the window as they come."""
+"""Repeats of the run shown: the same settings with other seeds, computed in the background."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from grpo_core.experiments.repeats import SERIES, Repeats
 from grpo_core.text import tr
 
 COUNT = 16
-"""Repeats at once."""
+"""Number of repeats in one batch."""
 PINNED = 3
-"""Earlier repeats, under other settings, that stay beside the latest."""
+"""Earlier batches of repeats, under other settings, that are kept beside the latest."""
 FEWEST, MOST = 40, 2000
-"""Updates of each repeat: as many as the run has, within these limits."""
+"""Limits of the updates of each repeat, which has as many as the run."""
 
 
 class RepeatResults:
-    """The series of the repeats of a run (the same settings under other seeds), as their updates come in.
+    """The series of a run's repeats, as their updates come in.
 
     Attributes:
-        settings: what they ran under, but for the seed.
-        seeds: (S,).
-        updates: that each is to have.
-        note: why not all updates have come; empty while they come and once they have.
+        settings: their settings, apart from the seed.
+        seeds: (S,) their seeds.
+        updates: planned number of updates of each.
+        note: the reason for missing updates; empty while they are being computed and when they are complete.
     """
 
     def __init__(self, settings: Settings, seeds: tuple[int, ...], updates: int) -> None:
@@ -44,7 +44,7 @@ class RepeatResults:
         self._rows = {name: np.full((updates, len(seeds)), np.nan) for name in SERIES}
 
     def take(self, part: Repeats) -> None:
-        """Add ``part``, the updates that follow those that are here."""
+        """Add ``part``, the updates after those added before."""
         last = part.first - 1 + len(part.series[SERIES[0]])
         for name in SERIES:
             self._rows[name][part.first - 1 : last] = part.series[name]
@@ -53,12 +53,12 @@ class RepeatResults:
 
     @property
     def series(self) -> Mapping[str, np.ndarray]:
-        """The values so far of each of :data:`SERIES`, (n, S). The same arrays until more updates have come."""
+        """The values of each of :data:`SERIES` so far, (n, S). The same arrays until further updates have come."""
         return self._series if self.count else {}
 
     @property
     def complete(self) -> bool:
-        """Whether all updates have come."""
+        """Whether all updates have been computed."""
         return self.count == self.updates
 
     @property
@@ -68,11 +68,12 @@ class RepeatResults:
 
     @property
     def past_half(self) -> np.ndarray:
-        """The first update after which each repeat's largest probability is past one half, (S,). Infinite for none."""
+        """The first update after which each repeat's largest probability exceeds one half, (S,). Infinite if there is
+        none."""
         return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:
-        """Number of repeats, and in what they differ from a run under ``here``."""
+        """The number of repeats, and their differences from a run under ``here``, as a text."""
         differs = differences(self.settings, here)
         if not differs:
             return tr("{count} repeats").format(count=len(self.seeds))
@@ -80,7 +81,7 @@ class RepeatResults:
 
     @property
     def numbers(self) -> str:
-        """Range and median of the updates at which an action held most of the policy, in a few words."""
+        """A text with range and median of the updates at which one action came to hold most of the policy."""
         known = np.sort(self.past_half[np.isfinite(self.past_half)])
         if not len(known):
             return tr("π below 0.5")
@@ -91,10 +92,10 @@ class RepeatResults:
         return tr("{text}, {missing} not").format(text=text, missing=missing) if missing else text
 
     def sentence(self, own: int | None) -> str:
-        """Median and range of the repeats, and where the run that is shown lies among them.
+        """A sentence with median and range of the repeats, and the place of the run shown among them.
 
         Args:
-            own: the first update after which that run's largest probability is past one half; None for none.
+            own: the first update after which that run's largest probability exceeds one half; None if there is none.
         """
         if not self.count:
             return ""
@@ -109,7 +110,7 @@ class RepeatResults:
 
 
 class RepeatController(ExperimentController[RepeatResults]):
-    """Computes repeats, the latest that were asked for, and keeps some of the earlier ones.
+    """Computes the latest requested repeats, and keeps some of the earlier ones.
 
     Attributes:
         pinned: complete repeats under other settings than the latest ones, the newest last.
@@ -121,10 +122,10 @@ class RepeatController(ExperimentController[RepeatResults]):
         self.pinned: tuple[RepeatResults, ...] = ()
 
     def start(self, settings: Settings, updates: int) -> None:
-        """Repeat a run under ``settings`` from the next :data:`COUNT` seeds, for about as many updates as it has.
+        """Repeat a run under ``settings`` with the next :data:`COUNT` seeds, for about as many updates as it has.
 
         Raises:
-            SettingsError: the settings are a language model's.
+            SettingsError: the settings are those of a language model.
         """
         seeds, count = following(settings), min(max(updates, FEWEST), MOST)
         before = self.results
@@ -142,5 +143,5 @@ class RepeatController(ExperimentController[RepeatResults]):
 
 
 def following(settings: Settings) -> tuple[int, ...]:
-    """The seeds of the repeats of a run: those after its own."""
+    """The seeds for a run's repeats: those after its own."""
     return tuple(range(settings.seed + 1, settings.seed + 1 + COUNT))

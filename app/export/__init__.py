@@ -1,1 +1,1 @@
-"""Getting pictures and tables out of the program, from the window and from the command line."""
+"""Export of pictures, tables, films and pages, from the window and from the command line."""

@@ -1,4 +1,4 @@
-"""``python -m app export``: panels as pictures and tables, without a display. What needs no window is the core's."""
+"""``python -m app export``: panels as pictures and tables, without a display. Exports without Qt are in the core."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf", "csv")
 THEMES = ("light", "dark", "projector", "contrast")
 LEAST, MOST = 24, 8192
-"""Pixels of a side of a picture."""
+"""Limits of a picture's side in pixels."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Export as the arguments say. 0, or 2 after an error told in one sentence."""
+    """Export as the arguments say. Returns 0, or 2 after an error reported in one sentence."""
     return exit_code(lambda: export(arguments))
 
 
 def exit_code(work: Callable[[], None]) -> int:
-    """Do ``work`` for a command line: 0, 2 after an error told in one sentence, 130 where Ctrl+C ended it."""
+    """Do ``work`` for a command line. Returns 0, 2 after an error reported in one sentence, 130 after Ctrl+C."""
     try:
         work()
     except GrpoError as error:
@@ -43,10 +43,10 @@ def exit_code(work: Callable[[], None]) -> int:
 
 
 def export(arguments: Sequence[str]) -> None:
-    """Export as the arguments say, and print a line for each file.
+    """Export according to the arguments, and print a line for each file.
 
     Raises:
-        GrpoError: it cannot be done; the sentence says why.
+        GrpoError: the export is impossible, for the reason in the message.
     """
     options = _parser().parse_args(arguments)
     if options.panel is None:
@@ -67,10 +67,10 @@ def export(arguments: Sequence[str]) -> None:
 
 
 def panels_named(name: str) -> list[PanelSpec[Panel]]:
-    """The panel called ``name``, by its id or its title. "all" stands for those that show a recorded run.
+    """The panels called ``name``, by id or title. "all" means those that show a recorded run.
 
     Raises:
-        GrpoError: there is none; the sentence offers the closest.
+        GrpoError: there is none; the message suggests the closest.
     """
     from app.panel_registry import PANELS
 
@@ -97,7 +97,7 @@ def _without_window(options: argparse.Namespace) -> None:
 
 
 def size_from(text: str | None) -> tuple[int, int] | None:
-    """Width and height in pixels, as in 1600x900. None where nothing was given.
+    """Width and height in pixels, as in 1600x900. None if the text is empty.
 
     Raises:
         GrpoError: they cannot be read, or are out of range.

@@ -1,4 +1,4 @@
-"""A course as files: a session that gives its lessons one after the other, and its handout."""
+"""A course as files: a session that opens its lessons in order, and its handout."""
 
 from __future__ import annotations
 

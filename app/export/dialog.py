@@ -1,4 +1,4 @@
-"""The look of a picture: panel, size, theme, scale, caption and, for a sequence, which updates."""
+"""The dialog for a picture: panel, size, theme, scale, caption and, for a sequence, the updates."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ LESSON_ANEW = tr(
 
 @dataclass(frozen=True, kw_only=True)
 class PictureChoice:
-    """The user's choice of a picture. None stands for “as shown”.
+    """The user's choice of a picture. None means “as shown”.
 
     Attributes:
-        panel: its id.
-        size: of the whole picture in pixels, caption included.
+        panel: id of the panel.
+        size: size of the whole picture in pixels, including the caption.
         theme: its name.
         scale: 1 = 100 %.
         caption: whether there is one.
         steps: the updates of a sequence; None for a picture.
-        lesson: the id of a lesson that is filmed whole; empty for updates of a panel.
+        lesson: id of a lesson to be filmed as a whole; empty for updates of a panel.
     """
 
     panel: str
@@ -67,7 +67,7 @@ class PictureDialog(QDialog):
     """Asks for a :class:`PictureChoice`.
 
     Signals:
-        chosen: the user has made one.
+        chosen: the user has confirmed a choice.
     """
 
     chosen = Signal(object)
@@ -76,15 +76,15 @@ class PictureDialog(QDialog):
         self, panels: Sequence[tuple[str, str]], panel: str, parent: QWidget, *, title: str = PICTURE, head: int = 0,
         lesson: tuple[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """Ask.
+        """Make the dialog.
 
         Args:
             panels: (id, title) to choose from.
-            panel: the id that is chosen at first.
+            panel: id of the panel selected at first.
             parent: the window.
-            title: of the dialog.
+            title: title of the dialog.
             head: last update, for a sequence or a film; 0 for a single picture.
-            lesson: (id, title) of a lesson that can be filmed whole in place of a panel, and is chosen at first.
+            lesson: (id, title) of a lesson that can be filmed as a whole instead of a panel, and is selected at first.
         """
         super().__init__(parent)
         self.setWindowTitle(title)
@@ -165,7 +165,7 @@ class PictureDialog(QDialog):
 
     @property
     def _whole(self) -> bool:
-        """Whether the lesson is chosen, which is filmed from its first step to its last."""
+        """Whether the lesson is selected, which is filmed from its first step to its last."""
         return bool(self._lesson) and self.panel.currentIndex() == 0
 
     @Slot()

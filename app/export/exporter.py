@@ -1,4 +1,4 @@
-"""Exports of what the window shows: pictures and tables at once, what takes its time in a process of its own."""
+"""Exports from the window: pictures and tables at once, longer exports in a separate process."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from grpo_core.text import tr
 from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
 
 SHARP = 2
-"""Pixels of a PNG for each pixel of a panel that is exported as it is shown."""
+"""Pixels of a PNG per pixel of a panel that is exported as shown."""
 LOWEST = 24
 BUSY = "export"
 
 
 class Exporter(QObject):
-    """Writes what the window shows. Every refusal is a sentence in the message bar."""
+    """Writes exports. Every refusal is a sentence in the message bar."""
 
     def __init__(
         self, workspace: Workspace, controller: Controller, messages: MessageBar, parent: QObject | None = None
@@ -43,13 +43,13 @@ class Exporter(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a process is at work."""
+        """Whether an export process is running."""
         return self._process is not None
 
     # -- at once -----------------------------------------------------------------------------------------------------
 
     def picture(self, panel: Panel, path: Path, choice: PictureChoice) -> None:
-        """Write ``panel`` as it is, or in another look and size, to ``path``."""
+        """Write ``panel`` as shown, or in another look and size, to ``path``."""
         kind = path.suffix.lower().lstrip(".")
         if kind not in FORMATS:
             self._messages.say(
@@ -96,7 +96,8 @@ class Exporter(QObject):
         return QSize(size.width(), size.height() + paper.caption_height(size.width()))
 
     def table(self, panel: Panel, path: Path) -> None:
-        """Write the table of ``panel``, or the numbers behind its plots, as CSV. Several go beside each other."""
+        """Write the table of ``panel``, or the numbers behind its plots, as CSV. Several tables become several
+        files."""
         contents = tables(panel)
         files = targets(path, [title for title, _, _ in contents])
         existing = [file for file in files if file != path and file.exists()]
@@ -115,7 +116,7 @@ class Exporter(QObject):
             )
 
     def script(self, path: Path) -> None:
-        """Write the update shown as a script that needs NumPy alone."""
+        """Write the update shown as a script that needs only NumPy."""
         view = self._workspace.view
         step = view.step.step
         if step is None:
@@ -131,7 +132,8 @@ class Exporter(QObject):
         )
 
     def trl_script(self, path: Path) -> None:
-        """Write the settings shown as a script for TRL, with the recorder beside it. What TRL cannot do is said."""
+        """Write the settings shown as a script for TRL, with the recorder beside it. Features missing in TRL are
+        reported."""
         try:
             text = script(self._workspace.editing.wanted)
         except GrpoError as error:
@@ -147,7 +149,7 @@ class Exporter(QObject):
         )
 
     def _write(self, files: dict[Path, bytes], written: str) -> None:
-        """Write ``files`` and say ``written``, or which of them cannot be written."""
+        """Write ``files`` and show ``written``, or report which of them cannot be written."""
         for path, data in files.items():
             try:
                 write(path, data)
@@ -159,7 +161,7 @@ class Exporter(QObject):
     # -- in a process ------------------------------------------------------------------------------------------------
 
     def sequence(self, folder: Path, choice: PictureChoice) -> None:
-        """One picture an update into ``folder``, of the run shown."""
+        """Write one picture per update of the run shown into ``folder``."""
         assert choice.steps is not None
         workspace = self._workspace
         scale = workspace.scale if choice.scale is None else choice.scale
@@ -172,7 +174,7 @@ class Exporter(QObject):
         )  # fmt: skip
 
     def film(self, path: Path, choice: PictureChoice) -> None:
-        """The updates of ``choice``, of the run shown, or its lesson as an animated WebP."""
+        """Write the updates of ``choice``, of the run shown, or its lesson as an animated WebP."""
         workspace = self._workspace
         scale = workspace.scale if choice.scale is None else choice.scale
         written = tr("{target} holds the film.").format(target=path)
@@ -189,11 +191,11 @@ class Exporter(QObject):
         self._start(path, written, "--panel", choice.panel, "--steps", span, *look, command="film")
 
     def handout(self, path: Path, lesson: str) -> None:
-        """The students' pages of a lesson, by its id or its file, as a PDF."""
+        """Write the students' pages of a lesson, by its id or its file, as a PDF."""
         self._begin(path, tr("{target} holds the handout.").format(target=path), "handout", lesson, "--force")
 
     def page(self, path: Path, lesson: str) -> None:
-        """The lesson of an id or a file, or where that is empty the update shown, as an HTML file."""
+        """Write the lesson with an id or in a file or, if that is empty, the update shown, as an HTML file."""
         written = tr("{target} holds the page.").format(target=path)
         if lesson:
             self._begin(path, written, "page", "--lesson", lesson, "--force")
@@ -208,19 +210,19 @@ class Exporter(QObject):
         return ("--panel", panel, "--theme", theme, "--scale", f"{scale:g}", *row)
 
     def _place(self) -> tuple[str, ...]:
-        """The update and the pass that are shown, and the number that is explained."""
+        """Arguments for the update and the pass shown, and for the explained number."""
         view = self._workspace.view
         passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
         explained = () if view.quantity is None else ("--explain", view.quantity.name)
         return ("--step", str(view.cursor.step), *passed, *explained)
 
     def tables_of_run(self, folder: Path) -> None:
-        """The run shown as CSV into ``folder``."""
+        """Write the run shown as CSV into ``folder``."""
         self._start(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
 
     def model(self, folder: Path, kind: str) -> None:
-        """The model of the run shown as it was after the update shown, or after its last, into the new ``folder``. What
-        of it, says ``kind``, as in ``grpo-lab export --model``."""
+        """Write the model of the run shown, after the update shown or after its last, into the new ``folder``. ``kind``
+        selects the part, as in ``grpo-lab export --model``."""
         view = self._workspace.view
         number = view.cursor.step or view.head
         written = {
@@ -231,7 +233,7 @@ class Exporter(QObject):
         self._start(folder, written.format(target=folder, step=number), "--model", kind, "--step", str(number))
 
     def _start(self, folder: Path, written: str, *arguments: str, command: str = "export") -> None:
-        """Export the run shown in a process of its own. ``written`` is the sentence for its end."""
+        """Export the run shown in a separate process. ``written`` is the message for its end."""
         run = self._workspace.run
         assert run is not None
         if run is self._workspace.training:
@@ -244,7 +246,7 @@ class Exporter(QObject):
         self._begin(folder, written, command, str(run.path.absolute()), *arguments)
 
     def _begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
-        """Let ``command`` write to ``target`` in a process of its own. ``written`` is the sentence for its end."""
+        """Run ``command`` in a separate process that writes to ``target``. ``written`` is the message for its end."""
         if self._process is not None:
             self._messages.say(tr("Another export is being written; wait for it, or cancel it."))
             return
@@ -263,7 +265,7 @@ class Exporter(QObject):
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
 
     def cancel(self) -> None:
-        """Stop what is being written. Whole files stay."""
+        """Cancel the export. Finished files are kept."""
         if self._process is not None:
             self._process.cancel()
 
@@ -291,7 +293,7 @@ class Exporter(QObject):
             self._process = None
 
     def close(self) -> None:
-        """The program closes."""
+        """Cancel the export as the program closes."""
         if self._process is not None:
             self._process.close()
             self._process = None

@@ -1,4 +1,4 @@
-"""Targets of exports, and how files get there."""
+"""Target files of exports, and their atomic writing."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def refuse_existing(files: list[Path], force: bool) -> None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a whole file, or leave the old one. Whoever may read files that the user makes in the folder may read it:
-    settings and notes, which :func:`app.settings.files.write_atomically` writes, are the user's alone.
+    """Write a whole file, or leave the old one. It has the permissions usual in its folder, whereas settings and notes,
+    written by :func:`app.settings.files.write_atomically`, are readable only by the user.
 
     Raises:
-        GrpoError: the system refuses; the sentence says why.
+        GrpoError: the system refuses, for the reason in the message.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

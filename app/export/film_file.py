@@ -1,4 +1,4 @@
-"""A film of a run as a file: each update as the window plays it, drawn picture by picture without anybody watching."""
+"""A film of a run as a file: updates as the window plays them, drawn picture by picture offscreen."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 MOST = 10_000
-"""Pictures of a film."""
+"""Largest number of pictures in a film."""
 AT_END = 1.2
-"""Seconds for which the last picture stands before a film begins anew."""
+"""Seconds for which the last picture is shown before a film repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilmChoice(FilmLook):
-    """The user's choice of a film: what is filmed, and how it looks.
+    """The user's choice of a film: its content and its look.
 
     Attributes:
         spec: the panel's row of the registry; None for the one that plays the film of this kind of run.
-        steps: the updates, one after the other; None for the last.
-        speed: updates a second; None for as long as the film of each takes by itself, and one update alone for as
-            long as a person needs who has never seen it. Up to two a second their stages play, above that each update
-            is one picture.
+        steps: the updates in order; None for the last.
+        speed: updates per second; None for the usual length of each update's film, which for a single update is slow
+            enough for a first viewing. Up to two per second the stages are played; above that each update is one
+            picture.
     """
 
     spec: PanelSpec[Panel] | None = None
@@ -54,7 +54,7 @@ class FilmChoice(FilmLook):
 
 @dataclass(frozen=True, kw_only=True)
 class Shot:
-    """Place of the eye in one picture, and for how many milliseconds that is shown."""
+    """The cursor in one picture, and for how many milliseconds that is shown."""
 
     cursor: Cursor
     milliseconds: int
@@ -65,12 +65,12 @@ def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, r
 
     Args:
         steps: the updates.
-        passes: of an update, by its number.
+        passes: number of passes of an update, by its number.
         speed: see :class:`FilmChoice`.
-        rate: pictures a second.
+        rate: pictures per second.
 
     Raises:
-        GrpoError: they are too many.
+        GrpoError: there would be too many.
     """
     made: list[Shot] = []
     for step in steps:
@@ -103,8 +103,8 @@ def _shots_of(step: int, passes: int, speed: float | None, rate: float, *, alone
 def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False) -> Iterator[str]:
     """Write a film of the run file ``run`` to ``out``. Yields a sentence for each picture, and one at the end.
 
-    ``out`` is an animated WebP, or a folder for pictures that are numbered, each of them standing for one picture's
-    time. What was there before stays until the film is whole.
+    ``out`` is an animated WebP, or a folder for numbered pictures of equal duration. An older film there is kept until
+    the new one is complete.
 
     Raises:
         GrpoError: the run cannot be read, an update is not there, or ``out`` cannot be written or replaced.
@@ -152,7 +152,7 @@ def _pictures(
 
 
 def _fit(panel: Panel, choice: FilmChoice, planned: list[Shot]) -> int:
-    """Give the panel its size. Returns the height of the captions, one for all so that nothing jumps."""
+    """Set the size of the panel. Returns the height of the captions, the same for all so that nothing jumps."""
     ends = {planned[0].cursor.step, planned[-1].cursor.step}
     below = 0
     for step in sorted(ends):

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SIZE = (1280, 720)
-"""Pixels of a picture at 100 %, caption included, where no size is chosen."""
+"""Size of a picture in pixels at 100 %, including the caption, if none is chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilmLook:
-    """The pictures of a film.
+    """The look of a film's pictures.
 
     Attributes:
-        rate: pictures a second, where something moves.
-        size: of a whole picture in pixels; None for :data:`SIZE`, as large as everything in it.
+        rate: pictures per second while something moves.
+        size: size of a whole picture in pixels; None for :data:`SIZE` times the scale.
         theme: its name.
         scale: 1 = 100 %.
-        caption: whether a line below says what is seen, with seed and version.
+        caption: whether there is a line below on the content, with seed and version.
     """
 
     rate: float = 20.0

@@ -1,4 +1,4 @@
-"""Targets for the pictures of a film: one animated WebP, or a folder of numbered pictures."""
+"""Output of a film's pictures: one animated WebP, or a folder of numbered pictures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _FRAME = re.compile(r"frame-\d{4,}\.png")
 
 
 def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTarget:
-    """The target for the pictures of a film that is to be written to ``out``. Nothing is there before it is finished.
+    """The target for a film to be written to ``out``. Nothing is written there before the film is finished.
 
     Args:
         out: a file that ends in .webp, or a folder for numbered pictures.
-        rate: pictures a second in a folder.
+        rate: pictures per second in a folder.
         force: whether an older film may be replaced.
 
     Raises:
@@ -36,7 +36,7 @@ def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTa
 
 
 class WebpTarget(AbstractContextManager["WebpTarget"]):
-    """One file."""
+    """Output to one animated WebP file."""
 
     def __init__(self, out: Path, force: bool) -> None:
         refuse_existing([out], force)
@@ -45,21 +45,21 @@ class WebpTarget(AbstractContextManager["WebpTarget"]):
         self._out, self._film = out, AnimatedWebp()
 
     def __exit__(self, *error: object) -> None:
-        """Nothing has been written before the end."""
+        """Do nothing, because nothing is written before the end."""
 
     def add(self, image: QImage, milliseconds: int) -> None:
-        """Add ``image`` as the next picture, shown for so many milliseconds."""
+        """Add ``image`` as the next picture, shown for ``milliseconds``."""
         self._film.add(image, milliseconds)
 
     def finish(self) -> None:
-        """Write the film: every picture has been added."""
+        """Write the film, after every picture has been added."""
         write(self._out, self._film.to_bytes())
 
 
 class FolderTarget(AbstractContextManager["FolderTarget"]):
-    """Numbered pictures of equal time. The folder is new or empty, or holds nothing but such pictures.
+    """Output to numbered pictures of equal duration. The folder is new or empty, or contains nothing but such pictures.
 
-    They are made in a folder beside it, and take the place of an older film once all of them are there.
+    They are made in a folder beside it, and replace an older film when complete.
     """
 
     def __init__(self, out: Path, rate: float, force: bool) -> None:
@@ -88,7 +88,7 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
         self._space.cleanup()
 
     def add(self, image: QImage, milliseconds: int) -> None:
-        """The next picture, as often as it takes for its time."""
+        """Add the next picture as often as its duration requires."""
         self._due += milliseconds * self._rate / 1000
         data = QByteArray()
         buffer = QBuffer(data)
@@ -99,16 +99,17 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
             write(Path(self._space.name, self._made[-1]), bytes(data.data()))
 
     def finish(self) -> None:
-        """Put the pictures in their place: all of them have been added.
+        """Move the pictures to their folder, after all of them have been added.
 
         Raises:
-            GrpoError: the system refuses; the sentence says why.
+            GrpoError: the system refuses, for the reason in the message.
         """
         with _refusals(self._out):
             self._out.mkdir(exist_ok=True)
             for name in self._made:
                 Path(self._space.name, name).replace(self._out / name)
-            for name in set(self._before) - set(self._made):  # a longer film would end with its old pictures
+            # a longer older film would otherwise leave its last pictures
+            for name in set(self._before) - set(self._made):
                 (self._out / name).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""A lesson's questions in Moodle's GIFT, with the answers that its runs gave."""
+"""A lesson's questions in Moodle's GIFT format, with the answers of its runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from grpo_core.lessons import Lesson, Prediction, direction, holds, spoken
 from grpo_core.text import tr
 
 SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\~=#{}:"} | {"\n": "\\n"})
-"""Letters that mean something in GIFT, and how they are written to mean themselves."""
+"""Characters with a meaning in GIFT, and their escaped forms."""
 
 
 def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
-    """The questions of ``lesson`` below a category of their own, but for those whose answer the run did not give.
+    """The questions of ``lesson`` in a category, without those that the run did not answer.
 
     Args:
-        lesson: as it was read.
-        values: the answers of a walk, by step from 0.
+        lesson: the lesson.
+        values: the answers from walking through the lesson, by step from 0.
     """
     name = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
     return "\n\n".join([f"$CATEGORY: GRPO Lab/{name.replace('/', '//')}", *_questions(lesson, values)]) + "\n"
@@ -40,7 +40,7 @@ def _questions(lesson: Lesson, values: Mapping[int, float]) -> Iterator[str]:
 
 
 def _answers(predict: Prediction, value: float) -> Iterator[str]:
-    """The options with the right one marked, or a number with what still counts."""
+    """The options with the right one marked, or a number with its tolerance."""
     texts: tuple[str, ...]
     match predict.kind:
         case "number" | "ghost":
@@ -60,5 +60,5 @@ def _answers(predict: Prediction, value: float) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """``text`` as GIFT takes it to mean itself."""
+    """``text`` escaped for GIFT."""
     return text.translate(SPECIAL)

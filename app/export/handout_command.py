@@ -1,4 +1,4 @@
-"""``python -m app handout``: a lesson on paper, its answers as a file of their own."""
+"""``python -m app handout``: a lesson on paper, with its answers in a separate file."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ ENDING = ".pdf"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write as the arguments say, and return 0, or 2 after an error told in one sentence."""
+    """Write according to the arguments. Returns 0, or 2 after an error reported in one sentence."""
     return exit_code(lambda: write(arguments))
 
 
 def write(arguments: Sequence[str]) -> None:
-    """Write as the arguments say, and print a line for each file.
+    """Write according to the arguments, and print a line for each file.
 
     Raises:
-        GrpoError: it cannot be done; the sentence says why.
+        GrpoError: it is impossible, for the reason in the message.
     """
     options = _parser().parse_args(arguments)
     files = [path for path in (options.out, options.answers) if path is not None]
@@ -50,7 +50,7 @@ def write_handout(lesson: Lesson, out: Path, paper: str) -> None:
     """Write the students' pages.
 
     Raises:
-        GrpoError: the system refuses; the sentence says why.
+        GrpoError: the system refuses, for the reason in the message.
     """
     from app.export import files
     from app.export.handout import handout
@@ -61,7 +61,7 @@ def write_handout(lesson: Lesson, out: Path, paper: str) -> None:
 
 
 def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
-    """Walk ``lesson`` from its first step to its last, and write what its runs have answered.
+    """Walk through ``lesson``, and write the answers of its runs.
 
     Raises:
         GrpoError: a step cannot be computed, or the system refuses.
@@ -73,7 +73,7 @@ def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
 
 
 def walked_answers(lesson: Lesson) -> dict[int, float]:
-    """The answers of a walk through ``lesson``, by step from 0.
+    """The answers from walking through ``lesson``, by step from 0.
 
     Raises:
         GrpoError: a step cannot be computed.

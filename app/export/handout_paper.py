@@ -20,21 +20,21 @@ from grpo_core.text import tr
 
 PAPERS = {"a4": QPageSize.PageSizeId.A4, "letter": QPageSize.PageSizeId.Letter}
 DPI, FINER = 96, 4
-"""Logical pixels of an inch, and how many times finer a place on paper is."""
+"""Logical pixels per inch, and the factor by which places on paper are finer."""
 MARGIN_MM = 18.0
 GAP, LINE = 10.0, 26.0
-"""Between two blocks, and from one ruled line to the next, in pixels."""
+"""Pixels between two blocks, and between two ruled lines."""
 WRAP = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
 
 
 def _look() -> Theme:
-    """The light theme, whatever the window's is: paper is white."""
+    """The light theme, whatever the window's is, because paper is white."""
     return themed("light")
 
 
 def _font(role: str, size: float = 1.0) -> QFont:
-    """A font of the theme whose every glyph has its letter: alternates, such as digits of one width, would be without
-    one in a PDF, and could neither be found nor read aloud."""
+    """A font of the theme without alternate glyphs. In a PDF, glyphs such as digits of equal width would not be linked
+    to their characters, and could be neither searched nor read aloud."""
     font = _look().font(role, size)
     font.clearFeatures()
     for name in ("calt", "kern", "liga"):
@@ -44,14 +44,14 @@ def _font(role: str, size: float = 1.0) -> QFont:
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """A paragraph in one of the type roles, ``size`` times its usual size."""
+    """A paragraph in one of the type roles, at ``size`` times its usual size."""
 
     text: str
     role: str = "body"
     size: float = 1.0
 
     def height(self, width: float) -> float:
-        """Pixels that it takes in so many."""
+        """Height in pixels at this width."""
         return QFontMetricsF(self._font).boundingRect(QRectF(0, 0, width, 1e6), WRAP, self.text).height()
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
@@ -66,14 +66,14 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A line from ``low`` to ``high`` on which a prediction is marked with a pencil, its numbers read as ``form``."""
+    """A line from ``low`` to ``high`` for marking a prediction by pencil, with numbers in the format ``form``."""
 
     low: float
     high: float
     form: str = "digits"
 
     def height(self, width: float) -> float:
-        """Pixels that it takes."""
+        """Height in pixels."""
         return 52.0
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
@@ -91,12 +91,12 @@ class Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Texts with a box before each that is ticked with a pencil."""
+    """Texts with a box before each to tick by pencil."""
 
     texts: tuple[str, ...]
 
     def height(self, width: float) -> float:
-        """Pixels that they take in so many."""
+        """Height in pixels at this width."""
         return sum(Text(text=text).height(width - 26) + 6 for text in self.texts)
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
@@ -116,7 +116,7 @@ class Ruled:
     count: int
 
     def height(self, width: float) -> float:
-        """Pixels that they take."""
+        """Height in pixels."""
         return LINE * self.count
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
@@ -131,12 +131,12 @@ class Ruled:
 
 @dataclass(frozen=True, kw_only=True)
 class Formula:
-    """A formula, drawn smaller where it is too wide, or as its plain text where it cannot be drawn."""
+    """A formula, reduced if it is too wide, or its plain text if it cannot be drawn."""
 
     latex: str
 
     def height(self, width: float) -> float:
-        """Pixels that it takes in so many."""
+        """Height in pixels at this width."""
         renderer = self._renderer()
         if renderer is None:
             return Text(text=plain_text(self.latex), role="mono").height(width)
@@ -164,15 +164,15 @@ class Formula:
 
 Block = Text | Scale | Options | Ruled | Formula
 Group = Sequence[Block]
-"""Blocks that stay on one page where one has space for them."""
+"""Blocks that are kept on one page if they fit on one."""
 
 
 def pdf(groups: Sequence[Group], *, title: str, foot: str, paper: str) -> bytes:
     """The pages as a PDF, numbered.
 
     Args:
-        groups: in their order.
-        title: what the file calls itself.
+        groups: the groups in order.
+        title: title of the document.
         foot: the text at the foot of each page.
         paper: a key of :data:`PAPERS`.
     """

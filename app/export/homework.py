@@ -1,4 +1,4 @@
-"""``python -m app homework``: a class's homework as one table, its numbers computed once more."""
+"""``python -m app homework``: a class's homework as one table, with its numbers recomputed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from grpo_core.homework import Checker, Collected, Homework, Row, collect
 from grpo_core.text import tr
 
 BYTE_ORDER_MARK = "utf-8-sig"
-"""So that Excel reads a table as UTF-8."""
+"""Encoding with which Excel recognizes a table as UTF-8."""
 
 
 class Pictures:
-    """The numbers that only the pictures of lessons compute: a lesson is walked once, and only for its own edition."""
+    """The numbers that only the pictures of lessons compute. A lesson is walked through once, if its edition is the
+    same."""
 
     def __init__(self) -> None:
         self._walks: dict[tuple[str, str], Mapping[int, float] | None] = {}
 
     def __call__(self, homework: Homework) -> Mapping[int, float] | None:
-        """The answers of the homework's lesson by step, from 1, or None where that edition is not here."""
+        """The answers of the homework's lesson by step, from 1. None if that edition is not available."""
         key = homework.lesson, homework.digest
         if key not in self._walks:
             self._walks[key] = self._walked(*key)
@@ -46,12 +47,12 @@ class Pictures:
 
 
 def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Iterator[object]:
-    """The table of a folder, cell by cell as JSON, and what a class has predicted: an answer of a child process.
+    """Yield the table of a folder, cell by cell as JSON, and a class's predictions. This is run in a child process.
 
     Args:
-        folder: where the files lie.
+        folder: the folder of the files.
         out: the table's file; empty for none.
-        poll: called now and then.
+        poll: called regularly.
     """
     draw_offscreen()
     collected = Collected()
@@ -67,7 +68,7 @@ def write_table(path: Path, collected: Collected) -> None:
     """Write the table as CSV.
 
     Raises:
-        GrpoError: the system refuses; the sentence says why.
+        GrpoError: the system refuses, for the reason in the message.
     """
     from app.export.files import write
 
@@ -75,7 +76,7 @@ def write_table(path: Path, collected: Collected) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Collect as the arguments say, and return 0, or 2 after an error told in one sentence."""
+    """Collect according to the arguments. Returns 0, or 2 after an error reported in one sentence."""
     return exit_code(lambda: _collect(arguments))
 
 

@@ -1,4 +1,5 @@
-"""A lesson held against its runs: each answer's place, each reveal's truth, other seeds, the time of a step."""
+"""A check of a lesson against its runs: where each answer lies, whether each reveal is true, other seeds, the time of a
+step."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from grpo_core.lessons import holds as in_range
 from grpo_core.text import tr
 
 SEEDS = 5
-"""Other seeds under which a lesson is walked."""
+"""Number of other seeds under which a lesson is walked through."""
 SLOW = 20.0
-"""Seconds after which a class has begun to wait."""
+"""Seconds after which a class is considered to be waiting."""
 
 
 @dataclass(kw_only=True)
@@ -24,10 +25,10 @@ class StepReport:
     """The findings of all runs on one step.
 
     Attributes:
-        place: counted from 0.
-        seconds: that it took under the lesson's own seed.
-        said: sentences that a teacher wants to know.
-        faults: sentences on what is wrong.
+        place: index of the step.
+        seconds: duration with the lesson's own seed.
+        said: sentences of interest to a teacher.
+        faults: sentences on errors.
     """
 
     place: int
@@ -37,12 +38,12 @@ class StepReport:
 
 
 def check_lesson(lesson: Lesson, seeds: int = SEEDS, poll: Callable[[], None] = lambda: None) -> Iterator[StepReport]:
-    """Run every step of ``lesson`` under other seeds and under its own, and yield a report a step.
+    """Run every step of ``lesson`` with its own seed and with others, and yield a report per step.
 
     Args:
-        lesson: as it was read.
-        seeds: how many other seeds are tried, 0 or more.
-        poll: called after each step under each seed; what it raises ends the walk.
+        lesson: the lesson.
+        seeds: number of other seeds, 0 or more.
+        poll: called after each step with each seed; an exception from it ends the check.
 
     Raises:
         GrpoError: a step is still being computed after ten minutes.
@@ -79,7 +80,7 @@ def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> S
 
 
 def _place_answer(report: StepReport, predict: Prediction, value: float) -> None:
-    """Say where the answer lies among what can be predicted."""
+    """Report where the answer lies among the possible predictions."""
     if math.isnan(value):
         report.faults.append(tr("The run has no such number."))
         return
@@ -136,7 +137,7 @@ def _check_reveal(report: StepReport, predict: Prediction, value: float) -> None
 
 
 def _compare_seeds(report: StepReport, predict: Prediction, value: float, others: Sequence[WalkedStep]) -> None:
-    """Count the other seeds that give the same answer, by the measure that a prediction of it is scored with."""
+    """Count the other seeds with the same answer, by the measure for scoring predictions."""
     if not others:
         return
     values = [math.nan if other.value is None else other.value for other in others]
@@ -153,7 +154,7 @@ def _compare_seeds(report: StepReport, predict: Prediction, value: float, others
 
 
 def agrees(predict: Prediction, value: float, other: float) -> bool:
-    """Whether the answer ``other`` of another seed is the same one as ``value``, and bears the reveal out as well."""
+    """Whether the answer ``other`` of another seed equals ``value``, and the reveal is also true for it."""
     if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
         return False
     match predict.kind:

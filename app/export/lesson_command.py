@@ -1,4 +1,4 @@
-"""``python -m app lesson``: a new lesson of one's own, one that is checked, and the words that its file may use."""
+"""``python -m app lesson``: make a new lesson, check one, and list the words for lesson files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_SEEDS = 16
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do as the arguments say, and return 0, 1 where a lesson has faults, or 2 after an error told in one sentence."""
+    """Carry out the arguments. Returns 0, 1 if a lesson has faults, or 2 after an error reported in one sentence."""
     faults: list[int] = []
     return exit_code(lambda: faults.append(_run(arguments))) or (1 if sum(faults) else 0)
 

@@ -1,4 +1,4 @@
-"""A lesson by what a command line calls it: its id, its number, or a file."""
+"""The lesson meant by a command-line argument: an id, a number, or a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from grpo_core.lessons import Lesson
 
 
 def lesson_called(name: str) -> Lesson:
-    """The lesson of an id or a number, shipped or in the user's folder, or the one in a file.
+    """The lesson with an id or a number, shipped or in the user's folder, or the one in a file.
 
     Raises:
-        GrpoError: there is none, or the file is no lesson; the sentence says where and what would be right.
+        GrpoError: there is none, or the file is not a lesson; the message says where the error is and what would be
+            right.
     """
     panels = lesson_panels()
     own, _ = own_lessons(panels, find_paths().lessons)

@@ -1,4 +1,4 @@
-"""A film of a lesson as a file: its steps as a class sees them, computed while the film is drawn."""
+"""A film of a lesson as a file: its steps as in presenting mode, computed while the film is drawn."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from grpo_core.lessons import Lesson, Prediction, spoken
 from grpo_core.text import tr
 
 LEAST_SECONDS = 4.0
-"""For which a question, or a step, stands at least."""
+"""Least seconds for which a question or a step is shown."""
 WORDS_A_SECOND = 2.5
-"""How fast a class reads what stands beside a picture."""
+"""Reading speed of a class for the text beside a picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +37,11 @@ class LessonShot:
     """One picture of the film.
 
     Attributes:
-        place: the step, counted from 0.
-        open: its question is open.
-        playing: its answer is appearing.
+        place: index of the step.
+        open: whether its question is open.
+        playing: whether its answer is being revealed.
         caption: the text below the picture, or empty.
-        milliseconds: for which the picture is shown.
+        milliseconds: duration of the picture.
     """
 
     place: int
@@ -54,8 +54,8 @@ class LessonShot:
 def export_lesson(lesson: Lesson, out: Path, film_look: FilmLook, *, force: bool = False) -> Iterator[str]:
     """Write a film of ``lesson`` to ``out``. Yields a sentence for each picture, and one at the end.
 
-    ``out`` is an animated WebP, or a folder for numbered pictures, as for a film of updates. The lesson's runs lie in a
-    folder of their own, which goes with the film; what is remembered of the user's lessons is not touched.
+    ``out`` is an animated WebP, or a folder for numbered pictures, as for a film of updates. The lesson's runs are in a
+    temporary folder; the user's progress in lessons is not changed.
 
     Raises:
         GrpoError: a step cannot be computed, or ``out`` cannot be written or replaced.
@@ -76,10 +76,10 @@ def export_lesson(lesson: Lesson, out: Path, film_look: FilmLook, *, force: bool
 
 
 class LessonFilm:
-    """Walks a lesson from its first step to its last, and draws what a class would see.
+    """Walks through a lesson, and draws it as in presenting mode.
 
     Attributes:
-        stage: where the lesson is given, with nobody watching.
+        stage: the offscreen stage of the lesson.
     """
 
     def __init__(self, app: QApplication, lesson: Lesson, film_look: FilmLook, folder: Path) -> None:
@@ -91,7 +91,7 @@ class LessonFilm:
         self.stage.player.reveal.clock = lambda: self._seconds
 
     def pictures(self) -> Iterator[tuple[QImage, LessonShot]]:
-        """Every picture in its order, and what it shows.
+        """Every picture in order, with its description.
 
         Raises:
             GrpoError: a step cannot be computed.
@@ -154,7 +154,7 @@ class LessonFilm:
 
 
 def reading_seconds(text: str) -> float:
-    """Seconds for which ``text`` is shown, so that a class has read it."""
+    """Seconds for which ``text`` is shown so that a class can read it."""
     return max(LEAST_SECONDS, math.ceil(len(text.split()) / WORDS_A_SECOND))
 
 

@@ -1,4 +1,4 @@
-"""A lesson given with nobody watching: the player, the page and the panels of a lesson without a window."""
+"""A lesson offscreen: the player, the page and the panels of a lesson without a window."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 
 SHARE, WORDS_ALONE = 64, 42
-"""Percent of the width for a lesson that has panels beside it: with a picture of its own, and with words alone."""
+"""Percentage of the width for a lesson with panels beside it, with a picture of its own and without."""
 WAKE_MS = 20
-"""Whoever waits for a step looks at least this often whether it has come."""
+"""Milliseconds between two checks, at most, whether a step is ready."""
 PATIENCE_S = 5.0
-"""How long the worker has to end."""
+"""Seconds that the worker has to end."""
 
 
 class LessonScreen:
-    """The lesson on the left, and the panels that a step shows one below the other on the right.
+    """The lesson on the left, and the panels of the step stacked on the right.
 
     Attributes:
-        widget: all of it.
+        widget: the whole screen as a widget.
     """
 
     def __init__(self, workspace: Workspace, lesson: LessonPanel) -> None:
@@ -67,7 +67,7 @@ class LessonScreen:
     def show(
         self, panels: Sequence[str] = (), scale: float = 1.0, *, picture: bool = True, again: bool = False
     ) -> None:
-        """Arrange the lesson, with a ``picture`` of its own or without, and ``panels`` (ids of the registry)."""
+        """Arrange the lesson, with or without a ``picture`` of its own, and ``panels`` (ids of the registry)."""
         for id in panels:
             if id not in self._made:
                 self._made[id] = self._framed(id)
@@ -83,7 +83,7 @@ class LessonScreen:
         self._beside.setVisible(bool(panels))
 
     def _framed(self, id: str) -> tuple[QWidget, Panel]:
-        """A panel below its title."""
+        """A panel with its title above."""
         spec = next(spec for spec in PANELS if spec.id == id)
         frame, title, panel = QWidget(), Label(spec.title), spec.make(self._workspace)
         title.setObjectName("section")
@@ -94,27 +94,27 @@ class LessonScreen:
         return frame, panel
 
     def give_back(self) -> None:
-        """The lesson is over."""
+        """Remove the panels as the lesson ends."""
         self.show()
 
     def dispose(self) -> None:
-        """End the lesson's panels. Nothing more is drawn."""
+        """Dispose of the lesson's panels. Nothing more is drawn."""
         for panel in [self._lesson, *(panel for _, panel in self._made.values())]:
             panel.dispose()
 
 
 class LessonStage:
-    """A workspace of its own with a learner, on which one lesson after the other can be given.
+    """A workspace with a learner of its own, on which lessons can be played one after the other.
 
     Attributes:
         workspace: its state.
         player: plays the lesson.
-        page: draws its step as a class sees it.
+        page: draws the step as in presenting mode.
         screen: the page, with the panels beside it.
     """
 
     def __init__(self, theme: Theme, scale: float, folder: Path) -> None:
-        """A stage whose runs, and what is remembered of the lesson, lie in ``folder``."""
+        """Make a stage that keeps its runs and the progress of the lesson in ``folder``."""
         self.workspace = Workspace(Settings(), theme, scale)
         self._controller = Controller()
         transport = Player(self.workspace, self._controller)
@@ -138,7 +138,7 @@ class LessonStage:
 
     @property
     def at_rest(self) -> bool:
-        """Whether the run, the picture and every panel have come to the step, and its prediction is scored."""
+        """Whether the run, the picture and every panel have reached the step, and its prediction is scored."""
         return self.page.at_rest and not any(getattr(panel, "busy", False) for panel in self.screen.panels)
 
     def draw(self) -> None:

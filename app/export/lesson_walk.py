@@ -1,4 +1,4 @@
-"""A walk through a lesson with nobody watching: each step computed and drawn, each question asked and answered."""
+"""A walk through a lesson offscreen: each step computed and drawn, each question asked and answered."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SIZE = QSize(1280, 720)
 
 @dataclass(frozen=True, kw_only=True)
 class WalkedStep:
-    """One step after its walk.
+    """The result of one step.
 
     Attributes:
-        place: counted from 0.
-        value: the answer that the run computed; None where nothing was asked or nothing came.
-        problem: why the step could not be shown or its question not be answered, in a sentence; empty as a rule.
-        seconds: from the press that leads to it until everything of it, the answer included, was drawn.
+        place: index of the step.
+        value: the answer computed by the run; None if there was no question or no answer.
+        problem: a sentence why the step could not be shown or its question answered; usually empty.
+        seconds: time from the key press for the step until it was drawn completely, including the answer.
     """
 
     place: int
@@ -41,17 +41,17 @@ class WalkedStep:
 
 
 class LessonWalk:
-    """Waits for the lesson of a stage, and draws it.
+    """Waits for the lesson on a stage, and draws it.
 
     Attributes:
-        stage: where the lesson is given.
+        stage: the stage of the lesson.
     """
 
     def __init__(self, app: QApplication, stage: LessonStage) -> None:
         self._app, self.stage = app, stage
 
     def steps(self, lesson: Lesson) -> Iterator[WalkedStep]:
-        """Every step of ``lesson`` in its order, its question skipped once it stood open.
+        """Every step of ``lesson`` in order. Each question is opened and then skipped.
 
         Raises:
             GrpoError: a step is still being computed after ten minutes.
@@ -82,14 +82,14 @@ class LessonWalk:
         Raises:
             GrpoError: it takes longer than ten minutes.
         """
-        for _ in range(2):  # drawing may begin an experiment
+        for _ in range(2):  # drawing may start an experiment
             self.wait(lambda: self.stage.at_rest)
             self.stage.draw()
             self._app.processEvents()
         self.stage.draw()
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        """Wait for ``condition``, while the stage goes on.
+        """Wait for ``condition`` while the stage runs.
 
         Raises:
             GrpoError: it takes longer than ten minutes.
@@ -108,7 +108,7 @@ class LessonWalk:
 
 @contextmanager
 def walking() -> Iterator[LessonWalk]:
-    """A stage on which a lesson can be walked, its runs in a folder of their own that goes with it."""
+    """Provide a stage on which a lesson can be walked through, with its runs in a temporary folder."""
     with (
         application() as app,
         tempfile.TemporaryDirectory(prefix="grpo-lab-lesson-", ignore_cleanup_errors=True) as folder,
@@ -120,7 +120,7 @@ def walking() -> Iterator[LessonWalk]:
 
 
 def walked(lesson: Lesson) -> Iterator[WalkedStep]:
-    """Walk a lesson from its first step to its last.
+    """Walk through a lesson, and yield its steps.
 
     Raises:
         GrpoError: a step is still being computed after ten minutes.

@@ -1,4 +1,4 @@
-"""``python -m app page``: a run or a lesson as one HTML file that stands alone."""
+"""``python -m app page``: a run or a lesson as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ ENDINGS = (".html", ".htm")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write as the arguments say, and return 0, or 2 after an error told in one sentence."""
+    """Write according to the arguments. Returns 0, or 2 after an error reported in one sentence."""
     return exit_code(lambda: write(arguments))
 
 
 def write(arguments: Sequence[str]) -> None:
-    """Write as the arguments say, and print a line for each file.
+    """Write according to the arguments, and print a line for each file.
 
     Raises:
-        GrpoError: it cannot be done; the sentence says why.
+        GrpoError: it is impossible, for the reason in the message.
     """
     options = _parser().parse_args(arguments)
     if (options.run is None) == (options.lesson is None):
@@ -57,7 +57,7 @@ def _page(options: argparse.Namespace) -> bytes:
 
 
 def _updates(text: str | None) -> range | None:
-    """The updates that ``--updates`` names: one, or the first and the last."""
+    """The updates given by ``--updates``: one, or a range."""
     if text is None:
         return None
     return span(None, text) if ":" in text else span(text, None)

@@ -1,4 +1,5 @@
-"""Panels of a run file as pictures and tables: a workspace without a window, one panel and one update at a time."""
+"""Pictures and tables of a run file's panels, made in a workspace without a window, one panel and one update at a
+time."""
 
 from __future__ import annotations
 
@@ -31,28 +32,28 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 PATIENCE_S = 600
-"""An experiment that a panel begins by itself may take as long as this."""
+"""Seconds that an experiment started by a panel can take."""
 LOWEST = 24
-"""Pixels that a caption must leave for the picture."""
+"""Least height in pixels that a caption must leave for the picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The wanted export.
+    """The requested export.
 
     Attributes:
         specs: the panels' rows of the registry.
         steps: the updates; None for the last.
-        several: the files go into a folder, however many they are.
-        size: of a whole picture in pixels; None for what suits each panel.
-        theme: its name.
+        several: whether the files go into a folder, however many there are.
+        size: size of a whole picture in pixels; None for the usual size of each panel.
+        theme: name of the theme.
         scale: 1 = 100 %.
         caption: whether there is one.
-        format: of files in a folder.
-        row: the completion that is selected, as a person counts; None for none.
+        format: format of files in a folder.
+        row: number of the selected completion, from 1; None for none.
         explained: the number to be explained; None for the loss.
-        passed: the pass that is shown, as a person counts; None for the last.
-        density: pixels of a PNG for each pixel of ``size``.
+        passed: number of the pass shown, from 1; None for the last.
+        density: pixels of a PNG per pixel of ``size``.
     """
 
     specs: tuple[PanelSpec[Panel], ...]
@@ -70,7 +71,8 @@ class Wanted:
 
 
 def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False) -> Iterator[str]:
-    """Write what is wanted of the run file ``run`` to ``out``, a file or a folder. Yields a sentence for each file.
+    """Write the export ``wanted`` of the run file ``run`` to ``out``, a file or a folder. Yields a sentence for each
+    file.
 
     Raises:
         GrpoError: the run cannot be read, an update or a table is not there, or a file cannot be written.
@@ -78,7 +80,7 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
     handle = RunHandle.open(run)
     try:
         steps = steps_of(handle, wanted.steps)
-        suited = ("", "language" if handle.origin.settings.is_language else "bandit")  # recorded runs are no run files
+        suited = ("", "language" if handle.origin.settings.is_language else "bandit")  # recorded runs are not run files
         if len(wanted.specs) > 1:
             wanted = replace(wanted, specs=tuple(spec for spec in wanted.specs if spec.kind in suited))
         places = _places(out, wanted, steps)
@@ -91,7 +93,8 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
 
 @contextmanager
 def application() -> Iterator[QApplication]:
-    """The application that draws. Inside the block it is quiet about what every offscreen window says."""
+    """Provide the Qt application for drawing. Inside the block it suppresses the usual messages of offscreen
+    windows."""
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     before = qInstallMessageHandler(_quiet)
@@ -152,7 +155,7 @@ def _written_tables(panel: Panel, place: Path, force: bool) -> Iterator[str]:
 
 
 def _at(panel: Panel, step: int, wanted: Wanted) -> str:
-    """Put the eye on update ``step``, with what is wanted selected and explained. The caption that belongs to it."""
+    """Move the cursor to update ``step``, with the requested selection and explanation. Returns the caption."""
     workspace = panel.workspace
     workspace.move_to(step)
     record = workspace.view.step.step
@@ -178,7 +181,7 @@ def _at(panel: Panel, step: int, wanted: Wanted) -> str:
 
 
 def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
-    """The number of a name in a pass: where it has places, of the completion selected or the first."""
+    """The number with a name in a pass, for the selected or the first completion if it has places."""
     if name in METRICS and (name not in KINDS or (row is None and "row" in KINDS[name].axes)):
         return Quantity(name)
     if name not in KINDS:
@@ -196,7 +199,7 @@ def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
 
 
 def _drawn(app: QApplication, panel: Panel) -> None:
-    """Draw, and wait for what the panel computes by itself."""
+    """Draw, and wait for the panel's own computations."""
     settle(panel)
     app.processEvents()
     deadline = time.monotonic() + PATIENCE_S
@@ -218,10 +221,10 @@ def _paper(panel: Panel, caption: str, wanted: Wanted) -> Paper:
 
 
 def steps_of(run: RunHandle, steps: range | None) -> list[int]:
-    """The updates wanted, each of which can be read.
+    """The requested updates, after checking that each can be read.
 
     Raises:
-        GrpoError: one cannot.
+        GrpoError: one cannot be read.
     """
     chosen = [run.head] if steps is None else [steps[0], steps[-1]]
     for step in chosen:
@@ -233,7 +236,7 @@ def steps_of(run: RunHandle, steps: range | None) -> list[int]:
 
 
 def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int], Path]:
-    """Target of each panel of each update."""
+    """The target path of each panel of each update."""
     ending, kinds = out.suffix.lower(), (".png", ".svg", ".pdf", ".csv")
     if not wanted.several and not out.is_dir() and ending:
         if ending not in kinds:
@@ -257,10 +260,11 @@ def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int]
 
 
 def height_above_caption(size: tuple[int, int], caption: int) -> int:
-    """Pixels that a caption of ``caption`` pixels leaves for a picture in a whole of ``size`` (width, height).
+    """Height in pixels that a caption of ``caption`` pixels leaves for a picture, in a total of ``size`` (width,
+    height).
 
     Raises:
-        GrpoError: they are too few.
+        GrpoError: there is too little left.
     """
     height = size[1] - caption
     if height < LOWEST:
@@ -273,6 +277,6 @@ def height_above_caption(size: tuple[int, int], caption: int) -> int:
 
 
 def _quiet(kind: object, context: object, text: str) -> None:
-    """Pass on what Qt says, but for what every offscreen window says."""
+    """Pass on Qt's messages, except those of every offscreen window."""
     if not text.startswith("This plugin does not support"):
         print(text, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""An export that takes its time, beside the window: what the command line does, in a process of its own."""
+"""A longer export in a separate process in the background, run like on the command line."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 BEAT_MS = 50
-"""Between two looks at what the process has said."""
+"""Milliseconds between two checks for messages from the process."""
 
 
 class ExportProcess(QObject):
     """One run of a command such as ``export`` or ``film``, with the same results as in a terminal.
 
-    Its temporary files lie in a folder of its own, which goes with it even where it is killed.
+    Its temporary files are in a folder that is removed even if it is killed.
 
     Args:
-        command: which of them.
-        arguments: what follows it on the command line.
+        command: name of the command.
+        arguments: its command-line arguments.
 
     Signals:
-        gave: a result of the process, as JSON has it.
-        wrote: how many files, or pictures of a film, there are by now.
-        done: all files are there.
-        failed: why not, in a sentence; empty when it was cancelled.
+        gave: a result of the process, from JSON.
+        wrote: number of files, or pictures of a film, written so far.
+        done: all files have been written.
+        failed: a sentence why it failed; empty when it was cancelled.
     """
 
     gave = Signal(object)
@@ -51,7 +51,7 @@ class ExportProcess(QObject):
         self._beat.timeout.connect(self._on_beat)
 
     def start(self) -> None:
-        """Begin. ``done`` or ``failed`` follows."""
+        """Start the process. ``done`` or ``failed`` follows."""
         environment = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), self._temporary.path())
         try:
             self._process = Asked(serve, tr("The export has ended unexpectedly ({how})."), environment=environment)
@@ -62,11 +62,11 @@ class ExportProcess(QObject):
         self._beat.start()
 
     def cancel(self) -> None:
-        """End it. The files that are written stay, each of them whole."""
+        """Cancel the process. Finished files are kept."""
         self._fail("")
 
     def close(self) -> None:
-        """End it without a word."""
+        """End the process without emitting a signal."""
         self._beat.stop()
         process, self._process = self._process, None
         if process is not None:
@@ -100,21 +100,21 @@ class ExportProcess(QObject):
 
 
 class _Lines(io.TextIOBase):
-    """An output whose lines are passes: each stands for a file, or a picture, that was written."""
+    """An output stream that counts lines as progress. Each stands for a written file or picture."""
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
 
     def write(self, text: str) -> int:
-        """Count the lines of ``text``, which nobody reads."""
+        """Count the lines of ``text``, and discard it."""
         for _ in range(text.count("\n")):
             self._poll()
         return len(text)
 
 
 def serve(connection: Connection) -> None:
-    """The process's whole life."""
-    language.choose(())  # before anything that says something is imported
+    """Run the process: receive the command, carry it out, report."""
+    language.choose(())  # before importing any module with texts
     from app.export import command, film_command, handout_command, homework, page_command, rehearsal
 
     printed = {
@@ -125,7 +125,7 @@ def serve(connection: Connection) -> None:
 
 
 def _printed(command: Callable[[Sequence[str]], None]) -> Callable[..., Iterator[object]]:
-    """An answer without results, whose passes are the lines that ``command`` prints."""
+    """An answer without results that reports the printed lines of ``command`` as progress."""
 
     def printed(*arguments: str, poll: Poll) -> Iterator[object]:
         with redirect_stdout(_Lines(poll)):

@@ -1,4 +1,4 @@
-"""A rehearsal of a lesson, as ``grpo-lab lesson check`` says it: an answer of a child process."""
+"""A rehearsal of a lesson in a child process, with the report of ``grpo-lab lesson check``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from app.export.lesson_file import lesson_called
 
 
 def passes(steps: int) -> int:
-    """The number of polls in a rehearsal of a lesson with so many ``steps``: one a step under each of its seeds."""
+    """Number of polls in a rehearsal of a lesson with ``steps`` steps: one per step and seed."""
     return steps * (SEEDS + 1)
 
 
 def answer_rehearsal(name: str, *, poll: Callable[[], None]) -> Iterator[object]:
-    """The report of each step as JSON: its lines, and how many faults it has.
+    """Yield the report of each step as JSON: its lines, and its number of faults.
 
     Args:
         name: the lesson's id, or its file.
-        poll: called after each step under each seed.
+        poll: called after each step with each seed.
     """
     draw_offscreen()
     lesson = lesson_called(name)

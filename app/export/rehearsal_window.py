@@ -1,4 +1,4 @@
-"""A rehearsal in a window: how far it is, what was found, and a way to end it."""
+"""The window of a rehearsal: its progress, its findings, and a button to end it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SIZE = 760, 520
 
 
 class RehearsalWindow(QDialog):
-    """Runs a lesson under its own seed and others, beside the window, and shows what ``lesson check`` says.
+    """Runs a lesson with its own seed and others in the background, and shows the report of ``lesson check``.
 
     Attributes:
-        status: how far it is, or what it has come to.
-        bar: the same as a share of all steps under all seeds.
-        report: the findings, a step after the other.
-        end: gives up what is still computed, and afterwards closes the window.
+        status: the progress, or the result.
+        bar: the progress as a share of all steps with all seeds.
+        report: the findings, step by step.
+        end: the button that cancels the rehearsal or, afterwards, closes the window.
 
     Signals:
         over: the rehearsal has come to its end, or was ended.
@@ -55,7 +55,7 @@ class RehearsalWindow(QDialog):
         self._process: ExportProcess | None = None
 
     def start(self, called: str) -> None:
-        """Begin. ``called`` is the lesson's id, or its file."""
+        """Start the rehearsal. ``called`` is the lesson's id, or its file."""
         process = self._process = ExportProcess("rehearsal", [called], self)
         process.gave.connect(self._on_given)
         process.wrote.connect(self.bar.setValue)
@@ -65,7 +65,7 @@ class RehearsalWindow(QDialog):
 
     @property
     def busy(self) -> bool:
-        """Whether it is still being computed."""
+        """Whether the rehearsal is running."""
         return self._process is not None
 
     def done(self, result: int) -> None:

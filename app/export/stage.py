@@ -1,4 +1,4 @@
-"""A panel in a size of its own, drawn without anybody seeing it."""
+"""Offscreen drawing of a panel at any size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from grpo_core.text import tr
 
 
 def usual_size(spec: PanelSpec[Panel], scale: float) -> QSize:
-    """The size that suits a panel at ``scale``."""
+    """The usual size of a panel at ``scale``."""
     width, height = spec.size
     return QSize(round(width * scale), round(height * scale))
 
@@ -48,7 +48,7 @@ def themed(name: str) -> Theme:
 
 
 def caption_of(panel: Panel) -> str:
-    """Caption below the picture of a panel."""
+    """The caption below the picture of a panel."""
     view = panel.workspace.view
     step = view.step.step
     shown = (
@@ -65,10 +65,10 @@ def caption_of(panel: Panel) -> str:
 
 @contextmanager
 def staged(panel: Panel, size: QSize) -> Iterator[None]:
-    """Inside the block a panel of the window has another size. Nothing of it reaches the screen.
+    """Give a panel of the window another size inside the block, without any effect on the screen.
 
-    The block must not let Qt work on its events, or people see it. Another look would need another sheet for the whole
-    application, which takes seconds and leaves its marks on every dock: that is drawn in a process of its own.
+    The block must not let Qt process events, or it becomes visible. Another look would need another stylesheet for the
+    whole application, which takes seconds and affects every dock; such pictures are drawn in a separate process.
     """
     place = panel.geometry()
     try:
@@ -82,9 +82,10 @@ def staged(panel: Panel, size: QSize) -> Iterator[None]:
 
 @contextmanager
 def without_controls(panel: Panel) -> Iterator[None]:
-    """Inside the block the panel has no boxes, buttons, fields and scroll bars: on paper nobody can operate them.
+    """Hide the panel's boxes, buttons, fields and scroll bars inside the block, since they cannot be operated on paper.
 
-    The words beside a box go with it, and what is left takes their room. A panel whose controls are its content stays.
+    Labels of boxes are hidden with them, and the rest takes their space. A panel whose controls are its content is
+    unchanged.
     """
     if panel.controls_are_content:
         yield
@@ -105,7 +106,7 @@ def without_controls(panel: Panel) -> Iterator[None]:
             area.setHorizontalScrollBarPolicy(off)
             area.setVerticalScrollBarPolicy(off)
         settle(panel)
-        for widget in hidden:  # what the panel has shown again while it was drawn
+        for widget in hidden:  # controls that the panel has shown again while it was drawn
             widget.hide()
         yield
     finally:
@@ -120,15 +121,15 @@ def without_controls(panel: Panel) -> Iterator[None]:
 
 
 def _is_control(widget: QWidget) -> bool:
-    """Whether a widget is there to be operated only. A term, a stage or an input of an explanation is content too."""
+    """Whether a widget is only a control. A term, a stage or an input of an explanation is content too."""
     if isinstance(widget, QPushButton):
         return widget.objectName() != "door"
     return isinstance(widget, (QCheckBox, QComboBox, QToolButton, QLineEdit, QSlider))
 
 
 def settle(panel: Panel) -> None:
-    """Lay out and draw a panel at once. The layouts around it are left alone."""
-    for _ in range(2):  # what is drawn may change what a label needs
+    """Lay out and draw a panel at once, without affecting the layouts around it."""
+    for _ in range(2):  # drawing may change what a label needs
         for widget in [panel, *panel.findChildren(QWidget)]:
             QCoreApplication.sendPostedEvents(widget, QEvent.Type.LayoutRequest)
             layout = widget.layout()
@@ -138,17 +139,17 @@ def settle(panel: Panel) -> None:
 
 
 class Studio:
-    """A workspace beside that of the window, on one of its runs, for panels that nobody sees.
+    """A second workspace on one of the window's runs, for panels drawn offscreen.
 
     Attributes:
-        workspace: its update, selection and quantity are its own; the run is shared.
+        workspace: the workspace, with its own update, selection and quantity; the run is shared.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
     def panel(self, spec: PanelSpec[Panel], size: QSize, *, fixed: bool = False) -> Panel:
-        """A new panel. :meth:`drop` it after use. Unless it is ``fixed``, a low one is as high as it wants to be."""
+        """A new panel, to be passed to :meth:`drop` after use. Unless ``fixed``, a low one has its requested height."""
         made = spec.make(self.workspace)
         made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         made.resize(size)
@@ -160,12 +161,12 @@ class Studio:
         return made
 
     def drop(self, panel: Panel) -> None:
-        """Take a panel away."""
+        """Remove a panel."""
         panel.hide()
         panel.dispose()
         panel.deleteLater()
 
     def close(self) -> None:
-        """Let go of the files. The run's owner opens them again when they are needed."""
+        """Close the files. The run's owner opens them again when needed."""
         self.workspace.close()
         self.workspace.deleteLater()

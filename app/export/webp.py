@@ -1,4 +1,4 @@
-"""Animated WebP from still pictures: Qt encodes each still, and its bytes are put into the container's frames here.
+"""Animated WebP from still pictures. Qt encodes each still, and this module assembles the container.
 
 Container after the WebP Container Specification (developers.google.com/speed/webp/docs/riff_container): RIFF, then
 VP8X with the canvas, ANIM with the number of loops, and an ANMF for each frame.
@@ -18,11 +18,11 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 LARGEST = 16_383
-"""Pixels of a side; VP8 and VP8L know no larger ones."""
+"""Largest side in pixels of VP8 and VP8L."""
 LONGEST_MS = (1 << 24) - 1
-"""Milliseconds that one frame can stand."""
+"""Longest duration of a frame in milliseconds."""
 LOSSLESS = 100
-"""The quality at which Qt's writer loses nothing."""
+"""The quality at which Qt's writer is lossless."""
 _ANIMATED = 0x02
 _OVERWRITE = 0x02
 _PICTURES = (b"ALPH", b"VP8 ", b"VP8L")
@@ -30,7 +30,7 @@ _PICTURES = (b"ALPH", b"VP8 ", b"VP8L")
 
 @dataclass(frozen=True, kw_only=True)
 class _Frame:
-    """A rectangle of the canvas that changes, encoded, and how long it is shown."""
+    """A changed rectangle of the canvas, encoded, and its duration."""
 
     x: int
     y: int
@@ -41,10 +41,10 @@ class _Frame:
 
 
 class AnimatedWebp:
-    """An animation in the making. Only what differs from the frame before is kept of each frame.
+    """An animation under construction. For each frame only the difference from the one before is kept.
 
     Args:
-        loops: how often it plays; 0 without end.
+        loops: number of repetitions; 0 for endless.
     """
 
     def __init__(self, loops: int = 0) -> None:
@@ -53,7 +53,7 @@ class AnimatedWebp:
         self._before: np.ndarray | None = None
 
     def add(self, image: QImage, milliseconds: int) -> None:
-        """Show ``image`` for so long. One that equals the frame before makes that stay longer.
+        """Show ``image`` for this duration. If it equals the frame before, that one is extended.
 
         Raises:
             GrpoError: the picture is too large, of another size than the first, or Qt writes no WebP here.
@@ -81,7 +81,7 @@ class AnimatedWebp:
         )  # fmt: skip
 
     def __len__(self) -> int:
-        """Frames that differ from the one before."""
+        """Number of frames that differ from the one before."""
         return len(self._frames)
 
     def to_bytes(self) -> bytes:
@@ -116,7 +116,8 @@ def _pixels(image: QImage) -> np.ndarray:
 
 
 def _changed(before: np.ndarray | None, now: np.ndarray) -> QRect | None:
-    """The smallest rectangle outside of which nothing has changed, at an even place as the format asks.
+    """The smallest rectangle that contains all changes, at even coordinates as the format requires. None if there are
+    none.
 
     None where nothing has.
     """
@@ -132,7 +133,7 @@ def _changed(before: np.ndarray | None, now: np.ndarray) -> QRect | None:
 
 
 def _still(image: QImage) -> bytes:
-    """The chunks of a still WebP that hold its pixels."""
+    """The chunks of a still WebP with its pixels."""
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -145,7 +146,7 @@ def chunks(file: bytes) -> Iterator[tuple[bytes, bytes]]:
     """(name, content) of each chunk of a WebP file.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a WebP file.
     """
     if file[:4] != b"RIFF" or file[8:12] != b"WEBP":
         raise ValueError("this is no WebP file")
@@ -166,5 +167,5 @@ def _chunk(name: bytes, content: bytes) -> bytes:
 
 
 def _three(number: int) -> bytes:
-    """A number in three bytes, the lowest first."""
+    """A number in three bytes, little-endian."""
     return number.to_bytes(3, "little")

@@ -1,6 +1,6 @@
-"""Changes that another objective makes in the formula: pieces that go struck out, pieces that come marked as new.
+"""The difference between two objectives in the formula: removed pieces struck out, new pieces marked.
 
-No piece has a value or can be explained: it is the formula of an update that has not been made.
+No piece has a value or can be explained, because it is the formula of a future update.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OLD, NEW = "old", "new"
 
 
 def definitions(objective: Objective) -> dict[str, Term]:
-    """Definitions of letters of the formula that objectives define differently, by the letter. Each on one line."""
+    """Definitions of letters of the formula that differ among objectives, by the letter. Each is on one line."""
     terms = {"A": _advantage(objective)}
     reduction = REDUCTIONS[objective.reduction]
     terms["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)
@@ -52,7 +52,7 @@ def _advantage(o: Objective) -> Term:
 
 
 def is_another_formula(before: Objective, after: Objective) -> bool:
-    """Whether more than numbers differ between the two formulas."""
+    """Whether the two formulas differ in more than numbers."""
     return _shape(before) != _shape(after)
 
 
@@ -62,13 +62,13 @@ def _shape(objective: Objective) -> tuple[object, ...]:
 
 
 def changed_terms(before: Objective, after: Objective) -> tuple[Term, ...]:
-    """The formula of ``after`` with what ``before`` had instead struck out. Then the letters that are defined anew."""
+    """The formula of ``after`` with the replaced pieces of ``before`` struck out, followed by the redefined letters."""
     return (*_merged(objective_terms(before), objective_terms(after)), *_redefined(before, after))
 
 
 def shorter_terms(before: Objective, after: Objective) -> tuple[tuple[Term, ...], ...]:
-    """Two shorter forms of :func:`changed_terms`, for narrow places: without the pieces that are struck out, and then
-    without the letters that are defined anew as well."""
+    """Two shorter forms of :func:`changed_terms` for narrow places: without struck-out pieces, and without redefined
+    letters as well."""
     formula = tuple(term for term in _merged(objective_terms(before), objective_terms(after)) if term.change != OLD)
     return (*formula, *_redefined(before, after)), formula
 
@@ -85,7 +85,7 @@ def _merged(old: Sequence[Term], new: Sequence[Term]) -> list[Term]:
 
 
 def _redefined(before: Objective, after: Objective) -> list[Term]:
-    """Each letter of the new formula whose definition is another one, with both definitions."""
+    """Each letter of the new formula with a changed definition, with both definitions."""
     then, now = definitions(before), definitions(after)
     terms: list[Term] = []
     for letter, definition in now.items():

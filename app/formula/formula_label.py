@@ -15,12 +15,12 @@ from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 
 SHRINK_TO = 0.6
-"""A formula that is too wide is drawn smaller down to this share; beyond, it is broken into lines."""
+"""Least scale of a formula that is too wide. Beyond that it is broken into lines."""
 BROKEN_TO = 0.8
-"""Lines of a broken formula are drawn smaller down to this share only, where more lines help."""
+"""Least scale of the lines of a broken formula, if more lines help instead."""
 MOST_LINES, LEADING = 4, 0.35
-"""Lines into which it is broken at most, beyond which its plain text wraps instead; room between two lines, in sizes of
-the letters."""
+"""Largest number of lines, beyond which the plain text is wrapped instead, and the gap between two lines in units of
+the letter size."""
 
 
 class FormulaLabel(QWidget):
@@ -43,7 +43,7 @@ class FormulaLabel(QWidget):
     def show_latex(
         self, latex: str, theme: Theme, scale: float, *, plain: str | None = None, meaning: str = "text"
     ) -> None:
-        """Show ``latex``. ``plain`` says it in words where the default is not good enough."""
+        """Show ``latex``. ``plain`` is its plain text if the default is not good enough."""
         words = plain_text(latex) if plain is None else plain
         if (latex, words, theme, scale, meaning) == (self.latex, self.plain, self.theme, self.factor, self._meaning):
             return
@@ -58,7 +58,7 @@ class FormulaLabel(QWidget):
 
     @property
     def drawn(self) -> Picture | None:
-        """The picture on one line, at this screen's resolution. None where the plain text stands in."""
+        """The picture on one line, at this screen's resolution. None if the plain text is shown instead."""
         return self._draw(self.latex) if self.latex else None
 
     def _draw(self, latex: str) -> Picture | None:
@@ -66,7 +66,8 @@ class FormulaLabel(QWidget):
         return picture(latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
 
     def lines(self, width: int) -> tuple[Picture, ...]:
-        """The formula in ``width`` pixels: on one line, or on as few as have room. Empty where its text stands in."""
+        """The formula within ``width`` pixels, on as few lines as it needs. Empty if its plain text is shown
+        instead."""
         if self._laid is None or self._laid[0] != width:
             self._laid = width, self._broken(width)
         return self._laid[1]
@@ -107,7 +108,7 @@ class FormulaLabel(QWidget):
         return self._text_area(width).height() if self.plain else 0
 
     def _height(self, lines: Sequence[Picture], share: float) -> float:
-        """Pixels that ``lines`` take, drawn at ``share`` of their size."""
+        """Height in pixels of ``lines``, drawn at scale ``share``."""
         between = LEADING * self._pixels * self.factor * (len(lines) - 1)
         return share * (sum(line.size.height() for line in lines) + between)
 
@@ -127,12 +128,12 @@ class FormulaLabel(QWidget):
         top = (self.height() - self._height(lines, share)) / 2
         for line in lines:
             target = QRectF(QPointF(0, top), line.size * share)
-            if share == 1.0:  # at whole pixels, or its hairlines blur
+            if share == 1.0:  # at whole pixels, so that hairlines are not blurred
                 target.moveTop(round(target.top()))
             painter.drawImage(target, line.image)
             top += share * (line.size.height() + LEADING * self._pixels * self.factor)
 
 
 def _share(lines: Sequence[Picture], width: float) -> float:
-    """The share of their size at which the widest of ``lines`` has room."""
+    """The scale at which the widest of ``lines`` fits."""
     return min(width / max(1.0, *(line.size.width() for line in lines)), 1.0)

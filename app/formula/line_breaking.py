@@ -1,7 +1,7 @@
-r"""Places at which a formula that is too wide can be broken: before an equals sign, a plus or a minus.
+r"""Line breaking of formulas that are too wide: before an equals sign, a plus or a minus.
 
-First outside of all brackets; then also within the sums between ``\left(`` and ``\right)`` and within fractions that
-are too wide themselves, which are written on one line: with plain brackets, and with a slash.
+Breaks are first outside all brackets, then also within sums between ``\left(`` and ``\right)`` and within fractions
+that are too wide themselves, which are then written on one line with plain brackets and a slash.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from collections.abc import Iterator, Sequence
 from app.formula.plain import plain_text
 
 WIDE = 24
-"""Signs of plain text from which the parts of a fraction are written beside each other."""
+"""Number of plain-text characters from which the parts of a fraction are written beside each other."""
 _TOKEN = re.compile(r"\\left\s*\\?.|\\right\s*\\?.|\\[A-Za-z]+|\\.|.", re.DOTALL)
 _BREAKS = ("=", "+", "-")
 _BEFORE_A_SIGN = (*_BREAKS, "(", "[", ",", "/", "⟮", "⟦", r"\cdot", r"\times", r"\left(", r"\left[")
-"""After one of these a minus is a sign, and no place to break."""
+"""Tokens after which a minus is a sign rather than a place to break."""
 _FLAT = {r"\left(": "⟮", r"\right)": "⟯", r"\left[": "⟦", r"\right]": "⟧"}
 _PLAIN = str.maketrans("⟮⟯⟦⟧", "()[]")
-"""Brackets within which a formula on one line may be broken, while it is looked at, and as they are drawn."""
+"""Temporary brackets within which a one-line formula may be broken, and the brackets that they are drawn as."""
 
 
 def breakings(latex: str, most: int) -> Iterator[list[str]]:
-    """``latex`` on 2 to ``most`` lines of about equal length, each a formula of its own. The least changed first."""
+    """``latex`` on 2 to ``most`` lines of about equal length, each a formula by itself. The least changed form comes
+    first."""
     for pieces in (_pieces(latex), _pieces(_flat(latex))):
         for count in range(2, min(most, len(pieces)) + 1):
             yield [row.translate(_PLAIN) for row in _shared_out(pieces, count)]
@@ -43,18 +44,19 @@ def _pieces(latex: str) -> list[str]:
 
 
 def _shared_out(pieces: Sequence[str], count: int) -> list[str]:
-    """``pieces`` on ``count`` lines in order, the longest line as short as can be. A line begins with its operator."""
+    """``pieces`` on ``count`` lines in order, with the longest line as short as possible. A line begins with its
+    operator."""
     lengths = [len(plain_text(piece)) for piece in pieces]
     longest = max(lengths)
     while len(_starts(lengths, longest)) > count:
         longest += 1
     starts = _starts(lengths, longest)
     rows = [" ".join(pieces[a:b]) for a, b in zip(starts, [*starts[1:], len(pieces)], strict=True)]
-    return [rows[0], *(f"{{}} {row}" for row in rows[1:])]  # with nothing before it, a plus would be a sign
+    return [rows[0], *(f"{{}} {row}" for row in rows[1:])]  # with nothing before it, a plus would be read as a sign
 
 
 def _starts(lengths: Sequence[int], longest: int) -> list[int]:
-    """The first piece of each line, where no line is longer than ``longest``."""
+    """The first piece of each line, if no line may be longer than ``longest``."""
     starts, used = [0], 0
     for place, length in enumerate(lengths):
         if place > starts[-1] and used + length > longest:
@@ -65,10 +67,10 @@ def _starts(lengths: Sequence[int], longest: int) -> list[int]:
 
 
 def _flat(latex: str) -> str:
-    """``latex`` with brackets of plain height, and with a slash for each fraction that is too wide."""
+    """``latex`` with brackets of normal height, and with a slash for each fraction that is too wide."""
     flat, place = "", 0
     for found in re.finditer(r"\\[dt]?frac\s*(?={)", latex):
-        if found.start() < place:  # within a fraction that is written already
+        if found.start() < place:  # within a fraction that is converted already
             continue
         above, after = _group(latex, found.end())
         below, end = _group(latex, after)
@@ -83,7 +85,7 @@ def _flat(latex: str) -> str:
 
 
 def _group(latex: str, place: int) -> tuple[str, int]:
-    """The content of the next braces from ``place`` on, and the place behind them."""
+    """The content of the next braces from ``place`` on, and the index after them."""
     start, depth = latex.find("{", place), 0
     for end in range(max(start, place), len(latex)):
         if latex[end - 1] != "\\":
@@ -94,5 +96,5 @@ def _group(latex: str, place: int) -> tuple[str, int]:
 
 
 def _bracketed(latex: str) -> str:
-    """``latex`` in brackets, where it is a sum."""
+    """``latex`` in brackets if it is a sum."""
     return f"⟮{latex}⟯" if len(_pieces(latex)) > 1 else latex

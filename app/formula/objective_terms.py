@@ -1,4 +1,4 @@
-"""The objective of this very update as terms: what is switched off is not in the formula."""
+"""The objective of an update as terms, without the parts that are switched off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.text import tr
 def objective_terms(objective: Objective) -> tuple[Term, ...]:
     """L = Σ W [ − surrogate + β KL − c H ], with the numbers of ``objective`` written in: a sum over tokens.
 
-    What stands for the surrogate comes from its row in the table of surrogates.
+    The term of the surrogate comes from its row in the table of surrogates.
     """
     start = (
         Term(key="loss", latex=r"L", name=tr("loss L"), help=tr("What the update descends; not a score.")),

@@ -1,7 +1,7 @@
-"""LaTeX to a picture, in pure Python (ziamath), cached. None where it cannot be drawn.
+"""Cached conversion of LaTeX to a picture, in pure Python (ziamath). None if it cannot be drawn.
 
-The pieces of the objectives that presets have are shipped drawn. ziamath is imported at the first other formula: 150 ms
-that the first window does not pay.
+The pieces of the presets' objectives are shipped as drawings. ziamath is imported for the first other formula, which
+saves the first window 150 ms.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from app.resources import resource
 
 log = logging.getLogger(__name__)
 KEPT = 512
-"""Pictures that stay in memory; a screen has some dozens."""
+"""Number of cached pictures. A screen has some dozens."""
 SIZE, INK = 18.0, "#012345"
-"""Letters in pixels, and the colour, in which every formula is drawn before it is scaled and tinted."""
+"""Letter size in pixels, and the placeholder colour, in which every formula is drawn before it is scaled and tinted."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Picture:
     """A drawn formula.
 
     Attributes:
-        image: with its device pixel ratio set, on a transparent ground.
+        image: the image on a transparent background, with its device pixel ratio set.
         size: in logical pixels.
-        ascent: from the top to the baseline, in logical pixels.
+        ascent: distance from the top to the baseline, in logical pixels.
     """
 
     image: QImage
@@ -49,9 +49,10 @@ class Picture:
 
 @lru_cache(maxsize=KEPT)
 def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Picture | None:
-    """``latex`` in ``colour`` ("#RRGGBB") with letters of ``pixels``, for a screen of device pixel ``ratio``.
+    """The picture of ``latex`` in ``colour`` ("#RRGGBB") with letters of ``pixels``, for the device pixel ratio
+    ``ratio``.
 
-    None if ziamath is missing or does not understand the formula: show its plain text then.
+    None if ziamath is missing or does not understand the formula; show its plain text then.
     """
     source = svg(latex)
     if source is None:
@@ -71,12 +72,13 @@ def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Pictu
     renderer.render(painter, QRectF(0, 0, image.width(), image.height()))
     painter.end()
     image.setDevicePixelRatio(ratio)
-    return Picture(image, size, -box.top() * (pixels / SIZE))  # the box starts as far up as the formula reaches
+    # the box begins as far above the baseline as the formula extends
+    return Picture(image, size, -box.top() * (pixels / SIZE))
 
 
 @lru_cache(maxsize=KEPT)
 def svg(latex: str) -> str | None:
-    """The formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`. Shipped, or else drawn now.
+    """The formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`, from the shipped drawings or drawn now.
 
     None on any failure.
     """
@@ -84,7 +86,7 @@ def svg(latex: str) -> str | None:
 
 
 def drawn(latex: str) -> str | None:
-    """A formula as SVG, drawn now rather than taken from those that are shipped. None on any failure."""
+    """A formula as SVG, drawn now rather than taken from the shipped drawings. None on any failure."""
     ziamath = formula_library()
     if ziamath is None or not latex.strip():
         return None
@@ -92,7 +94,8 @@ def drawn(latex: str) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             source: str = ziamath.Latex(latex, size=SIZE, color=INK).svg()
-    # ziamath and its parser raise AssertionError, IndexError, KeyError and their own, by the kind of mistake.
+    # ziamath and its parser raise AssertionError, IndexError, KeyError and errors of their own, depending on the
+    # mistake.
     except Exception as error:
         log.warning("A formula could not be drawn and is shown as text: %s (%r)", latex, error)
         return None
@@ -101,7 +104,7 @@ def drawn(latex: str) -> str | None:
 
 @cache
 def shipped_drawings() -> dict[str, str]:
-    """The drawings that are shipped (``python -m tools.make_formulas``), by LaTeX. None where the file is not whole."""
+    """The shipped drawings (``python -m tools.make_formulas``) by LaTeX. Empty if the file is damaged."""
     try:
         kept = json.loads(resource("formulas.json").read_text(encoding="utf-8"))
         drawings: dict[str, str] = kept["drawings"]
@@ -121,7 +124,7 @@ def digest(drawings: Mapping[str, str]) -> str:
 
 @cache
 def formula_library() -> ModuleType | None:
-    """Import the library that draws formulas, or return None where it cannot be."""
+    """Import the library that draws formulas, or return None if that fails."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -137,7 +140,7 @@ def formula_library() -> ModuleType | None:
 
 
 def _need_home() -> None:
-    """ziafont looks for fonts below the home folder when it is imported and fails where there is none."""
+    """Set a home folder if there is none, since ziafont searches it for fonts on import and fails without."""
     try:
         Path.home()
         return

@@ -1,4 +1,4 @@
-"""One term of a formula, drawn, with its live value below it: a button that asks where the value comes from."""
+"""One term of a formula with its live value below, as a button that explains the value."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.formula_term import Term
 
 SPACE = "−0.000"
-"""Below each term there is always room for this much, so that nothing moves when digits change."""
+"""Text whose width is always reserved below a term, so that nothing moves when digits change."""
 ASCENT, DESCENT = 1.165, 0.615
-"""Room kept for a formula that waits to be typeset, in sizes of its letters: what the presets take."""
+"""Height reserved above and below the baseline for a formula that is not typeset yet, in units of the letter size, from
+the presets."""
 
 
 class TermButton(QAbstractButton):
-    """One drawn piece. Only those with a key take focus.
+    """One drawn term. Only those with a key take the focus.
 
     Attributes:
-        waits: it has yet to be typeset and shows nothing; its strip says when.
-        baseline: pixels from its top to the line that all pieces of its line of the strip are on.
+        waits: whether it still has to be typeset, and shows nothing until its strip triggers that.
+        baseline: pixels from its top to the common baseline of its line in the strip.
     """
 
     def __init__(self, term: Term, parent: QWidget) -> None:
@@ -42,12 +43,12 @@ class TermButton(QAbstractButton):
         self._say()
 
     def apply_style(self, theme: Theme, factor: float, pixels: float) -> None:
-        """Other colours, another size."""
+        """Set the theme, the scale and the letter size."""
         self.theme, self.factor, self._pixels, self._widest = theme, factor, pixels, 0.0
         self.update()
 
     def set_value(self, value: str) -> bool:
-        """Show ``value`` below the piece. Whether it needs more room than before."""
+        """Show ``value`` below the term. Returns whether it needs more width than before."""
         if value == self.value:
             return False
         before = self.size_needed().width()
@@ -57,7 +58,7 @@ class TermButton(QAbstractButton):
         return self.size_needed().width() > before
 
     def set_marked(self, marked: bool) -> None:
-        """Ring the term, as the one that is being explained."""
+        """Ring the term if it is being explained."""
         if marked != self.marked:
             self.marked = marked
             self.update()
@@ -71,7 +72,7 @@ class TermButton(QAbstractButton):
 
     @property
     def drawn(self) -> Picture | None:
-        """The picture of the piece."""
+        """The picture of the term."""
         if self.waits:
             return None
         return picture(
@@ -86,11 +87,12 @@ class TermButton(QAbstractButton):
 
     @property
     def side(self) -> float:
-        """Free room left and right."""
+        """Free width left and right."""
         return (3.0 if self.term.key else 1.0) * self.factor
 
     def measured(self) -> tuple[float, float, float]:
-        """Width with the value's, reach above the baseline, and below it without the value. Layouts ask many times."""
+        """Width including the value, extent above the baseline, and extent below it without the value. Cached for
+        layouts."""
         state = (self.value, self.waits, self.theme, self.factor, self._pixels, self.devicePixelRatioF())
         if self._measured is None or self._measured[0] != state:
             self._measured = state, self._measure()
@@ -100,7 +102,7 @@ class TermButton(QAbstractButton):
         drawn, small = self.drawn, self.small
         body = QFontMetricsF(self.theme.font("body", self.factor))
         wide = drawn.size.width() if drawn else body.horizontalAdvance(plain_text(self.term.latex))
-        if self.term.key:  # with a value or without: the first stages of an update show none
+        if self.term.key:  # with a value or without, since the first stages of an update show none
             metrics = QFontMetricsF(small)
             wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(SPACE))
         if self.waits:
@@ -112,23 +114,23 @@ class TermButton(QAbstractButton):
         return wide + 2 * self.side, ascent, descent
 
     def ascent(self) -> float:
-        """The distance that the piece reaches above the baseline."""
+        """Extent of the term above the baseline."""
         return self.measured()[1]
 
     def descent(self) -> float:
-        """The distance that the piece reaches below the baseline, without its value."""
+        """Extent of the term below the baseline, without its value."""
         return self.measured()[2]
 
     def explain_current(self) -> None:
-        """Ask where the term's value comes from."""
+        """Request the explanation of the term's value."""
         self.click()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A click selects, as everywhere."""
+        """Select the term, as a click does everywhere."""
         self.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Does nothing: a double click or a key explains the term, a click only selects it."""
+        """Do nothing, because a click only selects, and a double click or a key explains the term."""
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.explain_current()
@@ -140,7 +142,7 @@ class TermButton(QAbstractButton):
             super().keyPressEvent(event)
 
     def size_needed(self) -> QRectF:
-        """Width and height of the piece alone, its value's width counted in. Never less than before."""
+        """Width and height of the term alone, including its value's width. It never shrinks."""
         wide, ascent, descent = self.measured()
         self._widest = max(self._widest, wide)
         return QRectF(0, 0, self._widest, ascent + descent)
@@ -177,7 +179,7 @@ class TermButton(QAbstractButton):
             painter.drawText(area, int(Qt.AlignmentFlag.AlignCenter), self.value)
 
     def _paint_change(self, painter: QPainter, baseline: float) -> None:
-        """A line through a piece that has gone, a line below one that has come."""
+        """Paint a line through a removed piece, or a line below a new one."""
         theme, inside = self.theme, 2 * self.factor
         old = self.term.change == "old"
         y = baseline - 0.3 * self._pixels * self.factor if old else baseline + 0.42 * self._pixels * self.factor

@@ -1,4 +1,4 @@
-"""A formula made of terms, each with its live value below it and each a door to where that value comes from."""
+"""A formula of terms, each with its live value below it and a link to the value's explanation."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from grpo_core.formula_term import Term
 from grpo_core.text import tr
 
 SMALLER = (1.0, 0.95, 0.9, 0.85, 0.8)
-"""Sizes of the letters, of those they have where there is room, that are tried before a formula takes a second line."""
+"""Letter scales tried before a formula takes a second line."""
 SMALLEST = (0.75, 0.7, 0.65)
-"""The same for a formula that is shown for some seconds in the room of another."""
+"""Further letter scales for a formula that temporarily takes the place of another."""
 
 
 class TermStrip(QWidget):
-    """Terms side by side on one baseline. Those that do not fit go to the next line.
+    """Terms side by side on one baseline, wrapped onto further lines if needed.
 
     Signals:
-        term_activated: the user wants the term with this key explained (double click, E, Return, Space).
-        typeset: a strip that has waited is drawn now.
+        term_activated: explain the term with this key (double click, E, Return, Space).
+        typeset: a waiting strip has been typeset.
 
-    With ``late`` the room of a formula that is not shipped drawn stays empty until it has been painted once: the first
-    formula that a process draws takes some 200 ms, and a window should be there before that.
+    With ``late``, a formula without a shipped drawing stays blank until it has been painted once: the first formula
+    drawn by a process takes some 200 ms, and the window should appear before that.
     """
 
     term_activated = Signal(str)
@@ -52,10 +52,11 @@ class TermStrip(QWidget):
         self.setSizePolicy(policy)
         self.set_terms(terms)
 
-    # -- what panels use ----------------------------------------------------------------------------------------------
+    # -- interface for panels
+    # -------------------------------------------------------------------------------------------
 
     def set_terms(self, terms: Sequence[Term]) -> None:
-        """Show the formula made of ``terms``. Nothing happens where it is shown already."""
+        """Show the formula made of ``terms``. Does nothing if it is already shown."""
         if [button.term for button in self.buttons] == list(terms):
             return
         for button in self.buttons:
@@ -75,7 +76,7 @@ class TermStrip(QWidget):
         self._arrange()
 
     def set_values(self, values: Mapping[str, str]) -> None:
-        """The live values by key. A key that is not given shows none."""
+        """Set the live values by key. A term whose key is missing shows none."""
         moved = [button.set_value(values.get(button.term.key, "")) for button in self.buttons]
         if any(moved):
             self._arrange()
@@ -86,7 +87,7 @@ class TermStrip(QWidget):
             button.set_marked(bool(key) and button.term.key == key)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             for button in self.buttons:
@@ -94,7 +95,8 @@ class TermStrip(QWidget):
             self._arrange()
 
     def fit(self, width: int) -> None:
-        """Letters small enough for one line of ``width`` pixels. Of the full size where even the smallest need two."""
+        """Choose the largest letters with which the formula fits on one line of ``width`` pixels, or the full size if
+        none does."""
         wanted = (width, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
         if wanted == self._fitted:
             return
@@ -106,7 +108,8 @@ class TermStrip(QWidget):
         self._arrange()
 
     def fit_in(self, space: QSize) -> bool:
-        """Letters small enough for ``space`` on as many lines as it has. Whether there are such letters."""
+        """Choose letters with which the formula fits into ``space`` on as many lines as needed. Returns whether there
+        are any."""
         wanted = (space, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
         if wanted != self._fitted:
             self._fitted = wanted
@@ -132,7 +135,7 @@ class TermStrip(QWidget):
         self.update()
 
     def _place(self, width: int, *, move: bool) -> int:
-        """Put the pieces into lines of ``width`` and return the height. Without ``move`` only measure it."""
+        """Height of the pieces in lines of ``width``. With ``move``, also place them."""
         if not self.buttons:
             return 0
         ascent = max(button.ascent() for button in self.buttons) + 3 * self.factor
@@ -205,7 +208,7 @@ class TermStrip(QWidget):
 
 
 def _spoken(terms: Sequence[Term]) -> str:
-    """The formula as a line of text. What has gone and what has come is said after it."""
+    """The formula as a line of text, followed by the removed and the new pieces."""
     formula = " ".join(plain_text(term.latex) for term in terms if term.change != "old")
     if not any(term.change for term in terms):
         return tr("Formula: {formula}").format(formula=formula)

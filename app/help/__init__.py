@@ -1,1 +1,1 @@
-"""Words and papers: the glossary and the references."""
+"""Glossary and references."""

@@ -23,7 +23,7 @@ class GlossaryError(GrpoError):
     """The glossary's file cannot be used.
 
     Attributes:
-        line: where, counted from 1.
+        line: line of the error, from 1.
     """
 
     def __init__(self, line: int, what: str) -> None:
@@ -33,16 +33,16 @@ class GlossaryError(GrpoError):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A term.
+    """An entry of the glossary.
 
     Attributes:
         id: stable name.
-        title: as shown.
-        sentence: what it is.
-        source: where it comes from.
+        title: displayed name.
+        sentence: its definition.
+        source: its reference.
         symbol: its letter, or empty.
         latex: its formula, or empty.
-        also: other names under which it is found.
+        also: other names by which it can be found.
         see: ids of related terms.
     """
 
@@ -62,12 +62,12 @@ class Entry:
 
 
 class Glossary:
-    """All entries, in the order of the file, found under any of their names."""
+    """All entries in the order of the file, which can be found by any of their names."""
 
     def __init__(self, entries: dict[str, Entry]) -> None:
         self._entries = entries
         self._symbols = {entry.symbol: entry for entry in entries.values() if entry.symbol}
-        # an id or a title goes before another entry's synonym
+        # an id or a title takes precedence over another entry's synonym
         self._names = {_plain(name): entry for entry in entries.values() for name in entry.also}
         for entry in entries.values():
             self._names.update({_plain(entry.title): entry, _plain(entry.id): entry})
@@ -79,11 +79,11 @@ class Glossary:
         return len(self._entries)
 
     def lookup(self, term: str) -> Entry | None:
-        """The entry that has ``term`` as id, title, other name (case and hyphens do not matter) or symbol."""
+        """The entry with ``term`` as id, title, other name (ignoring case and hyphens) or symbol."""
         return self._names.get(_plain(term)) or self._symbols.get(term)
 
     def search(self, text: str) -> list[Entry]:
-        """Entries in which every word of ``text`` occurs: those named so first, then by title."""
+        """Entries that contain every word of ``text``: those with it in their name first, then by title."""
         words = text.casefold().split()
         entries = [entry for entry in self if all(word in _everything(entry) for word in words)]
         first = words[0] if words else ""
@@ -94,7 +94,7 @@ def load_glossary(path: Path) -> Glossary:
     """The glossary in ``path``.
 
     Raises:
-        GlossaryError: the file is not readable, or an entry lacks a part or names a term that is not there.
+        GlossaryError: the file is not readable, or an entry lacks a part or refers to a missing term.
     """
     try:
         text = path.read_text("utf-8")
@@ -117,7 +117,7 @@ def load_glossary(path: Path) -> Glossary:
 
 @cache
 def glossary() -> Glossary:
-    """The shipped glossary, read once, when it is first needed."""
+    """The shipped glossary, read once on first use."""
     return load_glossary(RESOURCES / "glossary.toml")
 
 
@@ -127,7 +127,7 @@ def lookup(term: str) -> Entry | None:
 
 
 def tooltip_html(term: str, note: str = "") -> str:
-    """A tooltip for ``term``: heading, sentence, ``note`` and source. The note alone when there is no such term."""
+    """A tooltip for ``term``: heading, sentence, ``note`` and source. Only the note if there is no such term."""
     entry = lookup(term)
     extra = f"<p>{html.escape(note)}</p>" if note else ""
     if entry is None:
@@ -145,10 +145,10 @@ def tooltip_text(term: str, note: str = "") -> str:
 
 
 def _entry(id: str, table: Any, text: str) -> Entry:
-    """The entry of one table. ``text`` is that of the whole file, in which an error is placed.
+    """The entry of one table. ``text`` is the whole file's, used to locate an error.
 
     Raises:
-        GlossaryError: a part is missing, unknown or of another kind.
+        GlossaryError: a part is missing, unknown or of the wrong type.
     """
     if not isinstance(table, dict):
         raise GlossaryError(_line(text, id), tr("“{id}” stands outside a [term]").format(id=id))
@@ -177,14 +177,14 @@ def _entry(id: str, table: Any, text: str) -> Entry:
 
 
 def _line(text: str, id: str) -> int:
-    """The line in which a term begins."""
+    """The line in which a term's table begins."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() == f"[{id}]" or line.startswith(f"{id} ="):
             return number
     return 1
 
 
-@lru_cache(maxsize=4096)  # a window asks for some 70 terms when it is made, each under the name that its row has
+@lru_cache(maxsize=4096)  # a new window needs some 70 terms, each by the name in its row
 def _plain(name: str) -> str:
     folded = name.casefold()
     return _NAME.sub(" ", folded).strip() if folded.isascii() else folded

@@ -1,4 +1,4 @@
-"""The glossary to read in: a list that can be searched, and the definition of the chosen term."""
+"""The glossary for reading: a searchable list, and the definition of the selected term."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from grpo_core.text import tr
 
 _ID = Qt.ItemDataRole.UserRole
 BESIDE = 460
-"""Width at 100 % from which list and definition stand side by side."""
+"""Width at 100 % from which list and definition are side by side."""
 LIST = 0.38
-"""The list's share of the room."""
+"""The list's share of the width."""
 
 
 class GlossaryPanel(QWidget):
-    """Search, list, definition. Related terms are links."""
+    """A search field, a list and a definition. Related terms are links."""
 
     def __init__(self, parent: QWidget | None = None, words: Glossary | None = None) -> None:
         super().__init__(parent)
@@ -74,7 +74,7 @@ class GlossaryPanel(QWidget):
 
     @property
     def term(self) -> str:
-        """Id of the term shown. Empty when nothing was found."""
+        """Id of the term shown. Empty if nothing was found."""
         row = self.list.currentRow()
         return str(self.list.item(row).data(_ID)) if row >= 0 else ""
 
@@ -83,7 +83,7 @@ class GlossaryPanel(QWidget):
         return tuple(str(self.list.item(row).data(_ID)) for row in range(self.list.count()))
 
     def show_term(self, term: str) -> bool:
-        """Show the definition of ``term``. False when the glossary does not have it."""
+        """Show the definition of ``term``. Returns False if the glossary lacks it."""
         entry = self._glossary.lookup(term)
         if entry is None:
             return False
@@ -97,7 +97,7 @@ class GlossaryPanel(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        """Side by side, or one above the other where that would leave the definition a column of single words."""
+        """Place list and definition side by side, or stacked if the definition would be too narrow."""
         wide = self.width() >= BESIDE * self._scale
         wanted = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
         if wanted is not self._arranged:
@@ -107,7 +107,7 @@ class GlossaryPanel(QWidget):
             self._split.setSizes([round(LIST * space), round((1 - LIST) * space)])
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Draw the formula in the colours and size of the window."""
+        """Set the theme and the scale, also of the formula."""
         self._theme, self._scale = theme, scale
         self._arrange()
         self._on_chosen()

@@ -1,4 +1,4 @@
-"""Definitions where the eye is: on hover, and for keyboard users on focus."""
+"""Definitions as tooltips: on hover, and on focus for keyboard users."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from app.help.glossary import tooltip_html, tooltip_text
 from app.theme.labels import rich_tip
 
 DELAY_MS = 700
-"""How long the focus must rest on a widget before its tooltip shows."""
+"""Milliseconds that the focus must stay on a widget before its tooltip is shown."""
 _BY_KEYBOARD = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.ShortcutFocusReason)
 
 
 def explain_on_hover(widget: QWidget, term: str, note: str = "") -> None:
-    """Give ``widget`` the glossary's definition of ``term``, and ``note`` (its range, say) below.
+    """Give ``widget`` the glossary's definition of ``term`` with ``note`` (such as its range) below.
 
     Sets tooltip, What's This and accessible description, and shows the tooltip also when the widget is reached with the
     keyboard. May be called again with another term.
@@ -29,9 +29,9 @@ def explain_on_hover(widget: QWidget, term: str, note: str = "") -> None:
 
 
 class FocusTip(QObject):
-    """Shows a widget's tooltip after the keyboard focus has rested on it for a moment.
+    """Shows a widget's tooltip after the keyboard focus has stayed on it for a moment.
 
-    After a press of the mouse there is none before the pointer has left: whoever drags watches what the drag changes.
+    After a mouse press there is none until the pointer has left, because a user who drags watches the effect.
     """
 
     def __init__(self, widget: QWidget) -> None:
@@ -46,7 +46,7 @@ class FocusTip(QObject):
 
     @property
     def waiting(self) -> bool:
-        """The focus is here, and the tooltip will show unless it leaves."""
+        """Whether the widget has the focus, and the tooltip will be shown unless it leaves."""
         return self._timer.isActive()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -54,7 +54,7 @@ class FocusTip(QObject):
         if kind == QEvent.Type.FocusIn and isinstance(event, QFocusEvent) and event.reason() in _BY_KEYBOARD:
             self._timer.start()
         elif kind in (QEvent.Type.FocusOut, QEvent.Type.KeyPress, QEvent.Type.Hide):
-            self._timer.stop()  # a tooltip that shows already is taken away by Qt itself
+            self._timer.stop()  # Qt itself hides a visible tooltip
         if kind in (QEvent.Type.MouseButtonPress, QEvent.Type.Leave):
             self._pressed = kind == QEvent.Type.MouseButtonPress
         return kind == QEvent.Type.ToolTip and self._pressed

@@ -1,4 +1,4 @@
-"""Reports of papers and programs: cited text, never a number of this program's own."""
+"""Published results of papers and programs, which are cited texts, never this program's own numbers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PARTS = {
 }  # fmt: skip
 MARK = tr("From the paper, not computed here")
 MARK_OF_PROGRAMS = tr("From the documentation, not computed here")
-"""One of the two stands at every entry."""
+"""The mark shown with every entry, one for papers and one for programs."""
 
 
 class PublishedError(GrpoError):
-    """The file of published results cannot be used. The message says where."""
+    """The file of published results is unusable. The message says where the error is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Published:
 
     @property
     def mark(self) -> str:
-        """The words that say whose statement the entry is: a paper's, or a program's documentation's."""
+        """The mark that says whether the entry is from a paper or from a program's documentation."""
         return MARK_OF_PROGRAMS if "documentation" in self.source else MARK
 
     @property
@@ -62,7 +62,7 @@ class Published:
 
 
 def load_published(path: Path) -> tuple[Published, ...]:
-    """The entries in ``path``, in their order.
+    """The entries in ``path``, in order.
 
     Raises:
         PublishedError: the file is not readable, or an entry lacks a part.
@@ -93,11 +93,11 @@ def load_published(path: Path) -> tuple[Published, ...]:
 
 @cache
 def published() -> tuple[Published, ...]:
-    """The shipped entries, read once, when they are first needed."""
+    """The shipped entries, read once on first use."""
     return load_published(RESOURCES / "published.toml")
 
 
 def part_html(part: str, *, heading: bool = True) -> str:
-    """One of :data:`PARTS` as rich text, with an anchor of its name."""
+    """One of :data:`PARTS` as rich text, with its name as an anchor."""
     title = f'<h3><a name="{part}"></a>{html.escape(PARTS[part])}</h3>' if heading else ""
     return title + "".join(entry.block for entry in published() if entry.part == part)

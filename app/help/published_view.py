@@ -1,4 +1,4 @@
-"""One part of what is published, to be read: a heading that says whose numbers these are, and the entries."""
+"""A view of one part of the published results: a heading that names the kind of source, and the entries."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ WHOSE = tr("From papers and documentation. Nothing here is computed by this prog
 
 
 class PublishedView(QWidget):
-    """Cited text. A click on a source opens its page in the user's browser; nothing is fetched by the program.
+    """Cited text. A click on a source opens its page in the browser; the program itself fetches nothing.
 
     Attributes:
         part: one of ``PARTS``.
 
     Signals:
-        refused: no browser could be opened; a sentence with the address.
+        refused: no browser could be opened; carries a sentence with the address.
     """
 
     refused = Signal(str)
@@ -42,7 +42,7 @@ class PublishedView(QWidget):
             column.addWidget(widget, stretch)
 
     def show_part(self, part: str, theme: Theme, scale: float) -> None:
-        """Show one of ``PARTS``, from its beginning."""
+        """Show one of ``PARTS``, scrolled to its beginning."""
         self.title.setFont(theme.font("strong", scale * 1.15))
         self.mark.setFont(theme.font("body", scale))
         self.browser.setFont(theme.font("body", scale))

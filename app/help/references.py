@@ -1,4 +1,4 @@
-"""The papers behind what is shown: readable offline, opened in the user's browser on a click."""
+"""The papers that the program builds on, readable offline, with links that open in the browser."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from grpo_core.text import tr
 
 
 class ReferencesError(GrpoError):
-    """The file of the references cannot be used. The message says where."""
+    """The file of references is unusable. The message says where the error is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A paper, or the documentation of a program.
+    """A paper, or a program's documentation.
 
     Attributes:
         id: stable name.
-        short: what it is called in passing.
+        short: short name.
         title, authors, year, where: as cited.
         url: its page.
-        gist: what it says that matters here, in one sentence.
+        gist: one sentence on what matters here.
     """
 
     id: str
@@ -71,5 +71,5 @@ def load_references(path: Path) -> tuple[Reference, ...]:
 
 @cache
 def references() -> tuple[Reference, ...]:
-    """The shipped references, read once, when they are first needed."""
+    """The shipped references, read once on first use."""
     return load_references(RESOURCES / "references.json")

@@ -1,4 +1,4 @@
-"""The references to read: each with what it says, and a link, and what is reported, cited."""
+"""The references for reading: each with its gist and a link, followed by the published results."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from grpo_core.text import tr
 
 
 class ReferencesPanel(QWidget):
-    """All references, oldest first. A click opens the page in the user's browser; nothing is fetched by the program.
+    """All references, oldest first. A click opens the page in the browser; the program itself fetches nothing.
 
     Signals:
-        refused: no browser could be opened; a sentence with the address.
+        refused: no browser could be opened; carries a sentence with the address.
     """
 
     refused = Signal(str)
@@ -35,7 +35,7 @@ class ReferencesPanel(QWidget):
 
     @Slot(QUrl)
     def open_page(self, url: QUrl) -> None:
-        """Go to a part of the page, or hand ``url`` to the user's browser."""
+        """Go to a part of the page, or open ``url`` in the browser."""
         if url.isRelative() and url.hasFragment():
             self.browser.scrollToAnchor(url.fragment())
         elif not QDesktopServices.openUrl(url):
@@ -43,7 +43,7 @@ class ReferencesPanel(QWidget):
 
 
 def _whole(papers: tuple[Reference, ...]) -> str:
-    """Papers, then what is reported. Each part has a link at the top."""
+    """The papers, then the published results. Each part has a link at the top."""
     named = {"papers": tr("Papers and programs"), **PARTS}
     links = " · ".join(f'<a href="#{part}">{html.escape(title)}</a>' for part, title in named.items())
     read = "".join(_block(paper) for paper in papers)

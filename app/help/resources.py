@@ -1,4 +1,4 @@
-"""Place of the shipped texts, in the source tree and in a packaged program alike."""
+"""Paths of the shipped texts, in the source tree and in a packaged program."""
 
 from __future__ import annotations
 

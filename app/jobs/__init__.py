@@ -1,1 +1,1 @@
-"""Jobs computed beside the window: their processes, shared where several ask for the same."""
+"""Background computations in separate processes, shared where several callers need the same one."""

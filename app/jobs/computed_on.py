@@ -1,4 +1,4 @@
-"""Choice of the machines that compute races, sweeps, repeats and queues: this one, or the workers of a scheduler."""
+"""The choice of where races, sweeps, repeats and queues are computed: on this machine, or by a scheduler's workers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from grpo_core.jobs.cluster import NEEDED
 
 
 class ComputedOn(QObject):
-    """The choice, which every field that shows it shares. It holds for what is started from now on.
+    """The choice, common to all fields that show it. It applies to experiments started from now on.
 
     Attributes:
         on_cluster: whether the scheduler is chosen.
-        address: of the scheduler, or its scheduler file; remembered while this machine is chosen.
+        address: address of the scheduler, or its scheduler file; kept while this machine is chosen.
 
     Signals:
-        changed: the choice is another one.
+        changed: the choice has changed.
     """
 
     changed = Signal()
@@ -30,12 +30,12 @@ class ComputedOn(QObject):
 
     @property
     def why_not(self) -> str:
-        """The reason why no cluster can be had, in a sentence. Empty where one can."""
+        """The reason why clusters are unavailable, in a sentence. Empty where they are available."""
         return "" if find_spec("distributed") is not None else NEEDED
 
     @property
     def cluster(self) -> str | None:
-        """The scheduler that is asked, None for this machine."""
+        """Address of the chosen scheduler, None for this machine."""
         return self._jobs.cluster
 
     def choose(self, *, on_cluster: bool, address: str) -> None:

@@ -1,4 +1,4 @@
-"""Processor cores that an experiment may use, and those of them that nothing else keeps busy."""
+"""Number of processor cores that an experiment may use, and how many of them are free."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ STAT = Path("/proc/stat")
 
 
 def allowed_cores() -> int:
-    """Cores that the system lets this process run on, which are fewer than it has where an affinity is set."""
+    """Number of cores on which this process may run, fewer than the machine's if an affinity is set."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def free_cores() -> int:
     """Allowed cores that are free at this moment, at least 1.
 
-    Where the system has no ``/proc/stat`` (Windows, macOS) all that are allowed count as free.
+    On systems without ``/proc/stat`` (Windows, macOS) all allowed cores count as free.
     """
     try:
         running = re.search(r"^procs_running (\d+)", STAT.read_text(encoding="utf-8"), re.MULTILINE)
@@ -31,12 +31,12 @@ def free_cores() -> int:
 def left_free(cores: int, running: int, load: float) -> int:
     """Number of the ``cores`` that are free, at least 1.
 
-    Both figures have to say that a core is busy: a thread may run for a moment alone, and the load still counts what
-    the experiment before this one computed.
+    A core counts as busy only if both figures agree: a thread may run just for a moment, and the load still includes
+    the previous experiment.
 
     Args:
         cores: allowed cores.
-        running: threads that run or wait for a core now, the one that asks included.
+        running: threads that run or wait for a core now, including the caller's.
         load: their average over the last minute.
     """
     busy = max(0, min(running - 1, round(load)))

@@ -1,4 +1,4 @@
-"""Experiments in a process of their own, from the side of the thread that waits for their results."""
+"""Experiments in separate processes, as driven by the thread that waits for the results."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from grpo_core.jobs.table import serve
 from grpo_core.text import tr
 
 NICE = 5
-"""How far an experiment stands back behind the window, and behind the run that is trained beside it."""
+"""Niceness of an experiment, which gives way to the window and to the run being trained."""
 
 
 class JobProcess(Asked):
     """A process that computes one job of :data:`grpo_core.jobs.table.JOBS` at a time.
 
     Raises:
-        GrpoError: none can be started here.
+        GrpoError: no process can be started here.
     """
 
     def __init__(self, lost: str = "", nice: int = NICE) -> None:
-        """Start it. ``lost`` is the sentence for its unexpected end, by default that of an experiment."""
+        """Start the process. ``lost`` is the message for its unexpected end, by default that of an experiment."""
         lost = lost or tr("The process of the experiment has ended unexpectedly ({how}); start the experiment again.")
         super().__init__(serve, lost, pack=packed, unpack=unpacked, limits=Limits(nice=nice))
 
 
 def language_job(job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-    """The results of a job with a language model, in a process that is started for it.
+    """Yield the results of a language-model job from a process started for it.
 
     Raises:
         GrpoError: the process has ended.

@@ -1,4 +1,4 @@
-"""Processes in which experiments are computed, so that the window keeps its interpreter to itself."""
+"""Processes that compute experiments, so that the window's interpreter stays free."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from app.jobs.job_process import JobProcess
 
 IDLE = min(2, allowed_cores())
-"""Processes that are kept for the next experiment, and the most that share a sweep: a start takes half a
-second, a process some 35 MB."""
+"""Idle processes kept for the next experiment, and the most that share a sweep. A start takes half a second, a process
+some 35 MB."""
 
 
 class Jobs:
     """Computes the jobs of :data:`grpo_core.jobs.table.JOBS`, for any number of threads at the same time.
 
-    Each job is computed in a process of its own, which is kept for the next job; or in the thread that asks, where no
-    process is wanted or none can be started. The results are the same.
+    Each job is computed in a separate process, which is kept for the next job, or in the calling thread if no process
+    is wanted or can be started. The results are the same.
 
     Attributes:
-        own_process: whether processes are started; False from the first one on that could not be.
-        cluster: the scheduler that :meth:`spread` has its jobs computed by, as
-            :class:`grpo_core.jobs.cluster.Cluster` takes it; None for this machine.
+        own_process: whether processes are started; becomes False when one cannot be started.
+        cluster: the scheduler that computes the jobs of :meth:`spread`, as :class:`grpo_core.jobs.cluster.Cluster`
+            takes it; None for this machine.
     """
 
     def __init__(self, *, own_process: bool = False) -> None:
@@ -40,20 +40,21 @@ class Jobs:
         self._closed = False
 
     def results(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-        """The results of a job as they come. ``poll`` is called about as often as the job makes passes.
+        """Yield the results of a job as they are computed. ``poll`` is called about as often as the job makes passes.
 
         Raises:
             Cancelled: ``poll`` raised it.
-            GrpoError: what cannot be computed, in a sentence; or the process has ended.
+            GrpoError: the job cannot be computed, for the reason in the message, or the process has ended.
         """
         with self.lent() as process:
             yield from computed(process, job, arguments, poll)
 
     def spread(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-        """As :meth:`results`, on the cluster where one is chosen: the process speaks with it, never the window.
+        """Like :meth:`results`, on the cluster if one is chosen. A separate process talks to the cluster, never the
+        window.
 
         Raises:
-            GrpoError: as well where the cluster cannot be had, or no process.
+            GrpoError: also if the cluster is unavailable, or no process can be started.
         """
         where = self.cluster
         if where is None:
@@ -67,10 +68,10 @@ class Jobs:
             yield from process.results("cluster", [where, job, *arguments], poll)
 
     def compiled(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-        """As :meth:`results`, of a job that JAX computes, on this machine alone.
+        """Like :meth:`results`, for a job that JAX computes on this machine.
 
         Raises:
-            GrpoError: as well where a cluster is chosen.
+            GrpoError: also if a cluster is chosen.
         """
         if self.cluster is not None:
             raise GrpoError(tr("The workers of a cluster compute with NumPy. Switch JAX off, or choose this machine."))
@@ -78,7 +79,7 @@ class Jobs:
 
     @contextmanager
     def lent(self) -> Iterator[JobProcess | None]:
-        """A process for one thread, started if none is idle. None where the thread has to compute by itself."""
+        """Lend a process to one thread, starting one if none is idle. None if the thread has to compute by itself."""
         process = self._taken()
         try:
             yield process
@@ -87,7 +88,7 @@ class Jobs:
                 self._returned(process)
 
     def close(self) -> None:
-        """End every process. What is being computed in one ends with it."""
+        """End every process, together with its computation."""
         with self._lock:
             self._closed, self._idle = True, []
             left, self._all = self._all, set()
@@ -97,7 +98,7 @@ class Jobs:
             process.close()
 
     def _taken(self) -> JobProcess | None:
-        """A process that is ready for a job. None where the asking thread has to do."""
+        """A process that is ready for a job. None if the calling thread has to compute."""
         from app.jobs.job_process import JobProcess
 
         with self._lock:
@@ -125,7 +126,7 @@ class Jobs:
         return None
 
     def _returned(self, process: JobProcess) -> None:
-        """Keep it for the next job, or end it."""
+        """Keep a process for the next job, or end it."""
         with self._lock:
             if process.usable and not self._closed and len(self._idle) < IDLE:
                 self._idle.append(process)
@@ -137,7 +138,8 @@ class Jobs:
 def computed(
     process: JobProcess | None, job: str, arguments: Sequence[object], poll: Callable[[], None]
 ) -> Iterator[Any]:
-    """The results of a job as they come, from ``process`` or computed here. Errors as of :meth:`Jobs.results`."""
+    """Yield the results of a job as they are computed by ``process``, or here without one. Errors as in
+    :meth:`Jobs.results`."""
     if process is None:
         from grpo_core.jobs.table import JOBS
 

@@ -1,4 +1,4 @@
-"""Runs in the background: a queue of them in a process of its own, with its progress."""
+"""A queue of background runs in a separate process, and its progress."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from grpo_core.queue import queue as runs
 from grpo_core.text import tr
 
 BEAT_MS = 50
-"""Between two looks at what the process has said."""
+"""Milliseconds between two checks for messages from the process."""
 PATIENCE = 40
-"""Looks after which a process that was asked to stop is ended."""
+"""Number of checks after which a process that was asked to stop is killed."""
 CLOSING = 0.5
-"""Seconds that a process has for ending well when the program closes."""
+"""Seconds that a process has to end properly when the program closes."""
 NICE = 10
-"""How far it stands back behind the window and a live run."""
+"""Niceness of the process, which gives way to the window and a live run."""
 
 
 class QueueState(Enum):
@@ -42,18 +42,18 @@ class BackgroundQueue(QObject):
     """One queue of runs, and the process that trains them.
 
     Attributes:
-        elsewhere: the workers of a cluster train it.
-        state: what becomes of it.
-        folder: where it lies, None for no queue.
-        queue: what is wanted, None for no queue.
-        statuses: how far each of its runs is.
-        place: the run that is being trained, None for none.
-        left: seconds until all is done, at the pace so far; None where that is not known.
+        elsewhere: whether the workers of a cluster train it.
+        state: its current state.
+        folder: its folder, None for no queue.
+        queue: the plan, None for no queue.
+        statuses: progress of each of its runs.
+        place: index of the run being trained, None for none.
+        left: estimated seconds until all is done, at the pace so far; None if unknown.
 
     Signals:
-        progress: something about it is different.
+        progress: its state or progress has changed.
         finished: all is done.
-        failed: why it cannot go on.
+        failed: a sentence why it cannot go on.
     """
 
     progress = Signal()
@@ -61,7 +61,7 @@ class BackgroundQueue(QObject):
     failed = Signal(str)
 
     def __init__(self, computed_on: ComputedOn, parent: QObject | None = None) -> None:
-        """``computed_on`` says at each start who trains it."""
+        """Make an empty queue. ``computed_on`` tells at each start where it is trained."""
         super().__init__(parent)
         self._computed_on = computed_on
         self.elsewhere = False
@@ -72,7 +72,7 @@ class BackgroundQueue(QObject):
         self.place: int | None = None
         self.left: float | None = None
         self._process: JobProcess | None = None
-        self._ready = False  # it works on the queue, and hears within a token when it is asked to stop
+        self._ready = False  # the process works on the queue, and notices within one token when it is asked to stop
         self._cancelling = False
         self._waited = 0
         self._reader = Runner(self)
@@ -84,26 +84,26 @@ class BackgroundQueue(QObject):
 
     @property
     def reading(self) -> bool:
-        """Whether the files of its runs are still being read for how far they are."""
+        """Whether the progress of its runs is still being read from their files."""
         return self._reader.busy
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, None without one."""
+        """The id of the process, None without one."""
         return None if self._process is None else self._process.pid
 
     @property
     def loading(self) -> bool:
-        """Whether the process is still being made ready, which takes some seconds."""
+        """Whether the process is still starting, which takes some seconds."""
         return self._process is not None and not self._ready
 
     def left_of(self, place: int) -> float | None:
-        """Seconds of work that the run at ``place`` still is. None where that is not known."""
+        """Estimated seconds of work left for the run at ``place``. None if unknown."""
         assert self.queue is not None
         todo = [0 if one.finished(self.queue) else self.queue.updates - one.done for one in self.statuses]
         return None if self.left is None or not sum(todo) else self.left * todo[place] / sum(todo)
 
-    # -- what people press -----------------------------------------------------------------------------------------
+    # -- commands ----------------------------------------------------------------------------------------------------
 
     def start(self, folder: Path, queue: runs.Queue) -> None:
         """Train ``queue`` in ``folder``.
@@ -119,21 +119,21 @@ class BackgroundQueue(QObject):
         """Read the queue in ``folder`` and list its runs, without training them.
 
         Raises:
-            GrpoError: there is none, or another one is being trained.
+            GrpoError: there is no queue, or another one is being trained.
         """
         self._must_be_still()
         self._take(folder, runs.read(folder))
         self._read()
 
     def resume(self) -> None:
-        """Go on with what is not finished.
+        """Continue with the unfinished runs.
 
         Raises:
             GrpoError: the folder cannot be written.
         """
         if self._process is not None or self.folder is None or self.queue is None:
             return
-        self._reader.close()  # a look at a file could be taken for somebody who writes it
+        self._reader.close()  # reading a file could be mistaken for another program writing it
         self.queue = runs.begin(self.folder, self.queue)
         where = self._computed_on.cluster
         self._process, self._ready, self._cancelling = _started(self.folder, where), False, False
@@ -142,10 +142,10 @@ class BackgroundQueue(QObject):
         self._enter(QueueState.WORKING)
 
     def pause(self) -> None:
-        """Give up the update in progress. The process ends, and everything finished is on disk."""
+        """Cancel the update in progress. The process ends, and everything finished is on disk."""
         if self._process is None:
             return
-        if self.loading:  # it hears nothing yet, and has begun nothing
+        if self.loading:  # it does not listen yet, and has begun nothing
             self._rest()
         elif self.state is QueueState.WORKING:
             self._waited = 0
@@ -153,7 +153,7 @@ class BackgroundQueue(QObject):
             self._enter(QueueState.STOPPING)
 
     def cancel(self) -> None:
-        """Give up the rest of the queue. What was done stays, and ``resume`` takes it up again."""
+        """Cancel the rest of the queue. Finished work stays, and ``resume`` continues it."""
         self._cancelling = self.folder is not None
         if self._process is not None:
             self.pause()
@@ -161,7 +161,7 @@ class BackgroundQueue(QObject):
             self._rest()
 
     def close(self) -> None:
-        """The program ends: so does the process, at once. The queue can be gone on with."""
+        """End the process at once as the program closes. The queue can be continued later."""
         self._reader.close()
         self._beat.stop()
         process, self._process = self._process, None
@@ -171,11 +171,12 @@ class BackgroundQueue(QObject):
             process.kill()
             process.close()
 
-    # -- what the process says ---------------------------------------------------------------------------------------
+    # -- messages from the process
+    # ---------------------------------------------------------------------------------------
 
     @Slot()
     def _on_beat(self) -> None:
-        """Take in what the process has said since the last look."""
+        """Handle the messages of the process since the last check."""
         heard = False
         try:
             if self._process is not None:
@@ -215,7 +216,7 @@ class BackgroundQueue(QObject):
         self.failed.emit(sentence)
 
     def _rest(self, *, done: bool = False) -> None:
-        """Nobody works on the queue any more."""
+        """Take note that no process works on the queue any more."""
         self._beat.stop()
         process, self._process = self._process, None
         if process is not None:
@@ -232,10 +233,10 @@ class BackgroundQueue(QObject):
         self._enter(QueueState.CANCELLED if self._cancelling else QueueState.PAUSED)
         self._read()
 
-    # -- what the files hold -------------------------------------------------------------------------------------------
+    # -- the runs' files -----------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        """Look how far each run is, beside the window."""
+        """Read the progress of each run in the background."""
         folder, queue = self.folder, self.queue
         if folder is None or queue is None:
             return
@@ -278,7 +279,7 @@ class BackgroundQueue(QObject):
 
 
 def _started(folder: Path, where: str | None) -> JobProcess:
-    """A process that trains the queue in ``folder``, or has the workers of the cluster ``where`` train it.
+    """A process that trains the queue in ``folder``, by the workers of the cluster ``where`` if given.
 
     Raises:
         GrpoError: it cannot be started.

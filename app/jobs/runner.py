@@ -1,4 +1,4 @@
-"""Experiments beside the window: many runs computed in a thread, their results as they come, cancelled at any time."""
+"""Experiments in a background thread: results arrive as they are computed, and can be cancelled at any time."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from grpo_core.text import tr
 
 Poll = Callable[[], None]
 Make = Callable[[Poll], Iterator[object]]
-"""Makes the results of an experiment one after the other, and polls every few milliseconds."""
+"""A function that yields the results of an experiment one by one, and polls every few milliseconds."""
 CANCELLED = tr("Cancelled; what was done stays.")
 DEAF_SECONDS = 5.0
-"""Within that time an experiment has to hear that it was given up; one that reads from a disk that does not answer
-never does, and is left behind."""
+"""Seconds within which a cancelled experiment must react. One that reads from an unresponsive disk never does, and is
+abandoned."""
 
 
 class _Job:
-    """One experiment, until it has ended or is given up."""
+    """One experiment, until it has ended or is cancelled."""
 
     def __init__(self, make: Make) -> None:
         self.make = make
         self.given_up = Event()
 
     def poll(self) -> None:
-        """Raise ``Cancelled`` where nobody waits for the results any more."""
+        """Raise ``Cancelled`` if the results are no longer wanted."""
         if self.given_up.is_set():
             raise Cancelled(tr("The experiment was cancelled."))
 
 
 class Runner(QObject):
-    """Computes one experiment at a time. The latest that was started is the one that counts.
+    """Computes one experiment at a time. Starting another replaces it.
 
     Attributes:
         busy: whether an experiment is being computed.
 
     Signals:
         arrived: the next result, in order.
-        ended: the experiment is over: nothing where all results have come, otherwise a sentence why they have not.
+        ended: the experiment is over, with None if complete, otherwise with a sentence why results are missing.
     """
 
     arrived = Signal(object)
@@ -58,27 +58,27 @@ class Runner(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether results are still to come."""
+        """Whether results are still being computed."""
         return self._job is not None
 
     def start(self, make: Make) -> None:
-        """Compute what ``make`` yields. An experiment that is still being computed is given up."""
+        """Compute what ``make`` yields. An experiment that is still being computed is cancelled."""
         self._give_up()
         job = self._job = _Job(make)
         self._thread = Thread(target=self._compute, args=(job,), name="experiment", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
-        """Give the experiment up. What has arrived stays."""
+        """Cancel the experiment. Results that have arrived are kept."""
         if self._give_up():
             self.ended.emit(CANCELLED)
 
     def leave(self) -> None:
-        """Give up, and do not wait for the thread: what it reads may lie on a disk that does not answer."""
+        """Cancel without waiting for the thread, which may be reading from an unresponsive disk."""
         self._give_up()
 
     def close(self) -> None:
-        """Give up, and wait for the thread as long as one that hears of it needs."""
+        """Cancel, and wait for the thread as long as a responsive one needs."""
         self._give_up()
         if self._thread is not None:
             self._thread.join(DEAF_SECONDS)
@@ -96,7 +96,7 @@ class Runner(QObject):
                 job.poll()
                 try:
                     self._result_ready.emit(job, result)
-                except RuntimeError:  # a window that was not closed but deleted listens no more
+                except RuntimeError:  # a window that was deleted without being closed no longer listens
                     return
             sentence = ""
         except Cancelled:
@@ -105,7 +105,8 @@ class Runner(QObject):
             sentence = str(error)
         finally:
             if not job.given_up.is_set():
-                with contextlib.suppress(RuntimeError):  # a window that was not closed but deleted listens no more
+                # a window that was deleted without being closed no longer listens
+                with contextlib.suppress(RuntimeError):
                     self._over.emit(job, sentence)
 
     @Slot(object, object)

@@ -1,4 +1,4 @@
-"""A job in parts that several processes share: each takes the next part when it is free."""
+"""A job in parts, computed by several processes. Each takes the next part when it is free."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from app.jobs.job_process import JobProcess
 
 PATIENCE = 5.0
-"""Seconds in which a thread ends once its part was given up; its process is killed after as many."""
+"""Seconds that a thread has to end after its part was cancelled, and that its process then has before it is killed."""
 
 
 class _Arrival(NamedTuple):
-    """A result of part ``place``, or that it is complete, or the error that ended a thread."""
+    """A result of part ``place``, its completion, or the error that ended a thread."""
 
     place: int
     result: Any = None
@@ -31,11 +31,11 @@ class _Arrival(NamedTuple):
 
 
 class _Parts:
-    """The parts of a job, as the threads that compute them see them.
+    """The parts of a job, shared by the threads that compute them.
 
     Attributes:
-        awaited: the part whose results are wanted next; the others are computed ahead.
-        arrivals: what the threads have computed.
+        awaited: the part whose results come next; the others are computed in advance.
+        arrivals: the results of the threads.
     """
 
     def __init__(self, job: str, parts: Sequence[Sequence[object]], poll: Callable[[], None]) -> None:
@@ -47,17 +47,17 @@ class _Parts:
         self._given_up = False
 
     def give_up(self) -> None:
-        """End what is being computed, and begin nothing more."""
+        """Cancel the running parts, and start no more."""
         with self._lock:
             self._given_up = True
 
     def take(self) -> int | None:
-        """The next part that nobody computes yet, if any is wanted."""
+        """The next part that no thread has taken yet, if more are wanted."""
         with self._lock:
             return None if self._given_up else next(self._left, None)
 
     def results(self, process: JobProcess | None, place: int) -> Iterator[Any]:
-        """The results of one part. The caller's poll hears of the awaited part alone, as if it were the only one."""
+        """The results of one part. The caller's poll is told only of the awaited part, as if it were the only one."""
 
         def poll() -> None:
             if self._given_up:
@@ -69,12 +69,12 @@ class _Parts:
 
 
 class _Worker(Thread):
-    """A thread that has one part after the other computed, in the process that it was lent.
+    """A thread that has one part after the other computed by the process that it borrowed.
 
-    Where no process can be had the first thread computes by itself, and the others do nothing.
+    If no process is available, the first thread computes by itself, and the others do nothing.
 
     Attributes:
-        has_begun: it has its process, and therefore ends soon after the parts were given up.
+        has_begun: whether it has its process, and therefore ends soon after the parts are cancelled.
     """
 
     def __init__(self, jobs: Jobs, parts: _Parts, *, first: bool) -> None:
@@ -94,18 +94,19 @@ class _Worker(Thread):
                     for result in self._parts.results(process, place):
                         arrivals.put(_Arrival(place, result=result))
                     arrivals.put(_Arrival(place, complete=True))
-        except Exception as error:  # raised again where the results are waited for
+        except Exception as error:  # raised again in the thread that waits for the results
             arrivals.put(_Arrival(0, error=error))
 
 
 def shared_ensembles(
     jobs: Jobs, points: Sequence[Settings], seeds: int, updates: int, *, poll: Callable[[], None]
 ) -> Iterator[Ensemble]:
-    """:func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1, on the cluster where one is chosen,
-    else shared by several processes where the runs are many enough and cores are free. ``poll`` and errors as in
-    :func:`shared_results`.
+    """Compute :func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1, on the cluster if one is
+    chosen, else shared by several processes if the runs are many enough and cores are free. ``poll`` and errors are as
+    in :func:`shared_results`.
 
-    Two processes beside a busy core take longer than one: whichever gets less of a core is waited for.
+    With one core busy, two processes take longer than one, because the result waits for the one that gets less of a
+    core.
     """
     if jobs.cluster is not None:
         yield from jobs.spread("ensembles", points, tuple(range(seeds)), updates, poll=poll)
@@ -120,19 +121,18 @@ def shared_results(
 ) -> Iterator[Any]:
     """The results of ``job`` for the arguments of each part, in the order of the parts.
 
-    A process that has to be started first joins in when it is ready, and finds nothing left to do where the others were
-    faster.
+    A process that still has to start joins in when it is ready, and finds nothing to do if the others were faster.
 
     Args:
-        jobs: lends the processes.
+        jobs: the pool of processes.
         job: its name in :data:`grpo_core.jobs.table.JOBS`.
         parts: the arguments of each part.
-        processes: how many compute at a time, at most.
-        poll: called about as often as the job makes passes in the part whose results come next; from other threads.
+        processes: largest number of processes that compute at a time.
+        poll: called from other threads, about as often as the awaited part makes passes.
 
     Raises:
         Cancelled: ``poll`` raised it.
-        GrpoError: what cannot be computed, in a sentence; or a process has ended.
+        GrpoError: the job cannot be computed, for the reason in the message, or a process has ended.
     """
     if not jobs.own_process or min(processes, len(parts)) < 2:
         for part in parts:

@@ -1,1 +1,1 @@
-"""Lessons in the window: their player and pages, the progress that is saved, and the small interactives in them."""
+"""Lessons in the window: the player and its pages, the saved progress, and the interactive pictures."""

@@ -1,4 +1,4 @@
-"""The line below a lesson: the ways back, on and out of it, and one note beside them."""
+"""The line below a lesson: buttons to go back, on and out, with a note between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on once more skips 
 
 
 class LessonBar(QWidget):
-    """Buttons that walk through the lesson that is open, and what hinders it or is waited for.
+    """The navigation buttons of the open lesson, with a note on what blocks the way or is being waited for.
 
     Attributes:
         back, next, open, leave: the buttons.
@@ -30,7 +30,7 @@ class LessonBar(QWidget):
         self.note = Label()
         self.note.setObjectName("muted")
         self.note.setWordWrap(True)
-        self.note.setMinimumWidth(1)  # gives way to the buttons
+        self.note.setMinimumWidth(1)  # shrinks in favour of the buttons
         for button, tip, pressed in (
             (self.back, tr("The step before (Left)."), lesson_player.back),
             (self.next, tr("The next step (Right, Space)."), lesson_player.next),
@@ -52,13 +52,13 @@ class LessonBar(QWidget):
             row.addWidget(button)
 
     def draw(self, view: View, picture_progress: str, *, stage: bool, filmed: bool) -> None:
-        """Show where the lesson is.
+        """Show the state of the lesson.
 
         Args:
             view: the lesson's run.
             picture_progress: what the lesson's own picture is still computing; empty for nothing.
-            stage: a class looks on, and the ways out of the lesson are hidden.
-            filmed: nobody presses anything.
+            stage: whether the lesson is presented, which hides the ways out of it.
+            filmed: whether the lesson is filmed, without buttons.
         """
         lesson_player = self._lesson_player
         lesson = lesson_player.lesson
@@ -80,4 +80,4 @@ class LessonBar(QWidget):
         self.note.setText(note)
         self.note.setVisible(bool(note))
         parts = (self.back, self.next, self.note, self.open, self.leave)
-        self.setVisible(any(not part.isHidden() for part in parts))  # an empty line would take room from the picture
+        self.setVisible(any(not part.isHidden() for part in parts))  # an empty line would take space from the picture

@@ -1,4 +1,4 @@
-"""The lessons there are: files that are shipped, held against what this program has."""
+"""The available lessons: shipped files, checked against the program's vocabulary."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True)
 class Broken:
-    """A lesson that cannot be given.
+    """A lesson file with an error.
 
     Attributes:
-        file: its name.
+        file: name of the file.
         sentence: what is wrong, where, and what would be right.
     """
 
@@ -35,9 +35,9 @@ class LessonTitle:
 
     Attributes:
         id: its stable name.
-        number: its place among the lessons.
+        number: its number in the list of lessons.
         title: its question.
-        gist: what it is about, in a sentence.
+        gist: its subject, in a sentence.
     """
 
     id: str
@@ -50,7 +50,7 @@ class LessonTitle:
 def lesson_titles() -> tuple[LessonTitle, ...]:
     """The titles of the shipped lessons, in their order. A file whose title cannot be read is left out.
 
-    To read whole lessons takes 0.4 s, since it imports every picture that they may name.
+    Reading whole lessons takes 0.4 s, since that imports every picture that they can name.
     """
     titles = []
     for path in resource("lessons").glob("*.toml"):
@@ -62,14 +62,14 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
                     gist=tr(str(head["gist"])),
                 )
             )  # fmt: skip
-        except (OSError, ValueError, TypeError, KeyError):  # the list of lessons says what is wrong
+        except (OSError, ValueError, TypeError, KeyError):  # the list of lessons shows the error
             continue
     return tuple(sorted(titles, key=lambda one: (one.number, one.id)))
 
 
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """The words that lesson files may name. ``panels`` are the ids of those that may be beside a lesson."""
+    """The names that lesson files can use. ``panels`` are the ids of those that can be beside a lesson."""
     from app.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
@@ -79,7 +79,7 @@ def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
 
 @lru_cache(maxsize=256)
 def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson | LessonError:
-    """The lesson in a file. ``stamp`` is when it was written and how long it is."""
+    """The lesson in a file. ``stamp`` is its modification time and size."""
     try:
         return load_lesson(path, vocabulary(panels))
     except LessonError as error:
@@ -89,13 +89,13 @@ def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson
 def _stamp(path: Path) -> tuple[int, int]:
     try:
         status = path.stat()
-    except OSError:  # reading it will say why
+    except OSError:  # reading it will report why
         return 0, 0
     return status.st_mtime_ns, status.st_size
 
 
 def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
-    """The lesson in a file, read again only where the file has changed.
+    """The lesson in a file, read again only if the file has changed.
 
     Raises:
         LessonError: what is wrong in it, and where.
@@ -109,12 +109,12 @@ def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
 def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
     """The lessons of a folder (the shipped ones by default) in their order, and those that are broken.
 
-    ``panels`` are the ids of those that may be beside a lesson.
+    ``panels`` are the ids of those that can be beside a lesson.
     """
     folder = resource("lessons") if folder is None else folder
     try:
         vocabulary(panels)
-    except GrpoError as error:  # without a glossary no term can be held against it
+    except GrpoError as error:  # without a glossary, terms cannot be checked
         return [], [Broken("glossary.toml", str(error))]
     good: dict[str, tuple[Lesson, str]] = {}
     broken = []
@@ -135,10 +135,10 @@ def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[L
 
 
 def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
-    """The lesson of an id or a number among ``known``.
+    """The lesson with this id or number among ``known``.
 
     Raises:
-        GrpoError: there is none; the nearest is offered.
+        GrpoError: there is none; the message suggests the nearest.
     """
     lesson = find_lesson(known, name)
     if lesson is None:
@@ -149,7 +149,7 @@ def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
 
 
 def find_lesson(known: Sequence[Lesson], name: str) -> Lesson | None:
-    """The lesson of an id or a number among ``known``. None if there is none."""
+    """The lesson with this id or number among ``known``. None if there is none."""
     wanted = name.strip().casefold()
     number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else None
     return next((lesson for lesson in known if lesson.id.casefold() == wanted or lesson.number == number), None)

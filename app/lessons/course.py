@@ -1,4 +1,4 @@
-"""Courses: lessons that are given one after the other, with a plan for the speaker."""
+"""Courses: lessons given one after the other, with a plan for the speaker."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from grpo_core.lessons import Lesson
 from grpo_core.text import tr
 
 COURSE = ("build_group", "same_rewards", "clipping", "reward_hacking")
-"""The course of 45 minutes: what a reward means in its group, when a group is silent, clipping, a fooled checker."""
+"""The course of 45 minutes: meaning of a reward within its group, silent groups, clipping, a fooled checker."""
 
 
 def plan(lessons: Sequence[Lesson]) -> str:
-    """The speaker's plan: when each lesson begins, what it asks, and how long it takes by its notes."""
+    """The speaker's plan: start time, question and duration of each lesson, by its notes."""
     lines, begun = [], 0.0
     for lesson in lessons:
         lines.append(

@@ -1,4 +1,4 @@
-"""A cover over a part of a picture that would give an answer away. The part keeps its place in the layout."""
+"""A cover over a part of a picture that would give an answer away. The part keeps its space in the layout."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LAID_OUT = (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
 
 
 class Cover(QWidget):
-    """Takes the place of a widget, which is hidden from eyes and screen readers alike.
+    """Covers a widget, which is hidden from view and from screen readers.
 
     Attributes:
-        target: the widget that it stands for.
+        target: the covered widget.
     """
 
     def __init__(self, target: QWidget) -> None:
@@ -27,17 +27,17 @@ class Cover(QWidget):
         self.setAccessibleName(tr("Hidden until the question is answered"))
         self.hide()
         self._parent = target.parentWidget()
-        if self._parent is not None:  # a hidden widget is laid out, but hears nothing of it
+        if self._parent is not None:  # a hidden widget is laid out, but not notified of it
             self._parent.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the target where its parent has laid it out anew: Qt does that before filters are asked."""
+        """Follow the target after its parent has laid it out, which Qt does before it calls event filters."""
         if watched is self._parent and event.type() in LAID_OUT and not self.isHidden():
             self.setGeometry(self.target.geometry())
         return super().eventFilter(watched, event)
 
     def put(self, theme: Theme, scale: float) -> None:
-        """Cover the target, or follow it where it is covered already."""
+        """Cover the target, or update the cover if it is covered already."""
         self._theme, self._scale = theme, scale
         if not self.target.isHidden():
             self._retain(True)

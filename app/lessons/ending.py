@@ -1,4 +1,4 @@
-"""The end of a lesson: how it went, what to look at once more, and where it leads on to."""
+"""The end of a lesson: the result, what to look at again, and the next lesson."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from grpo_core.lessons import Lesson, spoken
 from grpo_core.text import tr
 
 MOST = 3
-"""Questions that are named."""
+"""Largest number of questions that are named."""
 
 
 def homework_button() -> QPushButton:
-    """A button that has the predictions of this sitting saved."""
+    """A button that saves the predictions of this sitting."""
     button = QPushButton(tr("Save my homework…"))
     button.setToolTip(tr("Predictions, numbers and your conclusion as one small file for your teacher."))
     return button
 
 
 class Ending(QWidget):
-    """The text after the last step, in the place of the words.
+    """The text after the last step.
 
     Signals:
         chosen: the lesson of this id is to be opened next; empty for the list of lessons.
         handed_in: the predictions are to be saved as homework.
-        kept: the lesson's run is to go on in the whole program.
+        kept: the lesson's run is to continue in the full program.
     """
 
     chosen = Signal(str)
@@ -71,7 +71,7 @@ class Ending(QWidget):
     def show_lesson(
         self, lesson: Lesson, placed: Mapping[int, Placed], following: Lesson | None, theme: Theme, scale: float
     ) -> None:
-        """Say how the predictions of ``lesson`` (by step, from 0) went, and offer ``following``."""
+        """Show the result of the predictions in ``lesson`` (by step, from 0), and offer ``following``."""
         self.result.setFont(theme.font("number", scale))
         for label in (self.analogy, self.missed):
             label.setFont(theme.font("body", scale * 1.15))
@@ -93,7 +93,7 @@ class Ending(QWidget):
             self.following.setText(tr("Next lesson: {title}").format(title=following.title))
 
     def take_focus(self) -> None:
-        """Give the keyboard to the way on."""
+        """Move the keyboard focus to the button for the next lesson."""
         (self.following if self._following else self.all).setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot()
@@ -106,7 +106,8 @@ class Ending(QWidget):
 
 
 def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
-    """A sentence on how many of the lesson's predictions were right and how many close. Skipped ones do not count."""
+    """A sentence on how many of the lesson's predictions were right and how many were close. Skipped ones do not
+    count."""
     made = [one for one in placed.values() if one.guess is not None]
     right, close = sum(one.right for one in made), sum(one.close for one in made)
     if lesson.asked and not made:

@@ -1,6 +1,6 @@
-"""Placing a prediction: what all ways have in common, and the choice among several texts.
+"""Input of a prediction: the common base, and the choice among several texts.
 
-Left, Right and Space stay with the lesson; Up, Down, digits and Return are the prediction's.
+Left, Right and Space belong to the lesson; Up, Down, digits and Return to the prediction.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Key = Qt.Key
 
 
 class Input(QWidget):
-    """The part that all have in common.
+    """The base class of all inputs.
 
     Signals:
-        placed: Return, or a double click.
-        changed: the guess is another one.
+        placed: the guess was confirmed by Return or a double click.
+        changed: the guess has changed.
     """
 
     placed = Signal()
@@ -39,37 +39,37 @@ class Input(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         self.theme, self.factor = theme, scale
         self.setFont(theme.font("body", scale * 1.15))
         self.updateGeometry()
         self.update()
 
     def close_with(self, value: float) -> None:
-        """The run has spoken: show what it says, and take nothing more."""
+        """Show the run's answer, and accept no further input."""
         self.open = False
         self.setCursor(Qt.CursorShape.ArrowCursor)
         self.update()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self.wants(event):
-            event.accept()  # before the commands that have the same key
+            event.accept()  # before the commands with the same key
             return True
         return super().event(event)
 
     def wants(self, press: QKeyEvent) -> bool:
-        """Whether a key is for this widget rather than for a command."""
+        """Whether a key press is for this widget rather than for a command."""
         plain = not press.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
         return self.open and plain and press.key() in (Key.Key_Up, Key.Key_Down, Key.Key_Return, Key.Key_Enter)
 
     def tell(self, what: str) -> None:
-        """Say the guess to whoever does not see it."""
+        """Report the guess to screen readers."""
         self.setAccessibleDescription(what)
         self.changed.emit()
         self.update()
 
     def ring(self, painter: QPainter) -> None:
-        """A frame, while the keyboard is here."""
+        """Paint the focus frame if this widget has the focus."""
         if self.hasFocus() and self.open:
             painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -77,11 +77,11 @@ class Input(QWidget):
 
 
 class Options(Input):
-    """Several texts, one below the other.
+    """A choice among several texts, one below the other.
 
     Attributes:
-        chosen: the place of the one that is chosen, None before.
-        right: which of them the run says is right, None before it has spoken.
+        chosen: index of the chosen text, None before.
+        right: indices of the texts that the run confirms, None before.
     """
 
     def __init__(self, name: str, texts: Sequence[str], parent: QWidget | None = None) -> None:
@@ -96,7 +96,7 @@ class Options(Input):
         return None if self.chosen is None else float(self.chosen)
 
     def choose(self, place: int) -> None:
-        """Choose one of the texts."""
+        """Choose the text with this index."""
         self.chosen = min(max(place, 0), len(self.texts) - 1)
         self.tell(
             tr("{texts}, {chosen} of {count}").format(
@@ -105,13 +105,13 @@ class Options(Input):
         )
 
     def mark(self, right: frozenset[int]) -> None:
-        """Show which were right."""
+        """Mark the texts that are right."""
         self.right = right
         self.close_with(math.nan)
 
     @property
     def line(self) -> int:
-        """Height of one text."""
+        """Height of one text in pixels."""
         return round(self.fontMetrics().height() * 1.55)
 
     def sizeHint(self) -> QSize:
@@ -176,7 +176,7 @@ class Options(Input):
 
 
 def _who(*, right: bool, chosen: bool) -> str:
-    """Whose option this is: the run's, the learner's, or both."""
+    """A text on whose answer an option is: the run's, the learner's, or both."""
     if right and chosen:
         return tr("this run and you")
     return tr("this run") if right else tr("you")

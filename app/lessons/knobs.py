@@ -1,4 +1,4 @@
-"""The one to three knobs of a lesson: the rows of the controls, one beside the other, or below where it is narrow."""
+"""The one to three knobs of a lesson: rows of the controls, side by side or, in a narrow page, stacked."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from grpo_core.text import tr
 
 
 class Knobs(QWidget):
-    """The rows.
+    """The rows of the knobs.
 
     Attributes:
         rows: by the dotted path of their setting.
 
     Signals:
-        turned: dotted path, value.
-        reset: every knob shall be where the step has it.
+        turned: a knob was turned: dotted path, value.
+        reset: every knob is to be reset to the step's value.
     """
 
     turned = Signal(str, object)
@@ -44,13 +44,13 @@ class Knobs(QWidget):
         self._row.addWidget(self.back)
 
     def stand(self, upright: bool) -> None:
-        """One below the other, or side by side."""
+        """Arrange the rows below each other, or side by side."""
         directions = QBoxLayout.Direction
         self._row.setDirection(directions.TopToBottom if upright else directions.LeftToRight)
         self._row.setSpacing(8 if upright else 16)
 
     def show_knobs(self, paths: tuple[str, ...], settings: Settings, touched: bool) -> None:
-        """Show these settings, and whether there is anything to reset."""
+        """Show these settings, and whether any of them can be reset."""
         if tuple(self.rows) != paths:
             self._rebuild(paths, settings)
         for path, row in self.rows.items():
@@ -71,7 +71,7 @@ class Knobs(QWidget):
             self._row.insertWidget(place, row, 1)
 
     def refuse(self, path: str, error: SettingsError) -> None:
-        """Say beside the knob what was wrong."""
+        """Show beside the knob why its value was refused."""
         if path in self.rows:
             self.rows[path].refuse(str(error))
 

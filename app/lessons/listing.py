@@ -1,4 +1,4 @@
-"""The list of lessons: number, question, progress. Broken files with what is wrong with them."""
+"""The list of lessons: number, question, progress, and the errors of broken files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Line:
     """One entry of the list.
 
     Attributes:
-        number: its place, or a sign.
+        number: its number, or a sign.
         title: the question, or the name of the file.
-        below: what it is about, or what is wrong.
-        length: how long it takes before a class, and its place in a course.
-        progress: how far it was taken.
-        share: the same from 0 to 1.
-        lesson: its id, empty for one that is broken, and for a heading.
-        broken: what is below is a complaint.
+        below: its subject, or the error.
+        length: its duration in class, and its place in a course.
+        progress: the progress as a text.
+        share: the progress from 0 to 1.
+        lesson: id of the lesson; empty for a broken one and for a heading.
+        broken: whether ``below`` is an error.
     """
 
     number: str
@@ -57,13 +57,13 @@ HEADING = Line(
     progress="",
     share=0.0, lesson="", broken=False,
 )  # fmt: skip
-"""Above the user's own lessons in the list."""
+"""The heading of the user's own lessons."""
 
 
 def lines(
     good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProgress | None, course: Sequence[str] = ()
 ) -> list[Line]:
-    """The list as it is. ``course``: ids of the lessons that are given one after the other."""
+    """All entries of the list. ``course``: ids of the lessons that are given one after the other."""
     made = []
     for lesson in good:
         reached = progress.reached.get(lesson.id, Reached()) if progress else Reached()
@@ -80,7 +80,7 @@ def lines(
 
 
 def _length_text(lesson: Lesson, course: Sequence[str]) -> str:
-    """The minutes of a lesson, where its author says them, and its place in the course."""
+    """The duration of a lesson in minutes, if its author gives it, and its place in the course."""
     parts = [tr("{minutes:g} min").format(minutes=lesson.minutes)] if lesson.minutes else []
     if lesson.id in course:
         place = tr("course: {place} of {count}")
@@ -89,7 +89,7 @@ def _length_text(lesson: Lesson, course: Sequence[str]) -> str:
 
 
 def _progress_text(reached: Reached, steps: int, right: int, placed: int) -> str:
-    """Progress of a lesson of so many ``steps``, and how many predictions were right of those placed."""
+    """A text on the progress in a lesson of ``steps`` steps, and on how many of the placed predictions were right."""
     if reached.done:
         pattern = tr("done · {right} of {placed} predicted right") if placed else tr("done")
     elif reached.step:
@@ -100,10 +100,10 @@ def _progress_text(reached: Reached, steps: int, right: int, placed: int) -> str
 
 
 class LessonList(QListWidget):
-    """The list.
+    """The list widget.
 
     Signals:
-        chosen: id of the lesson to be given.
+        chosen: the lesson with this id is to be opened.
     """
 
     chosen = Signal(str)
@@ -122,7 +122,7 @@ class LessonList(QListWidget):
         self.itemClicked.connect(self._on_clicked)
 
     def show_lines(self, wanted: list[Line], theme: Theme, scale: float) -> None:
-        """Show the list. The place in it stays."""
+        """Show the list, keeping the current entry."""
         if (wanted, theme, scale) == (self._shown, self.theme, self.factor):
             return
         self._shown, self.theme, self.factor = wanted, theme, scale
@@ -143,7 +143,7 @@ class LessonList(QListWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.scheduleDelayedItemsLayout()  # texts wrap anew, and so heights change
+        self.scheduleDelayedItemsLayout()  # texts are wrapped again, which changes heights
 
     @Slot(QListWidgetItem)
     def _on_clicked(self, item: QListWidgetItem) -> None:
@@ -151,7 +151,7 @@ class LessonList(QListWidget):
 
 
 class _Entry(QStyledItemDelegate):
-    """A question in the text colour, below it what it is about, on the right how far it was taken."""
+    """Paints an entry: the question in the text colour, its subject below, and the progress on the right."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         view = self.parent()
@@ -165,14 +165,14 @@ class _Entry(QStyledItemDelegate):
         return QSize(space, high)
 
     def _below(self, view: LessonList, line: Line, space: int) -> str:
-        """The text below the question, with the length where there is no room on the right."""
+        """The text below the question, with the duration if that does not fit on the right."""
         return line.below if self._aside(view, space) or not line.length else f"{line.below} {line.length}."
 
     def _text_width(self, view: LessonList, space: int) -> float:
         return max(space - 54 * view.factor - self._aside(view, space), 60)
 
     def _aside(self, view: LessonList, space: int) -> float:
-        """Width of the progress on the right. None where there is no room for it."""
+        """Width of the progress on the right. None if it does not fit."""
         return 210 * view.factor if space > 520 * view.factor else 0.0
 
     def paint(

@@ -1,4 +1,4 @@
-"""Pictures between two others: bars that grow, lines that are drawn, for the seconds of a reveal."""
+"""Interpolation between two pictures during a reveal: bars grow, lines are drawn."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from app.plotting.line_data import Line, LinePicture
 
 
 class Morph:
-    """The charts of a widget on their way from what they showed to what they show now.
+    """The charts of a widget on their way from their former to their new pictures.
 
-    A chart that was not drawn anew between two frames still holds the picture in between, so that the picture it is on
-    its way to is kept beside it.
+    A chart that was not redrawn between two frames still has the interpolated picture, so the target picture is kept
+    separately.
     """
 
     def __init__(self, widget: QWidget) -> None:
-        """Keep what every chart inside ``widget`` shows now."""
+        """Store the current picture of every chart inside ``widget``."""
         self._widget = widget
         self._before: dict[QWidget, BarPicture | LinePicture] = {}
         self._before.update({chart: chart.picture for chart in widget.findChildren(BarChart)})
@@ -29,7 +29,7 @@ class Morph:
         self._between: dict[QWidget, tuple[object, BarPicture | LinePicture]] = {}
 
     def blend(self, share: float) -> None:
-        """Show in every chart what lies ``share`` (0 to 1) of the way to the picture it was drawn with last."""
+        """Show in every chart the picture at ``share`` (0 to 1) of the way to the one drawn last."""
         for bars in self._widget.findChildren(BarChart):
             target, before = self._target(bars, bars.picture), self._before.get(bars)
             if isinstance(target, BarPicture) and target is not before:
@@ -47,7 +47,7 @@ class Morph:
 
 
 def between_bars(before: BarPicture | None, after: BarPicture, share: float) -> BarPicture:
-    """Bars ``share`` of the way from one picture to another. Those without a counterpart grow from 0."""
+    """Bars at ``share`` of the way from one picture to another. Those without a counterpart grow from 0."""
     if not after.count or share >= 1:
         return after
     same = before is not None and before.count == after.count and before.label == after.label
@@ -66,7 +66,7 @@ def _bar(before: BarSeries | None, after: BarSeries, share: float) -> BarSeries:
 
 
 def between_lines(before: LinePicture | None, after: LinePicture, share: float) -> LinePicture:
-    """Lines ``share`` of the way: those with the same points move there, others are drawn from left to right."""
+    """Lines at ``share`` of the way. Those with the same points move, others are drawn from left to right."""
     if share >= 1:
         return after
     known = {} if before is None else before.by_name

@@ -1,4 +1,4 @@
-"""Lessons of the user's own: files in a folder of theirs, or anywhere, numbered from 100."""
+"""The user's own lessons: files in the user's folder, or anywhere, numbered from 100."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from grpo_core.text import tr
 
 ENDING = ".toml"
 FIRST = 100
-"""The lowest number of a lesson of one's own; those that are shipped have lower ones."""
+"""The lowest number of a user's lesson. Shipped ones have lower numbers."""
 MOST = 200
-"""Files of the folder that are read."""
+"""Largest number of files that are read in the folder."""
 
 
 def is_lesson_file(name: str) -> bool:
-    """Whether ``name`` is meant as a file rather than as the id or the number of a lesson."""
+    """Whether ``name`` means a file rather than the id or the number of a lesson."""
     return Path(name).suffix.lower() == ENDING
 
 
@@ -27,9 +27,9 @@ def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, L
     """The lesson in a file of the user's, or in a shipped one.
 
     Args:
-        path: of the file.
+        path: path of the file.
         panels: ids of the panels that a lesson may show.
-        others: files beside it and their lessons, whose ids and numbers are taken.
+        others: other files and their lessons, whose ids and numbers are taken.
 
     Raises:
         LessonError: it cannot be read, or its id or its number is that of another lesson.
@@ -57,7 +57,7 @@ def _taken(key: str, value: object, whose: str) -> str:
 
 
 def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path, Lesson]], list[Broken]]:
-    """The lessons in a folder of the user's with their files, in their order, and those that are broken."""
+    """The lessons in the user's folder with their files, in order, and the broken ones."""
     good: list[tuple[Path, Lesson]] = []
     broken = []
     try:
@@ -75,6 +75,6 @@ def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path,
 
 
 def template(taken: Sequence[int] = ()) -> str:
-    """The text of a new lesson, which can be given as it is, under the first number from 100 that is not ``taken``."""
+    """The text of a new, working lesson, with the first number from 100 that is not ``taken``."""
     number = next(number for number in count(FIRST) if number not in taken)
     return resource("lessons/template.txt").read_text("utf-8").replace("NUMBER", str(number))

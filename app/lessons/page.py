@@ -1,4 +1,4 @@
-"""The page of a lesson: a question, a picture with a knob or two, few words, a prediction, and the way on."""
+"""The page of a lesson: a question, a picture with a knob or two, a short text, a prediction, and the next step."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from grpo_core.lessons import Lesson, spoken
 from grpo_core.text import tr
 
 PICTURE, WORDS = 63, 37
-"""Shares of the page's width."""
+"""Shares of the page's width for picture and text."""
 STAGE_TEXT, STAGE_QUESTION = 1.9, 2.2
-"""Before a class, on a screen of 1080 lines: times the roles "body" (13 pixels) and "number" (20)."""
+"""In presenting mode, on a screen of 1080 lines: factors on the roles "body" (13 pixels) and "number" (20)."""
 
 
 class LessonPage(QWidget):
-    """Draws the step that the lesson player shows.
+    """Draws the current step of the lesson player.
 
     Attributes:
-        handed_out: ids of the lessons that a session has brought, whose every answer can be saved as homework.
-        following: the lesson after this one, which its end leads on to; None after the last.
-        stage: a class looks on: one question, one picture, one number, and nothing else.
-        filmed: nobody operates the page, so that it has no buttons, no knobs, and no words that ask for it.
+        handed_out: ids of lessons from a session, whose answers can be saved as homework.
+        following: the next lesson, offered at the end; None after the last.
+        stage: whether the lesson is presented: one question, one picture, one number, and nothing else.
+        filmed: whether the page is filmed, and has no buttons, knobs or invitations.
 
     Signals:
         handed_in: the predictions are to be saved as homework.
-        redraw: something changed that no frame tells of.
+        redraw: something has changed outside of frames.
         wanted: the lesson of this id is to be opened; empty for the list.
-        guess_shown: the picture of the policy that is beside the lesson shows this predicted probability of the
-            likeliest action (None before one is chosen), which can be dragged where the second argument says so.
+        guess_shown: the picture of the policy beside the lesson is to show this predicted probability of the likeliest
+            action (None before one is chosen), draggable if the second argument is True.
     """
 
     handed_in = Signal()
@@ -85,7 +85,7 @@ class LessonPage(QWidget):
         self.knobs.reset.connect(lesson_player.reset)
         self.prediction.placed.connect(self.answer)
         self.prediction.skipped.connect(lesson_player.skip)
-        self.prediction.moved.connect(self.redraw)  # the ghost in the picture goes with the prediction
+        self.prediction.moved.connect(self.redraw)  # the ghost in the picture follows the prediction
         self._build()
 
     def _build(self) -> None:
@@ -121,7 +121,7 @@ class LessonPage(QWidget):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        """Show the step that is given, on the lesson's run."""
+        """Draw the current step, on the lesson's run."""
         lesson_player = self._lesson_player
         lesson = lesson_player.lesson
         self._show_guess_beside()
@@ -144,7 +144,7 @@ class LessonPage(QWidget):
         heads = spoken(step.predict.ask if asks and step.predict is not None else step.text)
         self.question.setText("" if lesson_player.finished else heads)
         self.question.setVisible(self.stage and not lesson_player.finished)
-        reads = reads and not lesson_player.reveal.playing and (asks or not self.stage)  # no text during motion
+        reads = reads and not lesson_player.reveal.playing and (asks or not self.stage)  # no text during the animation
         scale = self._unit * STAGE_TEXT if self.stage else view.scale
         self.text.show_text(step.text if reads else "", lesson.words, view.theme, scale)
         self.text.setVisible(reads)
@@ -169,7 +169,7 @@ class LessonPage(QWidget):
         self._focus_new_step(lesson)
 
     def _draw_picture(self, view: View) -> None:
-        """The picture at its step, with the prediction in it where a height is asked for."""
+        """Draw the picture at its step, with the prediction in it if a height is asked for."""
         lesson_player = self._lesson_player
         predict = lesson_player.step.predict
         ghost = predict is not None and predict.kind == "ghost"
@@ -177,11 +177,11 @@ class LessonPage(QWidget):
         self.picture.draw(view, self._guess(placed) if ghost else None, asks=ghost and lesson_player.covered)
 
     def _guess(self, placed: Placed | None) -> float | None:
-        """The prediction as it is now, or as it was ``placed``."""
+        """The current prediction, or the one that was ``placed``."""
         return self.prediction.guess if placed is None else placed.guess
 
     def _show_guess_beside(self) -> None:
-        """Have a height dragged in the picture of the policy beside the lesson, where that picture has it."""
+        """Let a height be dragged in the picture of the policy beside the lesson, if that picture has it."""
         lesson_player = self._lesson_player
         shown: tuple[float | None, bool] = None, False
         if lesson_player.lesson is not None and not lesson_player.finished and not self.filmed:
@@ -194,7 +194,7 @@ class LessonPage(QWidget):
             self.guess_shown.emit(*shown)
 
     def _focus_new_step(self, lesson: Lesson) -> None:
-        """Give the keyboard to another step, another question, or the end, where that is shown."""
+        """Move the keyboard focus to a new step, a new question, or the end of the lesson."""
         lesson_player = self._lesson_player
         shown = lesson.id, lesson_player.place, lesson_player.covered, lesson_player.finished
         if shown != self._shown:
@@ -203,22 +203,22 @@ class LessonPage(QWidget):
 
     @property
     def at_rest(self) -> bool:
-        """Whether run and picture have come to the step, and a prediction that was placed or skipped is scored."""
+        """Whether run and picture have reached the step, and a placed or skipped prediction is scored."""
         player, picture = self._lesson_player, self.picture.interactive
         placed = player.placed.get(player.place)
         scored = placed is None or placed.value is not None or bool(player.problem)
         return scored and not player.busy and (picture is None or picture.ready)
 
     def set_stage(self, on: bool) -> None:
-        """Arrange for a class, or on a desk."""
+        """Switch between presenting mode and desk use."""
         if on != self.stage:
             self.stage = on
             self._beside.removeWidget(self.text)
-            self._beside.insertWidget(1 if on else 0, self.text)  # before a class the number comes first
+            self._beside.insertWidget(1 if on else 0, self.text)  # in presenting mode the number comes first
             self.redraw.emit()
 
     def take_focus(self) -> None:
-        """Give the keyboard to the question that is open, or else to nobody in particular: keys walk on."""
+        """Move the keyboard focus to the open question or, without one, to the page, so that keys walk on."""
         if self._lesson_player.finished:
             self.ending.take_focus()
         elif self._lesson_player.covered:
@@ -233,7 +233,8 @@ class LessonPage(QWidget):
             self.redraw.emit()
 
     def _arrange(self) -> None:
-        """Words are beside the picture, whose size then never changes. Below it only where the page is narrow.
+        """Place the text beside the picture, whose size then never changes, or below it if the page is narrow. Without
+        a picture the knobs are below the text.
 
         Without a picture the knobs lie below the words.
         """
@@ -245,7 +246,7 @@ class LessonPage(QWidget):
         self.knobs.stand(alone)
 
     def _open_picture(self, name: str) -> None:
-        """Have the lesson's own picture, or none, and the words where they belong beside it."""
+        """Show the lesson's own picture, or none, and place the text accordingly."""
         if self.picture.open(name):
             self._arrange()
 
@@ -266,22 +267,22 @@ class LessonPage(QWidget):
 
     @property
     def _unit(self) -> float:
-        """Pixels of this page for a pixel of a screen of 1080 lines."""
+        """Pixels of this page per pixel of a screen of 1080 lines."""
         return max(self.height(), 400) / 1080
 
     @Slot(float)
     def answer(self, guess: float | None) -> None:
-        """Place a prediction, or none. The picture changes from what it shows now into the answer."""
+        """Place a prediction, or skip it. The picture changes from its current state to the answer."""
         self.picture.keep_before_answer()
         self._lesson_player.predict(guess)
 
     @Slot()
     def _on_result(self) -> None:
-        """The words have been laid out with the result among them: bring it to where it can be read."""
+        """Scroll to the result after the text has been laid out with it."""
         self.words.ensureWidgetVisible(self.prediction.sentence)
 
     def dispose(self) -> None:
-        """The program closes."""
+        """Stop computing as the program closes."""
         self.picture.dispose()
 
     @Slot(str, object)

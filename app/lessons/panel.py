@@ -1,4 +1,4 @@
-"""The lessons: a list of questions, and the one that is being given."""
+"""The panel Lessons: a list of questions, and the open lesson."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from grpo_core.text import tr
 
 
 class LessonPanel(Panel):
-    """Lists lessons, and gives one at a time.
+    """Lists the lessons, and shows the open one.
 
     Args:
-        panels: ids of the panels that may be beside a lesson.
+        panels: ids of the panels that can be beside a lesson.
 
     Attributes:
-        lessons, broken: what the folder of the lessons holds; read when the panel is first seen.
-        own_folder: where the user's own lessons lie; None where nobody has any.
-        own, broken_own: what that folder holds, each lesson with its file.
-        course: lessons that are given one after the other, whatever their numbers are; or none.
-        page: the lesson that is being given, None as long as nobody can give one.
+        lessons, broken: the shipped lessons and the broken files, read when the panel is first shown.
+        own_folder: folder of the user's own lessons; None if there is none.
+        own, broken_own: the lessons in that folder with their files, and the broken ones.
+        course: lessons to be given in order, whatever their numbers; empty for none.
+        page: the page of the open lesson, None before :meth:`use`.
 
     Signals:
         own_read: the lessons of the user's folder have been read.
-        left: the last lesson has ended; the sentence to say, or empty.
+        left: the last lesson has ended; carries a sentence to show, or an empty text.
     """
 
     left = Signal(str)
@@ -70,7 +70,7 @@ class LessonPanel(Panel):
         self._stack.addWidget(front)
 
     def use(self, lesson_player: LessonPlayer) -> None:
-        """Let ``lesson_player`` give the lessons."""
+        """Use ``lesson_player`` to play the lessons."""
         self._lesson_player = lesson_player
         self.page = LessonPage(self.workspace, lesson_player)
         self.page.redraw.connect(self.redraw)
@@ -88,7 +88,7 @@ class LessonPanel(Panel):
             self.read_own()
 
     def read_own(self) -> None:
-        """Read the user's own lessons, which may have changed."""
+        """Read the user's own lessons again, as they may have changed."""
         if self.own_folder is not None:
             self.own, self.broken_own = own_lessons(self._panels, self.own_folder)
             self.own_read.emit()
@@ -96,19 +96,19 @@ class LessonPanel(Panel):
 
     @property
     def all(self) -> list[Lesson]:
-        """The shipped lessons, and after them the user's own."""
+        """The shipped lessons, followed by the user's own."""
         self.load()
         return [*self.lessons, *(lesson for _, lesson in self.own)]
 
     @Slot(str)
     def open(self, id: str) -> None:
-        """Give the lesson called ``id``. Nothing happens where there is none."""
+        """Open the lesson with this id. Nothing happens if there is none."""
         lesson = next((lesson for lesson in self.all if lesson.id == id), None)
         if lesson is not None and self._lesson_player is not None:
             self._lesson_player.open(lesson)
 
     def focus_list(self) -> None:
-        """Give the keyboard to the list, or to the lesson."""
+        """Move the keyboard focus to the list, or to the open lesson."""
         if self.page is not None and self._stack.currentWidget() is self.page:
             self.page.take_focus()
         else:
@@ -143,7 +143,7 @@ class LessonPanel(Panel):
         )
 
     def _following(self) -> Lesson | None:
-        """The lesson after the one that is open, in the course's order or their own. None after the last."""
+        """The lesson after the open one, in the order of the course or of the list. None after the last."""
         open_ = None if self._lesson_player is None else self._lesson_player.lesson
         among: Sequence[Lesson] = self.lessons if open_ in self.lessons else [lesson for _, lesson in self.own]
         if open_ in self.course:
@@ -155,7 +155,7 @@ class LessonPanel(Panel):
 
     @Slot(str)
     def _on_wanted(self, id: str) -> None:
-        """The end of a lesson leads on to the lesson ``id``, or to the list."""
+        """Open the lesson ``id`` at the end of another one, or return to the list."""
         if id:
             self.open(id)
         elif self._lesson_player is not None:

@@ -1,4 +1,4 @@
-"""The picture that a lesson has of its own: made when its lesson is opened, covered while a question is open."""
+"""The picture of a lesson: made when the lesson is opened, partly covered while a question is open."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ PARTLY_HIDDEN = tr("Part of this picture is hidden until the question is answere
 
 
 class LessonPicture(QWidget):
-    """Holds the interactive of the lesson that is open, one of ``app/lessons/interactives``.
+    """Holds the interactive picture of the open lesson, one of ``app/lessons/interactives``.
 
     Attributes:
-        interactive: None where the lesson has no picture of its own.
-        filmed: nobody operates it, so that nothing in it asks for it.
+        interactive: the picture; None if the lesson has none of its own.
+        filmed: whether it is filmed, without invitations to operate it.
 
     Signals:
-        touched: somebody changed something in it that no frame tells of.
+        touched: the user has changed something in it outside of frames.
         guessed: a prediction was dragged in it.
     """
 
@@ -42,12 +42,12 @@ class LessonPicture(QWidget):
 
     @property
     def progress_text(self) -> str:
-        """Progress of the picture's computation, in a sentence. Empty where nothing."""
+        """A sentence on the progress of the picture's computation. Empty if there is none."""
         return "" if self.interactive is None else self.interactive.progress_text
 
     def open(self, name: str) -> bool:
-        """Make the interactive called ``name`` unless it is there already, or none for an unknown name. Whether another
-        one, or none, is there from now on."""
+        """Make the interactive called ``name`` unless it is the current one, or none for an unknown name. Returns
+        whether it has changed."""
         from app.lessons.interactives.table import INTERACTIVES
 
         wanted = INTERACTIVES.get(name)
@@ -64,7 +64,7 @@ class LessonPicture(QWidget):
         return True
 
     def clear(self) -> None:
-        """Take the interactive away."""
+        """Remove the interactive."""
         self._morph = None
         old, self.interactive, self._lesson_player.interactive = self.interactive, None, None
         self.hide()
@@ -75,8 +75,7 @@ class LessonPicture(QWidget):
             old.deleteLater()
 
     def draw(self, view: View, guess: float | None, *, asks: bool) -> None:
-        """Draw the step that is to be seen: on its way there while an answer is played, and without what would give an
-        answer away while a question is open.
+        """Draw the step shown: interpolated while an answer is played, with parts covered while a question is open.
 
         Args:
             view: the lesson's run.
@@ -102,15 +101,15 @@ class LessonPicture(QWidget):
         picture.setAccessibleDescription(PARTLY_HIDDEN if lesson_player.hidden else picture.summary(view))
 
     def show_on_paper(self) -> None:
-        """Leave out what asks somebody to operate it, where nobody does."""
+        """Hide invitations to operate the picture if it cannot be operated."""
         if self.filmed and self.interactive is not None:
             self.interactive.show_on_paper()
 
     def keep_before_answer(self) -> None:
-        """Remember what it shows now, from which it will change into the answer."""
+        """Store the current picture as the start of the transition to the answer."""
         self._morph = None if self.interactive is None else Morph(self.interactive)
 
     def dispose(self) -> None:
-        """The program closes."""
+        """Stop computing as the program closes."""
         if self.interactive is not None:
             self.interactive.dispose()

@@ -1,4 +1,5 @@
-"""Plays a lesson: walks its steps, trains its run that far, scores predictions, gives the user's place back."""
+"""The player of lessons: walks through steps, trains the run for them, scores predictions, and restores the user's
+state."""
 
 from __future__ import annotations
 
@@ -25,27 +26,27 @@ from grpo_core.lessons import Lesson, LessonStep
 from grpo_core.text import tr
 
 TURNED_MS = 40
-"""A knob that is being dragged makes a run of its own at most this often."""
+"""Least interval in milliseconds at which dragging a knob makes a new run."""
 
 
 class LessonPlayer(QObject):
-    """The lesson that is open.
+    """Plays the open lesson.
 
     Attributes:
-        lesson: it; None between lessons.
-        place: the step, counted from 0.
+        lesson: the open lesson; None between lessons.
+        place: index of the step.
         turned: knobs that the user has turned in this step, dotted path -> value.
         placed: the predictions of this sitting, by step.
         problem: why a step cannot be shown, in a sentence, or empty.
-        warned: somebody went on without a prediction; doing so once more skips it.
+        warned: whether the user tried to go on without a prediction; doing so again skips it.
         interactive: the lesson's own picture, set by the page that shows it.
-        reveal: how much of an answer has been played.
-        finished: the last step has been left; the page says how it went and leads on.
+        reveal: the animation of an answer.
+        finished: whether the last step is over, and the page shows the ending.
 
     Signals:
-        changed: any of these.
-        ended: the lesson is over; the sentence to say, or empty.
-        led_on: somebody goes on from the end of a lesson, to the next one.
+        changed: any of these has changed.
+        ended: the lesson is over; carries a sentence to show, or an empty text.
+        led_on: the user goes on from the ending to the next lesson.
     """
 
     led_on = Signal()
@@ -82,11 +83,11 @@ class LessonPlayer(QObject):
         workspace.activated.connect(self._on_activated)
         controller.failed.connect(self._on_failed)
 
-    # -- what is shown -------------------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------------------
 
     @property
     def step(self) -> LessonStep:
-        """The step that is open."""
+        """The current step."""
         assert self.lesson is not None
         return self.lesson.steps[self.place]
 
@@ -97,7 +98,8 @@ class LessonPlayer(QObject):
 
     @property
     def seen(self) -> LessonStep:
-        """The step that the page shows: this one, or while its question is open what the question speaks of."""
+        """The step that the page shows: the current one or, while its question is open, the one that the question is
+        about."""
         step = self.step
         return step.opening if self.covered and step.opening is not None else step
 
@@ -110,27 +112,27 @@ class LessonPlayer(QObject):
 
     @property
     def changing(self) -> bool:
-        """Whether the picture of an answer is on its way from what it was to what it is."""
+        """Whether the picture is changing into that of the answer."""
         return self.reveal.playing and self._film is None
 
     @property
     def busy(self) -> bool:
-        """Whether its run is still on the way to the update of the step that the page shows."""
+        """Whether the run has not yet reached the update of the step shown."""
         return self._target is not None
 
     @property
     def saved(self) -> SavedState | None:
-        """The run, settings and cursor from before the lesson, shown again after it. None between lessons."""
+        """The run, settings and cursor from before the lesson, restored after it. None between lessons."""
         return self._guest.saved
 
     def owns(self, run: RunHandle) -> bool:
-        """Whether ``run`` belongs to the lesson, and goes with it."""
+        """Whether ``run`` belongs to the lesson, and is removed with it."""
         return run in self._runs
 
-    # -- what people press ---------------------------------------------------------------------------------------------
+    # -- commands ------------------------------------------------------------------------------------------------------
 
     def open(self, lesson: Lesson, place: int = 0) -> None:
-        """Begin ``lesson`` at a step, counted from 0. Another one that is being given makes room for it."""
+        """Open ``lesson`` at a step, counted from 0, closing another open lesson."""
         if self.lesson is None:
             self._guest.arrive()
         self._rest()
@@ -138,7 +140,7 @@ class LessonPlayer(QObject):
         self._enter(min(max(place, 0), len(lesson.steps) - 1))
 
     def next(self) -> None:
-        """One step further. A question that is open is asked for once, and then skipped."""
+        """Go to the next step. An open question is pointed out once, and then skipped."""
         if self.lesson is None:
             return
         if self.reveal.playing:
@@ -158,7 +160,7 @@ class LessonPlayer(QObject):
             self.led_on.emit()
 
     def back(self) -> None:
-        """The step before. From the end of the lesson to its last step."""
+        """Go to the previous step or, from the ending, to the last step."""
         if self.lesson is not None and self.finished:
             self.finished = False
             self.changed.emit()
@@ -166,7 +168,7 @@ class LessonPlayer(QObject):
             self._enter(self.place - 1)
 
     def predict(self, guess: float | None) -> None:
-        """Place a prediction, or none. The run answers."""
+        """Place a prediction, or skip it, and let the run answer."""
         if self.lesson is not None and self.covered:
             opening, step = self.seen, self.step
             self.placed[self.place] = Placed(guess)
@@ -175,11 +177,11 @@ class LessonPlayer(QObject):
             self._show(reveals=True)
 
     def skip(self) -> None:
-        """Leave the question unanswered. It is remembered as skipped."""
+        """Skip the question, and record that."""
         self.predict(None)
 
     def turn(self, changes: Mapping[str, Any]) -> None:
-        """Turn a knob: the lesson's run begins again under it, with the same seed.
+        """Turn a knob. The lesson's run starts again with the new value and the same seed.
 
         Raises:
             SettingsError: what was wrong and what is allowed; nothing has changed.
@@ -193,22 +195,22 @@ class LessonPlayer(QObject):
             self._later.start()
 
     def reset(self) -> None:
-        """Every knob, and whatever was dragged, as the step has it."""
+        """Reset all knobs and everything dragged to the state of the step."""
         self.turned = {}
         if self.interactive is not None and self.lesson is not None:
             self.interactive.take(self.seen.state)
         self._show()
 
     def leave(self) -> None:
-        """Give the user's run, settings, cursor and layout back."""
+        """Leave the lesson and restore the user's run, settings, cursor and layout."""
         self._part("", self._guest.give_back)
 
     def keep(self) -> None:
-        """Go on with the lesson's run in the whole program. The user's own stays in the list."""
+        """Leave the lesson and continue its run in the full program. The user's own stays in the list."""
         sentence = tr("You go on with the lesson's run. The run that you came from is in the list of runs.")
         self._part(sentence, partial(self._guest.go, keep=self._workspace.run))
 
-    # -- how it gets there ---------------------------------------------------------------------------------------------
+    # -- moving to a step ----------------------------------------------------------------------------------------------
 
     def _enter(self, place: int) -> None:
         self.place, self.turned, self.warned, self.finished = place, {}, False, False
@@ -216,7 +218,7 @@ class LessonPlayer(QObject):
 
     @Slot()
     def _show(self, *, reveals: bool = False) -> None:
-        """Bring the run to the step that is to be seen. ``reveals``: an answer is about to be played."""
+        """Bring the run to the step shown. ``reveals``: an answer is about to be played."""
         if self.lesson is None:
             return
         if not reveals:
@@ -224,7 +226,7 @@ class LessonPlayer(QObject):
             self.reveal.finish()
         self.answering = reveals
         self.problem, self.warned = "", False
-        self._target = self.seen  # from here on nothing is scored before the run has come so far
+        self._target = self.seen  # from here on nothing is scored before the run is there
         self._guest.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
         try:
             settings = self.lesson.settings_of(self.seen, self.turned)
@@ -257,20 +259,20 @@ class LessonPlayer(QObject):
         self.changed.emit()
 
     def _stand_at(self, target: LessonStep) -> None:
-        """The cursor where a step has it."""
+        """Move the cursor to the place of the step."""
         self._workspace.move_to(target.update)
         if target.update:
             self._workspace.show_stage(Stage[target.stage.upper()], target.passed)
 
     def play_change(self) -> None:
-        """The page has kept what its charts showed: let them change into what they show now."""
+        """Start the transition of the charts from the pictures stored by the page to the current ones."""
         if self.answering and self._film is None and not self.reveal.playing:
             self.reveal.play(CHANGE_SECONDS)
         self.answering = False
 
     @Slot()
     def _on_played(self) -> None:
-        """The cursor of a film follows the clock."""
+        """Move the cursor of a film by the clock."""
         if self.lesson is None:
             return
         if self._film is not None and self._target is None:
@@ -284,7 +286,7 @@ class LessonPlayer(QObject):
         self.changed.emit()
 
     def score(self) -> None:
-        """Hold an open prediction against the run, once both the run and the interactive have arrived."""
+        """Score an open prediction against the run, once both the run and the interactive are ready."""
         placed = self.placed.get(self.place) if self.lesson is not None else None
         ready = self.interactive is None or self.interactive.ready
         waits = self.busy or not ready or bool(self.problem) or self._film is not None
@@ -296,7 +298,7 @@ class LessonPlayer(QObject):
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _part(self, sentence: str, give_back: Callable[[], None]) -> None:
-        """The lesson is over: nothing more is wanted."""
+        """End the lesson, and cancel everything requested for it."""
         if self.lesson is not None:
             self.lesson = None
             self._rest()
@@ -312,7 +314,7 @@ class LessonPlayer(QObject):
 
     @Slot()
     def _on_activated(self) -> None:
-        """Another run was opened or the lesson's was closed: the lesson is over, and that run stays."""
+        """End the lesson because another run was opened or the lesson's was closed. That run stays shown."""
         run = self._workspace.run
         if not self._runs.switching and run is not None and run not in self._runs:
             self._part(tr("The lesson has ended, because another run is shown."), self._guest.go)

@@ -1,4 +1,4 @@
-"""Predict, then reveal: the one widget for every kind of prediction."""
+"""Predict, then reveal: one widget for every kind of prediction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grpo_core.text import tr
 DIRECTIONS = (tr("▲ up"), tr("● the same"), tr("▼ down"))
 _SIGN_OF = (1, 0, -1)
 COUNTER, LARGEST = 28, 176
-"""Pixels of the type role "counter" at 100 %, and of the number of an answer on a screen of 1080 lines."""
+"""Font sizes in pixels: the type role "counter" at 100 %, and the number of an answer on a screen of 1080 lines."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Placed:
     """A prediction of this sitting.
 
     Attributes:
-        guess: a number, a sign of ``SIGNS``, or the place of a choice; None where it was skipped.
-        value: what the run computed; None as long as it is being computed.
+        guess: a number, a sign in ``SIGNS``, or the index of a choice; None if skipped.
+        value: the value computed by the run; None while it is being computed.
         right: whether the two agree.
-        close: whether a number just misses.
+        close: whether a wrong number is close.
     """
 
     guess: float | None
@@ -43,7 +43,7 @@ class Placed:
 
 
 def in_words(prediction: Prediction, guess: float | None) -> str:
-    """A guess as it is remembered: a number, a direction, or the text that was chosen."""
+    """The text of a guess: a number, a direction, or the chosen text."""
     if guess is None:
         return ""
     match prediction.kind:
@@ -58,7 +58,7 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
 
 
 def _input_for(prediction: Prediction) -> Options | Value:
-    """The input with which the guess is chosen."""
+    """The input widget for the kind of prediction."""
     match prediction.kind:
         case "direction":
             return Options(prediction.ask, DIRECTIONS)
@@ -72,18 +72,19 @@ def _input_for(prediction: Prediction) -> Options | Value:
 
 
 def result_text(prediction: Prediction, value: float) -> str:
-    """The run's answer: the number with its name, and the text of the choice that holds it."""
+    """The run's answer as a text: the number with its name, and the choice that it falls into."""
     number = number_text(prediction, value)
     if prediction.number:
         number = tr("{name}: {value}").format(name=prediction.number, value=number)
     choice = next((choice.text for choice in prediction.choices if in_range(choice, value)), "")
     if choice and prediction.number:
         return tr("{choice} ({number})").format(choice=choice, number=number)
-    return choice or number  # a choice whose number has no name stands for itself: the number is a code
+    return choice or number  # a choice whose number has no name is shown alone, since the number is only a code
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
-    """The sentence of the result, once the run has computed it. ``for_class`` says nothing of a skipped question."""
+    """A sentence on the result, once the run has computed it. With ``for_class`` it does not mention a skipped
+    question."""
     if placed.value is None:
         return tr("The run is being computed.")
     if placed.value != placed.value:
@@ -101,7 +102,7 @@ def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) 
 
 
 def guess_text(prediction: Prediction, placed: Placed) -> str:
-    """The prediction of a class, in a few words. Nothing where nobody did."""
+    """A short text on the prediction of a class. Empty without one."""
     if placed.guess is None:
         return ""
     if placed.right:
@@ -114,7 +115,7 @@ def guess_text(prediction: Prediction, placed: Placed) -> str:
 
 
 def lesson_of(prediction: Prediction, placed: Placed) -> str:
-    """The lesson's sentence, where the run agrees with it. Else that it does not."""
+    """The lesson's sentence on the answer if the run agrees with it, or else a sentence that it does not."""
     if placed.value is None or placed.value != placed.value or not prediction.reveal:
         return ""
     if as_told(prediction, placed.value):
@@ -123,17 +124,17 @@ def lesson_of(prediction: Prediction, placed: Placed) -> str:
 
 
 class PredictionBox(QWidget):
-    """The question, the way to answer it, and afterwards what the run says.
+    """The question, the input, and afterwards the result.
 
     Attributes:
-        input: where the guess is placed, None without a question.
-        filmed: nobody operates it, so that it has no buttons.
-        number, name: before a class the number of the answer alone, and what it is called.
+        input: the input widget, None without a question.
+        filmed: whether it is filmed, without buttons.
+        number, name: in presenting mode, the number of the answer, and its name.
 
     Signals:
-        placed: a guess was placed (a number, a sign, or the place of a choice).
+        placed: a guess was placed (a number, a sign, or the index of a choice).
         skipped: the question was skipped.
-        moved: the guess is another one, not placed yet.
+        moved: the guess has changed, but is not placed yet.
     """
 
     placed = Signal(float)
@@ -174,7 +175,7 @@ class PredictionBox(QWidget):
         self._column.addLayout(row)
 
     def show_prediction(self, prediction: Prediction | None, placed: Placed | None) -> None:
-        """Ask, or show what became of it. None hides the box."""
+        """Show the question, or the result of a placed prediction. None hides the box."""
         self.setVisible(prediction is not None)
         if prediction is not self._prediction:
             self._rebuild(prediction)
@@ -208,7 +209,8 @@ class PredictionBox(QWidget):
             label.setVisible(bool(label.text()))
 
     def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
-        """Before a class: the number of the answer, as large as the column allows. A choice is answered in words."""
+        """Show the number of the answer in presenting mode, as large as the column allows. A choice is answered by its
+        text."""
         value = None if placed is None else placed.value
         named = bool(self._stage and prediction.number and prediction.kind != "choice")
         alone = named and value is not None and not math.isnan(value)
@@ -222,7 +224,7 @@ class PredictionBox(QWidget):
             self.number.setFont(theme.font("counter", min(LARGEST * self._stage, 100 * space / max(wide, 1)) / COUNTER))
 
     def _restore(self, prediction: Prediction, placed: Placed) -> None:
-        """The guess of a step that is shown again, and the run's answer."""
+        """Restore the guess and the run's answer in a step that is shown again."""
         box = self.input
         if isinstance(box, Options):
             if placed.guess is not None:
@@ -259,21 +261,22 @@ class PredictionBox(QWidget):
 
     @property
     def guess(self) -> float | None:
-        """The guess that would be placed now. None before anything was chosen."""
+        """The current guess. None before one is chosen."""
         return None if self.input is None else self.input.guess
 
     def put(self, guess: float) -> None:
-        """Move the mark of a number that is still open to ``guess``."""
+        """Move the mark of an open prediction of a number to ``guess``."""
         if isinstance(self.input, Value) and self.input.open:
             self.input.put(guess)
 
     def take_focus(self) -> None:
-        """Give the keyboard to the question."""
+        """Move the keyboard focus to the question."""
         if self.input is not None and self.input.open:
             self.input.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def set_look(self, theme: Theme, scale: float, stage: float = 0.0) -> None:
-        """Other colours, another size. ``stage``: pixels of a page of 1080 lines before a class, 0 at a desk."""
+        """Set the theme and the scale. ``stage``: in presenting mode, pixels per pixel of a page of 1080 lines,
+        otherwise 0."""
         if (theme, scale) == self._look and stage == self._stage:
             return
         self._look, self._stage = (theme, scale), stage
@@ -302,7 +305,7 @@ class PredictionBox(QWidget):
 
 
 def _right(prediction: Prediction, value: float) -> frozenset[int]:
-    """The places of the options that the run says are right."""
+    """Indices of the options that the run confirms."""
     if prediction.kind == "direction":
         return frozenset({_SIGN_OF.index(direction(prediction, value))}) if value == value else frozenset()
     return frozenset(n for n, choice in enumerate(prediction.choices) if in_range(choice, value))

@@ -1,4 +1,4 @@
-"""Memory of lessons, on this machine only: how far each was taken, and every prediction."""
+"""Progress in lessons, stored on this machine only: the furthest step of each, and every prediction."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from grpo_core.homework import cell_of
 from grpo_core.text import tr
 
 LARGEST = 10_000_000
-"""Bytes of a file that is read."""
+"""Largest file in bytes that is read."""
 MOST = 20_000
-"""Predictions that are kept; the oldest go first."""
+"""Largest number of predictions kept. The oldest are dropped first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +31,10 @@ class PredictionEntry:
         step: counted from 1.
         ask: the question.
         kind: direction, number, choice or ghost.
-        guess: what was predicted, as text; empty where it was skipped.
-        value: what the run computed; NaN where it has no such number.
+        guess: the prediction as text; empty if skipped.
+        value: the value computed by the run; NaN if it has no such number.
         right: whether the prediction was right.
-        skipped: nothing was predicted.
+        skipped: whether it was skipped.
     """
 
     when: str
@@ -54,11 +54,11 @@ _TYPES: dict[str, type] = {"step": int, "value": float, "right": bool, "skipped"
 
 @dataclass(frozen=True)
 class Reached:
-    """Progress of a lesson.
+    """Progress in one lesson.
 
     Attributes:
         step: the furthest step seen, counted from 1; 0 before the first.
-        done: it was once taken to its end.
+        done: whether it was completed once.
     """
 
     step: int = 0
@@ -66,17 +66,17 @@ class Reached:
 
 
 class LessonProgress:
-    """Read once, written at every change.
+    """The stored progress, read once and written at every change.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
         problem: what was wrong with the file, in a sentence, or empty.
-        reached: by the lesson's id.
+        reached: progress by the lesson's id.
         history: every prediction, the oldest first.
     """
 
     def __init__(self, path: Path) -> None:
-        """Never raises: a file that cannot be used is kept beside a new one, and ``problem`` says so."""
+        """Read the file. Never raises: an unusable file is kept beside a new one, and ``problem`` reports it."""
         self.path = path
         self.problem = ""
         self.reached: dict[str, Reached] = {}
@@ -119,10 +119,10 @@ class LessonProgress:
             backup=backup
         )
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- recording -----------------------------------------------------------------------------------------------------
 
     def reach(self, lesson: str, step: int, last: bool) -> str | None:
-        """Remember that ``step`` (from 1) was seen. A sentence where that could not be written down."""
+        """Record that ``step`` (from 1) was shown. Returns a sentence if that could not be written."""
         before = self.reached.get(lesson, Reached())
         after = Reached(max(before.step, step), before.done or last)
         if after == before:
@@ -131,12 +131,12 @@ class LessonProgress:
         return self._write()
 
     def add(self, entry: PredictionEntry) -> str | None:
-        """Remember a prediction. A sentence where that could not be written down."""
+        """Record a prediction. Returns a sentence if that could not be written."""
         self.history = [*self.history, entry][-MOST:]
         return self._write()
 
     def score(self, lesson: str) -> tuple[int, int]:
-        """Number of predictions of a lesson that were right, and how many were placed, skipped ones not among them."""
+        """Number of right predictions in a lesson, and of all placed ones. Skipped ones do not count."""
         placed = [entry for entry in self.history if entry.lesson == lesson and not entry.skipped]
         return sum(entry.right for entry in placed), len(placed)
 
@@ -159,8 +159,9 @@ class LessonProgress:
         return text.getvalue()
 
     def export(self, target: Path) -> str | None:
-        """Write that table. A sentence where that was not possible."""
-        return write_or_say(target, self.csv().encode("utf-8-sig"), tr("The predictions"))  # so that Excel reads UTF-8
+        """Write that table. Returns a sentence if that failed."""
+        # so that Excel recognizes UTF-8
+        return write_or_say(target, self.csv().encode("utf-8-sig"), tr("The predictions"))
 
 
 def _entry(row: dict[str, Any]) -> PredictionEntry:

@@ -1,4 +1,4 @@
-"""Numbers of a lesson's answers in a form that a class reads: no exponents, three digits at most."""
+"""Numbers in a form that a class can read: no exponents, three digits at most."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 ABOUT_ZERO = tr("about 0")
 LEAST = 0.0005
-"""Below this a number has no digit left to read."""
+"""Value below which a number would have no significant digit left."""
 
 
 def readable(value: float, form: str) -> str:
@@ -46,7 +46,7 @@ def _digits(value: float) -> str:
 
 
 def number_text(prediction: Prediction, value: float) -> str:
-    """The number that the run computed, or "about 0" for a change that counts as none."""
+    """The number computed by the run, or "about 0" for a change that counts as none."""
     changes = prediction.kind == "direction" or prediction.answer.since is not None
     if changes and 0 < abs(value) <= prediction.within:
         return ABOUT_ZERO
@@ -54,7 +54,8 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 
 def reads_as(prediction: Prediction, value: float) -> str:
-    """The text of another choice whose nearest number reads just as the answer ``value`` does, or an empty text."""
+    """The text of another choice whose nearest number has the same displayed form as the answer ``value``. Empty if
+    there is none."""
     if prediction.kind != "choice" or not prediction.number:
         return ""
     here = number_text(prediction, value)

@@ -1,4 +1,4 @@
-"""The lesson that is open, and at which step: on disk at every step, for a start after a crash to go on there."""
+"""Recovery of the open lesson after a crash: its id and step are written to disk at every step."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from grpo_core.text import tr
 
 FILE, OFFER = "lesson-open.json", "lesson open"
 LARGEST = 100_000
-"""Bytes of a file that is read."""
+"""Largest file in bytes that is read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenLesson:
-    """A lesson that is open.
+    """The stored state of an open lesson.
 
     Attributes:
         lesson: its id.
-        step: counted from 0.
-        runs: names of its own runs' files, which go with it.
+        step: index of the step.
+        runs: file names of the lesson's runs, which are deleted with it.
     """
 
     lesson: str
@@ -43,11 +43,11 @@ class OpenLesson:
 
 
 class LessonRecovery(QObject):
-    """Writes the step down while a lesson is open, and takes the file away at its end.
+    """Writes the step while a lesson is open, and removes the file at its end.
 
     Args:
-        find: the lesson of an id, None if there is none.
-        folder: where the file lies.
+        find: returns the lesson with an id, None if there is none.
+        folder: the folder of the file.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LessonRecovery(QObject):
         self._file = folder / FILE
         self._written: OpenLesson | None = None
         self._refused = False
-        self.interrupted = _read(self._file)  # now: the first lesson of this start takes its place
+        self.interrupted = _read(self._file)  # at once, because the first lesson of this session replaces it
         player.changed.connect(self._on_changed)
 
     @Slot()
@@ -84,7 +84,7 @@ class LessonRecovery(QObject):
         self._refused = refusal is not None
 
     def offer(self) -> None:
-        """After a crash: offer to go on with the lesson that it interrupted. Its runs are made anew, as they were."""
+        """Offer to continue the lesson interrupted by a crash. Its runs are made again with the same results."""
         interrupted, self.interrupted = self.interrupted, None
         if interrupted is None:
             return
@@ -92,7 +92,7 @@ class LessonRecovery(QObject):
             with suppress(GrpoError):  # another window writes it
                 if exists(path := self._run_manager.folder / name):
                     library.remove(path)
-        if self._player.lesson is not None:  # it has been asked for at the start
+        if self._player.lesson is not None:  # it was opened on the command line
             return
         with suppress(OSError):
             self._file.unlink(missing_ok=True)
@@ -108,7 +108,7 @@ class LessonRecovery(QObject):
 
 
 def _read(file: Path) -> OpenLesson | None:
-    """The progress that an earlier start has left, None where it left nothing that can be read."""
+    """The state left by an earlier session, None if there is none that can be read."""
     try:
         with file.open("rb") as opened:
             stored = json.loads(opened.read(LARGEST))
@@ -123,5 +123,5 @@ def _read(file: Path) -> OpenLesson | None:
 
 
 def _plain(name: str) -> bool:
-    """Whether ``name`` is that of a run's file and no path."""
+    """Whether ``name`` is a run's file name without a path."""
     return Path(name).name == name and name.endswith(library.SUFFIX) and "\0" not in name

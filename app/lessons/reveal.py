@@ -1,4 +1,4 @@
-"""The few seconds in which an answer appears: one clock, from 0 to 1."""
+"""The clock of the short animation that reveals an answer, from 0 to 1."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 FRAME_MS = 16
 FILM_SECONDS, CHANGE_SECONDS = 3.0, 2.0
-"""Of a run that is trained before one's eyes, and of a picture that changes into another."""
+"""Seconds of a film of a run in training, and of a change from one picture into another."""
 
 
 class Reveal(QObject):
-    """Plays once from 0 to 1, and then rests at 1.
+    """Plays once from 0 to 1, and then stays at 1.
 
     Attributes:
-        moves: whether anything plays; with reduced motion every reveal is over at once.
-        clock: seconds that only grow; tests bring their own.
-        share: how much has been played, 0 to 1.
+        moves: whether there is an animation; with reduced motion every reveal is over at once.
+        clock: a monotonic clock in seconds; tests pass their own.
+        share: the played share, 0 to 1.
 
     Signals:
-        played: ``share`` is another one.
+        played: ``share`` has changed.
     """
 
     played = Signal()
@@ -38,16 +38,16 @@ class Reveal(QObject):
 
     @property
     def playing(self) -> bool:
-        """Whether an answer is appearing at this moment."""
+        """Whether an answer is being revealed."""
         return self.share < 1.0
 
     @property
     def eased(self) -> float:
-        """The share with a gentle beginning and end, 0 to 1."""
+        """The share with ease-in-out, 0 to 1."""
         return self.share * self.share * (3 - 2 * self.share)
 
     def play(self, seconds: float) -> None:
-        """Begin at 0. Over at once where nothing moves."""
+        """Start at 0. It is over at once if ``moves`` is False."""
         if not self.moves:
             self.finish()
             return
@@ -64,7 +64,7 @@ class Reveal(QObject):
 
     @Slot()
     def tick(self) -> None:
-        """Show how much the clock says has been played."""
+        """Advance to the share given by the clock."""
         share = min((self.clock() - self._begun) / self._seconds, 1.0)
         if share >= 1.0:
             self.finish()

@@ -1,4 +1,4 @@
-"""The runs of a lesson: made as its steps need them, trained by the learner of every run, and gone with the lesson."""
+"""The runs of a lesson: made when its steps need them, trained by the usual learner, and deleted with the lesson."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from grpo_core.runs import library
 from grpo_core.text import tr
 
 KEPT = 8
-"""Runs of a lesson that are open at once; each of its settings has one."""
+"""Runs of a lesson that are open at once, one for each of its settings."""
 
 
 class LessonRuns:
-    """One run for each of the settings that a lesson's steps want.
+    """The runs of a lesson, one for each of the settings in its steps.
 
     Attributes:
-        switching: a run is being shown or taken away by the lesson itself.
+        switching: whether the lesson itself is showing or removing a run.
     """
 
     def __init__(self, workspace: Workspace, run_manager: RunManager, controller: Controller) -> None:
@@ -39,10 +39,10 @@ class LessonRuns:
         return run in self._runs.values() or run is self._played
 
     def show(self, settings: Settings, name: str) -> RunHandle:
-        """The run of ``settings``, made if need be, as the active one.
+        """Make the run with ``settings`` active, creating it if needed.
 
         Raises:
-            GrpoError: there can be no such run; the message says why.
+            GrpoError: such a run is impossible; the message says why.
         """
         run = self._runs.pop(settings, None)
         self.switching = True
@@ -62,7 +62,7 @@ class LessonRuns:
         return run
 
     def play(self, recorded: str) -> RunHandle:
-        """A recorded run as the active one: read from its file.
+        """Make a recorded run active, reading it from its file.
 
         Raises:
             GrpoError: its file cannot be read.
@@ -81,7 +81,7 @@ class LessonRuns:
         return self._played
 
     def train(self, run: RunHandle, update: int) -> None:
-        """Let the active run go on to ``update``, as fast as it can.
+        """Train the active run up to ``update``, as fast as possible.
 
         Raises:
             GrpoError: the run cannot be continued; the message says why.
@@ -91,7 +91,7 @@ class LessonRuns:
         self._controller.run(update - run.head)
 
     def clear(self, keep: RunHandle | None = None) -> None:
-        """Close every run but ``keep``, and delete what they wrote."""
+        """Close every run but ``keep``, and delete their files."""
         runs, self._runs, self._count = list(self._runs.values()), {}, 0
         played, self._played = self._played, None
         if played is not None and played is not keep and not self._lent:
@@ -114,7 +114,7 @@ class LessonRuns:
         self.sweep()
 
     def sweep(self) -> None:
-        """Delete the files of closed runs that the writer has let go of by now."""
+        """Delete the files of closed runs that the writer has closed by now."""
         for path in list(self._waiting):
             with suppress(RunFileError):
                 if path.exists():

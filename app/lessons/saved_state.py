@@ -1,4 +1,4 @@
-"""The user's state before a lesson, and how it is given back."""
+"""The user's state before a lesson, and its restoration."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class SavedState:
 
     Attributes:
         run: the run that was shown.
-        wanted: what the controls said, with what waits for a new run.
-        cursor, following, selection, quantity: of the workspace, as they were.
+        wanted: the settings in the controls, including changes that wait for a new run.
+        cursor, following, selection, quantity: those of the workspace.
     """
 
     run: RunHandle
@@ -36,7 +36,7 @@ class SavedState:
 
     @classmethod
     def of(cls, workspace: Workspace) -> SavedState:
-        """The state that ``workspace`` shows now."""
+        """The current state of ``workspace``."""
         assert workspace.run is not None
         return cls(
             run=workspace.run, wanted=workspace.editing.wanted, cursor=workspace.cursor,
@@ -44,7 +44,7 @@ class SavedState:
         )  # fmt: skip
 
     def restore(self, workspace: Workspace, run_manager: RunManager) -> None:
-        """Show it again, unless the run has been closed meanwhile. Nothing may be training."""
+        """Restore the state, unless the run has been closed meanwhile. Call it only when nothing is training."""
         if self.run not in workspace.runs:
             return
         run_manager.show(self.run)
@@ -55,23 +55,22 @@ class SavedState:
 
 
 class LessonDocks(Protocol):
-    """The window's docks, as far as a lesson arranges them."""
+    """The arrangement of the window's docks for a lesson."""
 
     def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
-        """Give the window to the lesson, with a ``picture`` of its own or without, and ``panels`` beside it."""
+        """Arrange the window for the lesson, with or without a ``picture`` of its own, and ``panels`` beside it."""
 
     def give_back(self) -> None:
         """Put every dock where it was before the lesson."""
 
 
 class LessonGuest:
-    """Keeps the user's run, cursor, settings, breakpoints and layout while a lesson has the window, and puts them back
-    when it is left.
+    """Keeps the user's run, cursor, settings, breakpoints and layout during a lesson, and restores them afterwards.
 
     Attributes:
-        layout: where the lesson is.
-        runs: its own runs.
-        saved: the user's place; None between lessons.
+        layout: the arrangement of the lesson.
+        runs: the lesson's own runs.
+        saved: the user's state; None between lessons.
     """
 
     def __init__(
@@ -85,20 +84,20 @@ class LessonGuest:
         controller.closed.connect(self.runs.sweep)
 
     def arrive(self) -> None:
-        """Save the user's place. Whatever moves there is still."""
+        """Save the user's state, and stop everything that moves."""
         self.saved = SavedState.of(self._workspace)
         self._player.pause()
-        self._controller.set_breakpoints(())  # the user's are for the user's runs
+        self._controller.set_breakpoints(())  # the user's breakpoints are for the user's runs
 
     def give_back(self) -> None:
-        """The user's run, cursor and settings, and everything else."""
+        """Restore the user's run, cursor and settings, and everything else."""
         if self.saved is not None:
             self.runs.switching = True
             self.saved.restore(self._workspace, self._run_manager)
         self.go()
 
     def go(self, keep: RunHandle | None = None) -> None:
-        """The lesson's runs go, but for the one to ``keep``. Breakpoints and docks are as before."""
+        """Remove the lesson's runs except ``keep``, and restore breakpoints and docks."""
         self.runs.clear(keep=keep)
         self.runs.switching = False
         self.saved = None

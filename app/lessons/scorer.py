@@ -1,4 +1,4 @@
-"""Predictions held against the live run, and remembered."""
+"""Scoring of predictions against the live run, and their storage."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NAN = float("nan")
 
 
 class Scorer:
-    """Compares predictions in lessons with the numbers of the run that is shown, and records the scores.
+    """Compares predictions in lessons with the numbers of the run shown, and records the scores.
 
     Attributes:
-        progress: where the scores are kept.
+        progress: the store of the scores.
     """
 
     def __init__(self, workspace: Workspace, progress: LessonProgress) -> None:
@@ -32,9 +32,9 @@ class Scorer:
 
         Args:
             lesson: the lesson.
-            place: the step whose prediction it is, counted from 0.
-            placed: what was predicted.
-            picture: the lesson's interactive, whose numbers the step may ask about; None without one.
+            place: index of the prediction's step.
+            placed: the prediction.
+            picture: the lesson's interactive, to whose numbers the step may refer; None if there is none.
         """
         predict, problem = lesson.steps[place].predict, ""
         assert predict is not None
@@ -60,7 +60,7 @@ class Scorer:
         return answered(step.predict.answer, step.update, run.origin, run.step, check)
 
     def reach(self, lesson: Lesson, place: int, *, covered: bool) -> None:
-        """Remember that a step was seen."""
+        """Record that a step was shown."""
         last = place + 1 == len(lesson.steps) and not covered
         self._say(self.progress.reach(lesson.id, place + 1, last))
 

@@ -1,4 +1,4 @@
-"""The speaker's text while a lesson is before a class: where it is, what comes next, what to say."""
+"""The speaker's notes during a presented lesson: the current place, the next step, and what to say."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class SpeakerNotes:
     Attributes:
         now: the lesson, the step, and whether its question is open.
         next: what the forward key will show.
-        notes: the step's own notes, the text that the class reads, the sentence of the answer, the minutes that the
-            step takes, the usual misconception, and what to do where a run disagrees; never empty.
+        notes: the step's own notes, the text shown to the class, the sentence on the answer, the minutes for the step,
+            the usual misconception, and what to do if a run disagrees; never empty.
     """
 
     now: str
@@ -26,7 +26,7 @@ class SpeakerNotes:
 
 
 def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
-    """The notes for the step that ``player`` shows, while a lesson is open."""
+    """The notes for the current step of ``player``, while a lesson is open."""
     assert player.lesson is not None
     return SpeakerNotes(
         now=_now(player.lesson, player.place, open_=player.covered),
@@ -36,7 +36,7 @@ def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
 
 
 def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
-    """The author's notes, the text, what the answer teaches, and what the lesson as a whole needs, a paragraph each."""
+    """The author's notes, the text, the lesson of the answer, and general notes on the lesson, a paragraph each."""
     parts = [step.speaker, spoken(step.text)]
     if step.predict is not None and step.predict.reveal:
         parts.append(tr("The answer: {sentence}").format(sentence=spoken(step.predict.reveal)))
@@ -44,7 +44,7 @@ def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
 
 
 def plan_of(lesson: Lesson, place: int) -> str:
-    """The minutes of step ``place``, from 0, and of the lesson up to its end. Empty where nobody says."""
+    """A text with the minutes of step ``place``, from 0, and of the lesson up to its end. Empty if not given."""
     if not lesson.steps[place].minutes:
         return ""
     over = sum(step.minutes for step in lesson.steps[: place + 1])
@@ -54,8 +54,8 @@ def plan_of(lesson: Lesson, place: int) -> str:
 
 
 def teaching_of(lesson: Lesson) -> list[str]:
-    """The usual misconception, what to say about it, what to do where a run disagrees, an analogy where there is one.
-    Empty where nobody says."""
+    """The usual misconception, the reply to it, what to do if a run disagrees, and an analogy if there is one. Empty if
+    not given."""
     if lesson.teaching is None:
         return []
     analogy = analogy_of(lesson)
@@ -68,7 +68,7 @@ def teaching_of(lesson: Lesson) -> list[str]:
 
 
 def analogy_of(lesson: Lesson) -> str:
-    """The lesson's everyday likeness, said to be an analogy. Empty where it has none."""
+    """The lesson's everyday analogy, marked as such. Empty if there is none."""
     if lesson.teaching is None or not lesson.teaching.analogy:
         return ""
     return tr("An analogy, and no more: {sentence}").format(sentence=lesson.teaching.analogy)

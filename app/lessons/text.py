@@ -1,4 +1,4 @@
-"""The words beside the picture: terms in brackets are doors, on hover to a definition, on click to a derivation."""
+"""The text beside the picture, with terms that show a definition on hover and a derivation on click."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
 
 
 class LessonText(QWidget):
-    """At most forty words, and below them what is behind the one that was clicked.
+    """The text of at most forty words, and below it the derivation of the clicked term.
 
     Attributes:
-        label: the words.
+        label: the text.
         more: the derivation.
-        formula: its formula.
+        formula: the derivation's formula.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -53,7 +53,7 @@ class LessonText(QWidget):
         self._close()
 
     def show_text(self, text: str, words: Mapping[str, Word], theme: Theme, scale: float) -> None:
-        """Say ``text``. What was opened below another text closes."""
+        """Show ``text``. A derivation opened for another text is closed."""
         said = text, theme, scale
         if said == self._said:
             return

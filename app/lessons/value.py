@@ -1,4 +1,4 @@
-"""Predictions of a number: by a mark that is dragged along a scale, or by the height of a ghost bar."""
+"""Input of a predicted number: by a mark dragged along a scale, or by the height of a ghost bar."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from grpo_core.text import tr
 
 Key = Qt.Key
 STEPS = 50
-"""Presses of a key from one end of a scale to the other."""
+"""Key presses from one end of a scale to the other."""
 GRAIN = 200
-"""Places on the scale that a drag can stop at."""
+"""Number of places on the scale at which a drag can stop."""
 _TYPED = "0123456789.,-"
 
 
 class Value(Input):
-    """A number: a mark that is dragged along a scale, or the height of a ghost bar. It can also be typed.
+    """A number, given by dragging a mark along a scale or the height of a ghost bar, or by typing.
 
     Args:
-        name: what is asked.
+        name: name of the number.
         low, high: the ends of the scale.
         bar: a ghost bar rather than a mark on a line.
-        form: how it is read, of ``grpo_core.lessons.SHOWN``; a percentage is typed as one, a count is a whole number.
-        parent: owns it.
+        form: displayed form, in ``grpo_core.lessons.SHOWN``; a percentage is typed as one, a count is a whole number.
+        parent: the Qt parent.
 
     Attributes:
-        guess: where the mark is; None before.
-        value: what the run says, None before it has spoken.
-        hint: whether it says how a guess is placed.
+        guess: the place of the mark; None before.
+        value: the run's value, None before it is known.
+        hint: whether to show how a guess is placed.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Value(Input):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def put(self, guess: float) -> None:
-        """Put the mark at ``guess``, or at the nearer end of the scale."""
+        """Move the mark to ``guess``, clamped to the scale."""
         guess = min(max(guess, self.low), self.high)
         self.guess = float(round(guess)) if self.form == "count" else guess
         self.tell(readable(self.guess, self.form))
@@ -69,7 +69,7 @@ class Value(Input):
         return QSize(self.sizeHint().width() // 2, self.sizeHint().height())
 
     def _track(self) -> tuple[QPointF, QPointF]:
-        """From the low end to the high one."""
+        """The low and the high end of the track."""
         line = self.fontMetrics().height()
         if self.bar:
             middle = line * 3.4
@@ -116,7 +116,7 @@ class Value(Input):
                 painter.drawLine(at, at + QPointF(0, 3 * self.factor))
 
     def _paint_mark(self, painter: QPainter, number: float, who: str, *, below: bool) -> None:
-        """A bar from the low end, or a mark on the line: dashed and hollow for a guess, solid for the run."""
+        """Paint a bar from the low end, or a mark on the line: dashed and hollow for a guess, solid for the run."""
         theme, at, size = self.theme, self._at(number), self.fontMetrics().height()
         guess = below
         line = Qt.PenStyle.DashLine if guess else Qt.PenStyle.SolidLine
@@ -165,7 +165,7 @@ class Value(Input):
             self._typed = self._typed[:-1] if event.key() == Key.Key_Backspace else self._typed + event.text()
             try:
                 self.put(float(self._typed.replace(",", ".")) / (100 if self.form == "percent" else 1))
-            except ValueError:  # not a number yet, such as “−” or “.”
+            except ValueError:  # not a complete number yet, such as “−” or “.”
                 self.guess = None
                 self.tell(self._typed)
 

@@ -1,1 +1,1 @@
-"""The message bar: what the window tells without standing in the way of the work."""
+"""The message bar, for messages that do not interrupt the user's work."""

@@ -1,4 +1,4 @@
-"""A message to the user that does not stand in the way of the work: text, severity, up to six buttons."""
+"""A message that does not interrupt the user's work: text, severity, up to six buttons."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from grpo_core.text import tr
 
 MOST_BUTTONS = 6
 READ_MS, MS_A_LETTER = 5000, 60
-"""How long information stays: to notice it, and for each letter of it."""
+"""Milliseconds that information stays: to notice it, and for each letter."""
 
 
 class Severity(Enum):
-    """The importance of a message: its word for screen readers, its sign, and its colour on light and dark ground."""
+    """The severity of a message: its word for screen readers, its sign, and its colours on light and dark
+    backgrounds."""
 
     INFO = (tr("Note"), "i", "#0072B2", "#56B4E9")
     WARNING = (tr("Warning"), "!", "#B87400", "#F0B429")
@@ -31,7 +32,7 @@ class Severity(Enum):
         return self.value[1]
 
     def colour(self, palette: QPalette) -> QColor:
-        """The colour that stands out from the window's ground."""
+        """The colour that contrasts with the window's background."""
         dark = palette.color(QPalette.ColorRole.Window).lightness() < 128
         return QColor(self.value[3 if dark else 2])
 
@@ -41,9 +42,9 @@ class BarAction:
     """A button of a message.
 
     Attributes:
-        text: a verb.
+        text: its text, a verb.
         run: called in the GUI thread.
-        closes: the message has done its work once this was pressed.
+        closes: whether pressing it also closes the message.
     """
 
     text: str
@@ -53,11 +54,11 @@ class BarAction:
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """A message to the user, with what can be done about it.
+    """A message to the user, with possible actions.
 
     Attributes:
         text: one or two sentences, plain text.
-        severity: how much it matters.
+        severity: its importance.
         actions: at most six buttons.
         id: a message with the same id replaces an older one; empty: the text is the id.
         closable: the user may close it.
@@ -79,7 +80,7 @@ class Message:
 
     @property
     def leaves(self) -> bool:
-        """Whether it goes by itself once it could be read: information that asks for nothing."""
+        """Whether it disappears by itself after it could be read, which only information without buttons does."""
         return self.severity is Severity.INFO and not self.actions and self.closable
 
     @property

@@ -1,4 +1,4 @@
-"""Messages that wait beside the work instead of standing in its way, one line each."""
+"""The message bar: messages beside the work, one line each."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from grpo_core.text import tr
 __all__ = ["BarAction", "Message", "MessageBar", "MessageLine", "Severity"]
 
 MOST = 4
-"""Messages shown at once; of more than that the older ones are folded until they are asked for."""
+"""Messages shown at once. Older ones are folded until they are expanded."""
 
 _log = logging.getLogger(__name__)
 
 
 class MessageBar(QFrame):
-    """All messages, newest at the bottom, in an opaque frame. Whoever holds it shows it while there are any.
+    """All messages, newest at the bottom, in an opaque frame. Its owner shows it while there are any.
 
-    Only information without a button leaves by itself; everything else stays until it is closed or withdrawn.
+    Only information without a button disappears by itself; everything else stays until it is closed or withdrawn.
 
     Signals:
         closed: the id (or text) of a message that was closed by the user.
-        changed: there are other messages, or they need another height.
+        changed: the messages or their height have changed.
         left: Esc was pressed in it.
     """
 
@@ -54,16 +54,16 @@ class MessageBar(QFrame):
 
     @property
     def lines(self) -> tuple[MessageLine, ...]:
-        """Every message, the folded ones too, in the order in which they came."""
+        """Every message, including folded ones, in order of arrival."""
         return tuple(self._lines.values())
 
     def focus_newest(self) -> None:
-        """Give the keyboard to the newest message: to its first button, or to the one that closes it."""
+        """Move the keyboard focus to the newest message: to its first button, or to its close button."""
         if self._lines:
             self.lines[-1].focus()
 
     def post(self, message: Message) -> MessageLine:
-        """Show ``message``, in the place of an older one with the same id if there is one."""
+        """Show ``message``, replacing an older one with the same id."""
         line = self._lines.get(message.key)
         if line is not None:
             line.show_message(message)
@@ -81,7 +81,7 @@ class MessageBar(QFrame):
         return line
 
     def say(self, sentence: str | None, severity: Severity = Severity.WARNING) -> None:
-        """Show a sentence, if there is one: what saving and loading return goes straight in here."""
+        """Show a sentence, if there is one. The results of saving and loading can be passed directly."""
         if sentence:
             self.post(Message(text=sentence, severity=severity))
 
@@ -93,7 +93,7 @@ class MessageBar(QFrame):
         self.post(Message(text=report.sentence, severity=Severity.ERROR, actions=() if report.expected else (copy,)))
 
     def remove(self, id: str) -> None:
-        """Take a message away, if it is there."""
+        """Remove a message, if it is there."""
         line = self._lines.pop(id, None)
         if line is not None:
             self._column.removeWidget(line)
@@ -106,13 +106,13 @@ class MessageBar(QFrame):
                 self.focus_newest() if self._lines else self.left.emit()
 
     def _make_space(self) -> None:
-        """Information that would leave by itself leaves earlier where there are too many messages."""
+        """Remove information that would disappear by itself early if there are too many messages."""
         passing = [line.message.key for line in self.lines[:-1] if line.message.leaves]
         for key in passing[: max(len(self._lines) - MOST, 0)]:
             self.remove(key)
 
     def _fold(self) -> None:
-        """Show the newest messages, and say how many older ones there are."""
+        """Show the newest messages, and the number of folded older ones."""
         folded = 0 if self._unfolded else max(len(self._lines) - MOST, 0)
         for place, line in enumerate(self.lines):
             line.setVisible(place >= folded)

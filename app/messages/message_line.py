@@ -1,4 +1,4 @@
-"""One message on screen."""
+"""The widget of one message in the message bar."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MessageLine(QWidget):
 
     Signals:
         closed: the user has closed it, or one of its buttons did.
-        expired: it has been there long enough to be read, and leaves by itself.
+        expired: it has been shown long enough to be read, and is to be removed.
     """
 
     closed = Signal(str)
@@ -78,7 +78,7 @@ class MessageLine(QWidget):
         return tuple(self._buttons)
 
     def show_message(self, message: Message) -> None:
-        """Show another message. Cheap when only the text has changed, so that it can follow the cursor."""
+        """Show another message. Cheap if only the text has changed, so that it can follow the cursor."""
         self.message = message
         if self._label.text() != message.text:
             self._label.setText(message.text)
@@ -92,14 +92,15 @@ class MessageLine(QWidget):
         self._wait()
 
     def focus(self) -> None:
-        """Give the keyboard to the first button, or to the one that closes the message."""
+        """Move the keyboard focus to the first button, or to the close button."""
         widget: QWidget = self._buttons[0] if self._buttons else self._close
         widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    # -- how long it stays -------------------------------------------------------------------------------------------
+    # -- reading time
+    # ---------------------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        """Count the time to read it, while it is seen and the pointer is elsewhere."""
+        """Run the timer of the reading time while the message is visible and the pointer is elsewhere."""
         if self.message.leaves and self.isVisible() and not self.underMouse():
             self._patience.start(self.message.reading_ms)
         else:
@@ -107,14 +108,14 @@ class MessageLine(QWidget):
 
     @property
     def waits(self) -> bool:
-        """Whether it counts the time in which it is read."""
+        """Whether the timer of the reading time is running."""
         return self._patience.isActive()
 
     @Slot()
     def read(self) -> None:
-        """The time to read it is over: it goes, unless somebody is at it."""
+        """Expire at the end of the reading time, unless it contains the keyboard focus."""
         focus = QApplication.focusWidget()
-        if focus is not None and self.isAncestorOf(focus):  # somebody is at it
+        if focus is not None and self.isAncestorOf(focus):  # the user may be about to press a button
             self._patience.start(self.message.reading_ms)
         else:
             self.expired.emit(self.message.key)
@@ -136,7 +137,7 @@ class MessageLine(QWidget):
         self._wait()
 
     def announce(self) -> None:
-        """Have a screen reader say it: at once when it is an error, else when it is free."""
+        """Have a screen reader read the message: at once if it is an error, else when it is idle."""
         event = QAccessibleAnnouncementEvent(self, self.accessibleName())
         urgent = self.message.severity is Severity.ERROR
         politeness = QAccessible.AnnouncementPoliteness
@@ -184,7 +185,7 @@ class MessageLine(QWidget):
 
 
 class _Sign(QWidget):
-    """A disc with a letter, so that severity does not hang on colour alone."""
+    """A disc with a letter, so that severity is not shown by colour alone."""
 
     def __init__(self, severity: Severity, parent: QWidget) -> None:
         super().__init__(parent)

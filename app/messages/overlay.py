@@ -1,4 +1,4 @@
-"""Place of the messages: over the main window, in the speaker's window, or behind a quiet mark."""
+"""The place of the messages: over the main window, in the speaker's window, or behind a mark."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
 WIDTH, MARGIN = 344, 12
-"""Pixels at 100 %: how wide the messages are, which is within the right side of the usual layouts, and how far from the
-edges of the window."""
+"""Pixels at 100 %: width of the messages, which fits the right side of the usual layouts, and distance from the edges
+of the window."""
 
 
 class Place(Enum):
-    """A place in which messages are shown."""
+    """A place for messages."""
 
     WINDOW = "window"
     ELSEWHERE = "elsewhere"
@@ -27,9 +27,10 @@ class Place(Enum):
 
 
 def free_corner(space: QRect, size: QSize, taken: QRect) -> QRect:
-    """A rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``. The lower right first.
+    """A rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``, trying the lower right
+    first.
 
-    A rectangle is no larger than the room.
+    It is never larger than ``space``.
     """
     size = size.boundedTo(space.size())
     right, low = space.right() + 1 - size.width(), space.bottom() + 1 - size.height()
@@ -46,8 +47,8 @@ class MessageOverlay(QObject):
     """Shows the messages over a corner of the main window, never over its toolbars or over what has the focus.
 
     Attributes:
-        place: where they are shown.
-        mark: a small button with their number, in a corner of the window, where they are not to be seen by all.
+        place: the current place.
+        mark: a small button with their number in a corner of the window, for when not everybody should see them.
     """
 
     def __init__(self, window: QMainWindow, bar: MessageBar, scale: Callable[[], float]) -> None:
@@ -69,10 +70,11 @@ class MessageOverlay(QObject):
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._on_focus)
 
-    # -- where they are ----------------------------------------------------------------------------------------------
+    # -- place
+    # -----------------------------------------------------------------------------------------------------------
 
     def show_in(self, place: Place) -> None:
-        """Show them over the window, or behind the mark. Elsewhere, whoever asks has taken the bar."""
+        """Show them over the window, or behind the mark. For another place, the caller has taken the bar."""
         if place is not Place.ELSEWHERE and self._bar.parentWidget() is not self._window:
             self._bar.setParent(self._window)
         self.place, self._opened = place, False
@@ -80,7 +82,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the messages there are, where they belong."""
+        """Show the current messages in their place."""
         count = len(self._bar.lines)
         self._opened = self._opened and count > 0
         marked = self.place is Place.MARK and count > 0 and not self._opened
@@ -94,7 +96,7 @@ class MessageOverlay(QObject):
 
     @property
     def space(self) -> QRect:
-        """The part of the window that messages may cover: below its toolbars, the timeline among them."""
+        """The part of the window that messages may cover: below its toolbars and the timeline."""
         window, margin = self._window, round(MARGIN * self._scale())
         own = window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         bars = [bar for bar in own if bar.isVisible() and bar.window() is window]
@@ -119,7 +121,7 @@ class MessageOverlay(QObject):
         self.lift()
 
     def _taken(self) -> QRect:
-        """Place of the widget with the focus in the window. Empty where that is elsewhere."""
+        """Rectangle of the focused widget in the window. Empty if the focus is elsewhere."""
         focus = QApplication.focusWidget()
         if focus is None or focus.window() is not self._window or self._bar.isAncestorOf(focus) or focus is self.mark:
             return QRect()
@@ -127,7 +129,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def lift(self) -> None:
-        """A dock that is placed anew does not stay over the messages."""
+        """Raise the messages above a dock that was moved."""
         widget: QWidget = self.mark if self._bar.isHidden() else self._bar
         if widget.isHidden() or widget.parentWidget() is not self._window:
             return
@@ -140,12 +142,12 @@ class MessageOverlay(QObject):
 
     @property
     def waiting(self) -> bool:
-        """Whether there is any message."""
+        """Whether there is a message."""
         return bool(self._bar.lines)
 
     @Slot()
     def focus(self) -> None:
-        """Give the keyboard to the newest message. A second time, back to where it was."""
+        """Move the keyboard focus to the newest message or, a second time, back to where it was."""
         focus = QApplication.focusWidget()
         if focus is not None and self._bar.isAncestorOf(focus):
             self.leave()
@@ -158,7 +160,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """Give the keyboard back. Messages behind a mark go behind it again."""
+        """Return the keyboard focus. Messages behind a mark are hidden again."""
         former, self._former = self._former, None
         self._opened = False
         if former is not None and Shiboken.isValid(former) and former.isVisible():
@@ -170,7 +172,8 @@ class MessageOverlay(QObject):
                 focus.clearFocus()
         self.refresh()
 
-    # -- what moves it -----------------------------------------------------------------------------------------------
+    # -- moving
+    # ----------------------------------------------------------------------------------------------------------
 
     @Slot("QWidget*", "QWidget*")
     def _on_focus(self, old: QWidget | None, new: QWidget | None) -> None:

@@ -1,4 +1,5 @@
-"""Breakpoints: a list of conditions at which a run stops. Add one, switch it, remove it, go to where it became true."""
+"""The panel of breakpoints, conditions at which a run stops: add, switch on or off, remove, or go to the first
+match."""
 
 from __future__ import annotations
 
@@ -34,16 +35,17 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 OFFERED = tuple(name for name in METRICS if name != "best_action")
-"""An action's number is neither large nor small."""
+"""Series to choose from. An action's number is left out because comparing it with a threshold makes no sense."""
 ALWAYS = tr("A number that is not finite stops every run.")
 
 
 class BreakpointRow(QWidget):
-    """One condition: on or off, where it became true in the run shown, remove.
+    """The row of one condition: its switch, the update where it became true in the run shown, and a button to remove
+    it.
 
     Signals:
-        switched: its place in the list, and whether it is on.
-        visited, removed: its place in the list.
+        switched: its index in the list, and whether it is on.
+        visited, removed: its index in the list.
     """
 
     switched = Signal(int, bool)
@@ -94,7 +96,7 @@ class BreakpointRow(QWidget):
         self.removed.emit(self._place)
 
     def show_place(self, first: int | None) -> None:
-        """Say where it became true."""
+        """Show the update at which the condition became true."""
         text = f"at {first:,}" if first is not None else "—"
         if text != self.place.text():
             self.place.setText(text)
@@ -106,7 +108,7 @@ class BreakpointRow(QWidget):
 
 
 class BreakpointsPanel(Panel):
-    """A list of the conditions that stop a run, and below it a row in which another one is made."""
+    """A list of the conditions that stop a run, above a form for a further one."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -193,7 +195,7 @@ class BreakpointsPanel(Panel):
             row.show_place(search.look())
 
     def _build_rows(self) -> None:
-        """A row for each. The focus stays at its place in the list."""
+        """Build a row for each breakpoint. The focus stays at the same index."""
         focused = next((place for place, row in enumerate(self.rows) if row.isAncestorOf(self.focusWidget())), None)
         for row in self.rows:
             self._list.removeWidget(row)
@@ -217,14 +219,14 @@ class BreakpointsPanel(Panel):
         )
 
     def focus_form(self) -> None:
-        """Ready to add one."""
+        """Move the focus to the form."""
         self.series.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # -- input -------------------------------------------------------------------------------------------------------
 
     @Slot()
     def add(self) -> None:
-        """Add what the form says, or say what is wrong with it."""
+        """Add the breakpoint in the form, or show what is wrong with it."""
         relation = str(self.relation.currentData())
         try:
             value: Any = 0.0 if relation == "first" else parsed(self.value.text(), whole=False)

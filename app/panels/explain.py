@@ -1,4 +1,5 @@
-"""Explain: any number as its formula, the same with values, its inputs, and a recomputation that must agree."""
+"""The panel Explain: any number with its formula, the formula with values, its inputs, and an independent
+recomputation."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ MOST_INPUTS = 60
 
 
 class Door(QPushButton):
-    """A button whose text is shortened, with an ellipsis, where it has no room."""
+    """A button whose text is elided if it does not fit."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, option = QStylePainter(self), QStyleOptionButton()
@@ -45,7 +46,7 @@ class Door(QPushButton):
 
 
 class ExplainPanel(Panel):
-    """The number that was asked for last, and the way back through those before it."""
+    """The explanation of the last requested number, with a way back to earlier ones."""
 
     plans = False
 
@@ -110,14 +111,14 @@ class ExplainPanel(Panel):
 
     @property
     def content_height(self) -> int:
-        """Pixels that the explanation shown needs in the panel's width."""
+        """Height in pixels of the explanation at the panel's width."""
         inside = self._inside.layout()
         assert inside is not None
         width = max(self.width(), 100)
         return inside.totalHeightForWidth(width) if inside.hasHeightForWidth() else inside.sizeHint().height()
 
     def focus_inputs(self) -> None:
-        """Give the keyboard to the first input. Without one to what can be scrolled."""
+        """Move the keyboard focus to the first input, or to the scroll area if there is none."""
         shown = [door for door, _ in self._doors if not door.isHidden()]
         target = shown[0] if shown else self.back if not self.back.isHidden() else self
         target.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -130,7 +131,7 @@ class ExplainPanel(Panel):
             self._show_empty(numbers is None and quantity is not None)
             return
         if self._trail and same_kind(self._trail[-1], quantity):
-            self._trail[-1] = quantity  # it went with the selection: Back leads to another number
+            self._trail[-1] = quantity  # the number has changed with the selection: Back leads to another one
         else:
             self._trail.append(quantity)
         try:
@@ -172,7 +173,7 @@ class ExplainPanel(Panel):
         self.check.setText(marked_verdict(node))
         self.check.setToolTip(wrapped_tip(node.comparison))
         self.check.setAccessibleDescription(node.comparison)
-        self.check.setVisible(bool(node.latex))  # what was recorded or measured has no second computation
+        self.check.setVisible(bool(node.latex))  # recorded and measured numbers have no second computation
         self.check.setObjectName("agrees" if node.agrees else "disagrees")
         self.note.setText(node.note)
         self.note.setVisible(bool(node.note))
@@ -182,7 +183,7 @@ class ExplainPanel(Panel):
         self._show_inputs(node, view)
 
     def _show_inputs(self, node: Node, view: View) -> None:
-        """One button an input. Tab walks them, Return follows one."""
+        """Show a button per input. Tab moves between them, Return follows one."""
         numbers, wanted = view.step.numbers, node.inputs[:MOST_INPUTS]
         assert numbers is not None
         while len(self._doors) < len(wanted):
@@ -206,11 +207,11 @@ class ExplainPanel(Panel):
         self.inputs_title.setVisible(bool(wanted))
 
     def _add_door(self) -> None:
-        """Room for one more input. It stays for whatever is explained next."""
+        """Add a button for one more input. It is kept for later explanations."""
         n, door, value = len(self._doors), Door(), Label()
         value.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         door.setObjectName("door")
-        # It is shortened rather than widen the panel.
+        # Elide the text rather than widen the panel.
         door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         door.setProperty("quantity", n)
         door.clicked.connect(self._on_input)
@@ -245,5 +246,5 @@ class ExplainPanel(Panel):
 
 
 def marked_verdict(node: Node) -> str:
-    """Whether the second computation agrees: a mark and one word."""
+    """A mark and one word on whether the second computation agrees."""
     return f"{'✓' if node.agrees else '✗'} {node.verdict}"

@@ -1,4 +1,4 @@
-"""One plot of the training history: the series of the run that share an axis, and behind them those of earlier runs."""
+"""One plot of the training history: the run's series that share an axis, with those of earlier runs behind them."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ UNIT = (
 NATS = ("kl", "entropy")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
-"""Updates that the axis shows of earlier runs and repeats while the run that is shown has fewer."""
+"""Updates of earlier runs and repeats shown on the axis while the run shown has fewer."""
 NAMED = 180.0
-"""Pixels of height at 100 % from which on the axis of updates has its name; below that its room goes to the curves,
-and the read-out says it."""
+"""Plot height in pixels at 100 % from which the axis of updates is titled. In a lower plot the curves need that space,
+and the read-out names the axis."""
 RING = 7.0
-"""Pixels across the ring where an earlier run's largest probability passes one half."""
+"""Diameter in pixels of the ring where an earlier run's largest probability exceeds one half."""
 
 
 class HistoryChart(Plot):
-    """One of the plots beside each other: the series that share an axis.
+    """A plot of the series that share an axis.
 
     Attributes:
         possible: names of the series that the run shown can have (:meth:`offer`).
-        trials: earlier runs that are drawn.
-        ghosts, bands: what draws earlier runs and repeats, by the name of the series; made with the first of them.
-        pinned: what draws the repeats before, in the order in which they are given.
+        trials: the earlier runs that are drawn.
+        ghosts, bands: plot items of earlier runs and of repeats, by the name of the series; made on first use.
+        pinned: plot items of earlier repeats, in the order given.
     """
 
-    _aligned_labels: Sequence[str] = ()  # the base class asks for labels while it is being made
+    _aligned_labels: Sequence[str] = ()  # the base class needs labels during its construction
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...]) -> None:
         super().__init__(title, Scale(label=tr("update"), low=1, whole=True), y, zoomable=True)
         self.names, self._unit = names, tr("update")
         self.possible = frozenset(names)
-        self._any_reward = False  # rewards of any size, as another trainer's may be
+        self._any_reward = False  # rewards of any size, as from another trainer
         self.trials: tuple[Trial, ...] = ()
         self._repeats: Mapping[str, np.ndarray] = {}
         self.bands: dict[str, RepeatBand] = {}
@@ -69,7 +69,7 @@ class HistoryChart(Plot):
             curve.sparse = METRICS[curve.key].sparse
 
     def offer(self, names: Iterable[str]) -> None:
-        """Have room for these series of the chart, those that the run shown can have."""
+        """Reserve space for the labels of the series that the run shown can have."""
         possible = frozenset(names) & frozenset(self.names)
         if possible != self.possible:
             self.possible = possible
@@ -80,12 +80,12 @@ class HistoryChart(Plot):
         return [curve.label for curve in self.curves if curve.key in self.possible]
 
     def align(self, stacked: bool, last: bool, beside: Sequence[HistoryChart] = ()) -> None:
-        """Begin and end where the plots above and below do, and count updates under the last alone.
+        """Align the left and right ends with the plots above and below, and number updates only under the last.
 
         Args:
-            stacked: whether there are plots above or below.
-            last: whether this is the lowest.
-            beside: all of them; the longest label of any has room at the right.
+            stacked: whether the plots are below each other.
+            last: whether this plot is the lowest.
+            beside: all the plots; the right margin fits the longest label of any.
         """
         labels = [label for chart in beside for label in chart.own_labels()] if stacked else []
         if labels != list(self._aligned_labels):
@@ -103,22 +103,22 @@ class HistoryChart(Plot):
 
     @property
     def numbers_height(self) -> int:
-        """Pixels that the axis of updates takes."""
+        """Height in pixels of the axis of updates."""
         return int(self.axis_items["bottom"].height())
 
     def count_as(self, run: RunHandle) -> None:
-        """Say the numbers by which ``run`` counts: of a recorded run, its trainer's steps."""
+        """Use the numbering of ``run``, which for a recorded run is that of its trainer's steps."""
         self._unit = tr("trainer's step") if run.is_recorded else tr("update")
         self._any_reward = run.is_recorded
         self._name_axis()
 
     @property
     def place_name(self) -> str:
-        """Name of an update, also where the axis has no room for it."""
+        """The full name of an update, even where the axis is too narrow for it."""
         return self._unit
 
     def _name_axis(self) -> None:
-        """Name the axis of updates. A low plot needs the room for its curves, and its read-out says the name."""
+        """Title the axis of updates unless the plot is too low. Its read-out gives the name then."""
         named = self.height() >= NAMED * self.factor and not self.axis_items["bottom"].bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
 
@@ -131,10 +131,10 @@ class HistoryChart(Plot):
         super().set_look(theme, scale)
         self._name_axis()
 
-    # -- what stands behind the curves --------------------------------------------------------------------------------
+    # -- behind the curves --------------------------------------------------------------------------------------------
 
     def show_trials(self, trials: tuple[Trial, ...], pointed: RunHandle | None) -> None:
-        """Draw the series of these earlier runs behind the curves that are visible. ``pointed`` stands out."""
+        """Draw the series of these earlier runs behind the visible curves. ``pointed`` is emphasized."""
         self.trials = trials
         if trials and not self.ghosts:
             self.ghosts = {name: self.add_item(GhostLines(METRICS[name].colour), z=4) for name in self.names}
@@ -149,7 +149,7 @@ class HistoryChart(Plot):
                 self.rings.set_points(np.array([x for x, _ in places]), np.array([y for _, y in places]))
 
     def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
-        """Draw the range of repeats: (n, S) by the name of the series. Nothing for a series that is not given."""
+        """Draw the range of repeats: (n, S) by the name of the series. A series that is not given has no range."""
         self._repeats = {name: series[name] for name in self.names if name in SERIES and name in series}
         if self._repeats and not self.bands:
             backed = [name for name in self.names if name in SERIES]
@@ -159,7 +159,7 @@ class HistoryChart(Plot):
             band.show_runs(self._repeats.get(name))
 
     def show_pinned(self, pinned: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Draw the ranges of earlier repeats too, each as :meth:`show_repeats` draws the latest."""
+        """Draw the ranges of earlier repeats as well, each like :meth:`show_repeats` draws the latest."""
         backed = [name for name in self.names if name in SERIES]
         while backed and len(self.pinned) < len(pinned):
             self.pinned.append({name: self.add_item(RepeatBand(METRICS[name].colour), z=1) for name in backed})
@@ -169,7 +169,7 @@ class HistoryChart(Plot):
                 band.show_runs(series.get(name))
 
     def _longest(self) -> float:
-        """The last update that anything behind the curves reaches, as far as the axis shows it."""
+        """The last update of anything behind the curves, as far as the axis shows it."""
         ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
         return float(min(max(ends, default=0), REACH))
 
@@ -179,7 +179,8 @@ class HistoryChart(Plot):
         return super().has_data() or bool(self.trials) or bool(self._repeats)
 
     def table(self) -> tuple[list[Column], Rows]:
-        """The series that this run can have, others would be columns of dashes. Then those that earlier runs show."""
+        """The table's columns: series that this run can have, since others would be empty, then those of the earlier
+        runs."""
         curves = [curve for curve in self.curves if curve.key in self.possible]
         columns = [Column("x", self.place_name, chars=8, decimals=0)]
         columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
@@ -192,7 +193,7 @@ class HistoryChart(Plot):
         return columns, SeriesRows(series, whole=True, number_at=self.number_at)
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
-        """The run's own values, then those of earlier runs in the first series that is visible."""
+        """The run's values at ``x``, then those of earlier runs for the first visible series."""
         lines = super().read_at(x)
         curve = next((curve for curve in self.curves if curve.isVisible()), None)
         place = round(x) - 1
@@ -216,7 +217,7 @@ class HistoryChart(Plot):
         super()._refresh_y()
 
     def _refresh_behind(self) -> None:
-        """Draw what is behind the visible curves, and have the axis hold it."""
+        """Draw the items behind the visible curves, and extend the axis to include them."""
         (low, high), pixels = self.view_box.viewRange()[0], max(int(self.view_box.width()), 1)
         visible = {curve.key for curve in self.curves if curve.isVisible()}
         ends: list[float] = []
@@ -234,8 +235,8 @@ class HistoryChart(Plot):
         self._extent = (min(finite), max(finite)) if finite else None
 
     def _fit_unit(self) -> None:
-        """An axis from 0 to 1, unless a visible series leaves it, as rewards with a bonus do. Rewards of any size alone
-        have the axis that shows how they change."""
+        """Set an axis from 0 to 1 unless a visible series exceeds it, as rewards with a bonus do. Rewards of any size
+        get an axis that shows their changes."""
         if self._any_reward and [curve.key for curve in self.curves if curve.isVisible()] == ["reward_mean"]:
             self.set_scales(y=Scale())
             return

@@ -1,4 +1,5 @@
-"""A class's homework: a row a student, and for the question chosen how often each answer was predicted."""
+"""The panel of a class's homework: a row per student, and for the chosen question the distribution of predicted
+answers."""
 
 from __future__ import annotations
 
@@ -32,21 +33,21 @@ READING = tr("The files are read, and their numbers computed once more…")
 PREDICTED = BarSeries(name=tr("predicted"), meaning="policy", style="outline")
 RIGHT = BarSeries(name=tr("of them right"), meaning="reward")
 WIDTHS = {"file": 14, "name": 14, "flags": 24, "conclusion": 24}
-"""Digits for which a column of texts has room."""
+"""Widths of text columns, in digits."""
 LONGEST = 24
-"""Letters of an answer below its bar; the sentence beside has all of it."""
+"""Letters of an answer below its bar. The sentence beside it has the full text."""
 
 
 class HomeworkPanel(Panel):
-    """Shows what the process that reads a folder has said, and asks for folders and tables.
+    """Shows the results of the process that reads a folder, and requests folders and tables.
 
     Attributes:
-        folder: the one that is shown, or being read; None before the first.
-        table: a row a file.
-        question: chooses whose predictions are shown.
-        chart: how often each answer to that question was predicted, and how many of those were right.
-        said: progress, what the class has predicted, or why the folder cannot be read.
-        choose, save: ask for a folder, and for the file of a table.
+        folder: the folder shown or being read; None before the first.
+        table: a table with a row per file.
+        question: the combo box for the question whose predictions are shown.
+        chart: bars of how often each answer to that question was predicted, and how often it was right.
+        said: the sentence on progress, on the class's predictions, or why the folder cannot be read.
+        choose, save: buttons that request a folder, and a file for the table.
 
     Signals:
         folder_wanted: a folder is to be chosen.
@@ -94,15 +95,15 @@ class HomeworkPanel(Panel):
         column.addWidget(self._both, 1)
         self._show(EMPTY, ready=False)
 
-    # -- what its process has said -----------------------------------------------------------------------------------
+    # -- results of the reading process --------------------------------------------------------------------------------
 
     def begin(self, folder: Path) -> None:
-        """The files of ``folder`` are being read."""
+        """Show that the files of ``folder`` are being read."""
         self.folder, self.busy = folder, True
         self._show(READING, ready=False)
 
     def show_result(self, table: Sequence[Sequence[object]], tallies: Sequence[Mapping[str, Any]]) -> None:
-        """Show a class: the cells of its table with their heads, and a tally a question."""
+        """Show a class: its table with headers, and one tally per question."""
         heads, *rows = table
         self.busy, self._tallies = False, tallies
         self.table.set_columns([_column(str(head)) for head in heads])
@@ -115,7 +116,7 @@ class HomeworkPanel(Panel):
         self._show(head, ready=True)
 
     def show_failure(self, sentence: str) -> None:
-        """Say why a folder cannot be read, in the place of what was shown before."""
+        """Show why a folder cannot be read, instead of earlier results."""
         self.busy, self._tallies = False, ()
         self.table.set_rows([])
         self._show(sentence, ready=False)
@@ -146,7 +147,7 @@ class HomeworkPanel(Panel):
 
 
 def _picture(tally: Mapping[str, Any]) -> BarPicture:
-    """Bars of how often each answer was given, beside those of how many were right."""
+    """Bars of how often each answer was given, and of how often it was right."""
     counts, right = (np.array(tally[key], dtype=float) for key in ("counts", "right"))
     names = tuple(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in tally["names"])
     return BarPicture(

@@ -1,4 +1,4 @@
-"""A card with one number of the update: title, value, and the reason for a zero. A door to its explanation."""
+"""A card with one number of the update: title, value, the reason for a zero, and a link to its explanation."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class MetricCard(QWidget):
     """A card with one metric of the run: its title, value and note.
 
     Attributes:
-        name: of the metric, or "updates".
-        note: what stands in the chip where there is no reason to give.
-        shorter_note: the note in fewer words, for a card in which it has no room.
+        name: name of the metric, or "updates".
+        note: text of the chip if there is no reason to show.
+        shorter_note: a shorter form of the note, for a card in which it does not fit.
         language: whether metrics of a language model are offered.
 
     Signals:
-        activated: show where this number comes from (its name).
+        activated: explain this number (its name).
         replaced: show another metric here instead (this name, that name).
     """
 
@@ -68,15 +68,15 @@ class MetricCard(QWidget):
         self, theme: Theme, scale: float, title: str, value: float, reason: Reason | None, *, stale: bool = False,
         vocabulary: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """Show a value with its reason, dimmed where it is ``stale``: that of the update before.
+        """Show a value with its reason, dimmed if it is ``stale``.
 
         Args:
-            theme: how it looks.
-            scale: of the type.
+            theme: the colours.
+            scale: the user's scale of the type.
             title: of the card.
             value: of the metric.
-            reason: for a zero, say.
-            stale: the value is that of the update before.
+            reason: the reason for the value, such as for a zero.
+            stale: whether the value belongs to the previous update.
             vocabulary: names of the run's actions or tokens.
         """
         self._theme, self._scale, self._title, self._stale = theme, scale, title, stale
@@ -101,12 +101,12 @@ class MetricCard(QWidget):
 
     @property
     def text_area(self) -> QRectF:
-        """The area in which title, value and chip are painted."""
+        """Rectangle in which title, value and chip are painted."""
         return QRectF(self.rect()).adjusted(8, 6, -2, -6)
 
     @property
     def texts_needed(self) -> float:
-        """Pixels that the wider of title and value takes."""
+        """Width in pixels of the wider of title and value."""
         assert self._theme is not None
         small, large = self._theme.font(self._title_role, self._scale), self._theme.font("number", self._scale)
         widths = (
@@ -116,7 +116,7 @@ class MetricCard(QWidget):
         return max(widths)
 
     def has_space_for(self, role: str, width: float) -> bool:
-        """Whether in a card of ``width`` pixels a title in type of this role is whole, and a chip has room below."""
+        """Whether a card of ``width`` pixels fits the whole title in type of this role, and a chip below it."""
         if self._theme is None:
             return False
         title, value, chip = (QFontMetricsF(self._theme.font(name, self._scale)) for name in (role, "number", "small"))
@@ -126,7 +126,7 @@ class MetricCard(QWidget):
         return title.horizontalAdvance(self._title) <= space and needed <= area.height()
 
     def set_title_role(self, role: str) -> None:
-        """Write the title in type of this role."""
+        """Set the type of the title."""
         if role != self._title_role:
             self._title_role = role
             self.update()
@@ -180,7 +180,7 @@ class MetricCard(QWidget):
         self.explain_current()
 
     def explain_current(self) -> None:
-        """Explain this card's number."""
+        """Request the explanation of this card's number."""
         self.activated.emit(self.name)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -1,4 +1,4 @@
-"""The cards: six numbers of the update under the cursor, each with the reason for a zero, each a door to explain."""
+"""The cards: six numbers of the update under the cursor, with reasons for zeros and links to explanations."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ CARDS = ("updates", "reward_mean", "kl", "max_prob", "entropy", "clip_fraction")
 CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
 CARDS_RECORDED = ("updates", "reward_mean", "loss", "length", "dead_groups", "clip_fraction")
 CARDS_GAMEABLE = ("updates", "accuracy", "reward_mean", "kl", "length", "dead_groups")
-"""Where what is paid and what is right can part, both are in sight."""
+"""Cards of runs in which a completion can be paid without being right. They show both measures."""
 HELD_OUT = {"accuracy_greedy": "greedy", "accuracy_sampled": "sampled"}
 LONGEST_AGO = 1000
-"""Updates after which a measurement says nothing of the policy any more."""
+"""Age in updates from which a measurement no longer says anything about the current policy."""
 
 
 def _revealed(name: str, view: View) -> bool:
-    """Whether the stage under the cursor has come to this number: rewards come with the scores, the rest with the last
+    """Whether the stage under the cursor reveals this number. Rewards appear with the scores, all others after the last
     pass."""
     at_the_end = view.cursor.next_stage(max(view.step.passes, 1)) is None
     return at_the_end or (view.cursor.stage >= Stage.SCORE and METRICS[name].scored)
 
 
 def numbers_of(view: View) -> dict[str, float]:
-    """The numbers of the update shown. Of a recorded run those that its source has."""
+    """The numbers of the update shown. For a recorded run, those in its source."""
     if isinstance(view.run, RecordedRun):
         return dict.fromkeys(METRICS, float("nan")) | view.run.numbers(view.cursor.step)
     return view.step.metrics
 
 
 def _before(name: str, view: View) -> float:
-    """The value of the update before the one shown. NaN where there is none."""
+    """The value of the previous update. NaN where there is none."""
     values = view.run.series[name].values
-    place = view.cursor.step - 2  # the value of update n stands at n - 1
+    place = view.cursor.step - 2  # the value of update n is at index n - 1
     return float(values[place]) if 0 <= place < len(values) else float("nan")
 
 
 def _cards(settings: Settings) -> tuple[str, ...]:
-    """The cards to begin with in a run under ``settings``."""
+    """The initial cards of a run under ``settings``."""
     if settings.is_recorded:
         return CARDS_RECORDED
     if not settings.is_language:
@@ -62,7 +62,7 @@ def _cards(settings: Settings) -> tuple[str, ...]:
 
 
 def _held_out(view: View) -> tuple[str, str]:
-    """The last accuracy on held-out prompts up to the update shown, and that in fewer words. Empty where none was
+    """The last held-out accuracy up to the update shown, as a text and as a shorter text. Empty where none was
     measured."""
     for name, manner in HELD_OUT.items():
         newest = view.run.series[name].values[: view.cursor.step][-LONGEST_AGO:]
@@ -75,7 +75,7 @@ def _held_out(view: View) -> tuple[str, str]:
 
 
 class MetricsPanel(Panel):
-    """Up to six cards of equal width, as many as find room, so that nothing jumps when digits change."""
+    """Up to six cards of equal width, as many as fit. Fixed widths keep them still when digits change."""
 
     plans = False
 
@@ -96,7 +96,7 @@ class MetricsPanel(Panel):
         values = numbers_of(view)
         hint = self.cards[0].sizeHint()
         small, digits = (QFontMetricsF(view.theme.font(role, view.scale)).height() for role in ("small", "digits"))
-        self.set_row_height(hint.height() + round(digits - small))  # before a class titles are larger
+        self.set_row_height(hint.height() + round(digits - small))  # in presenting mode titles are larger
         space = max(self.width() // hint.width(), 1)
         for place, card in enumerate(self.cards):
             card.setVisible(place < space)
@@ -115,14 +115,14 @@ class MetricsPanel(Panel):
         self._choose_title_role()
 
     def _choose_title_role(self) -> None:
-        """Titles that the back row reads, where every card has room for its own. Else all of them in small type."""
+        """Choose titles that can be read from the back row if they fit in every card, else small ones for all."""
         cards = [card for card in self.cards if not card.isHidden()]
         legible = all(card.has_space_for("digits", self.width() / len(cards)) for card in cards)
         for card in cards:
             card.set_title_role("digits" if legible else "small")
 
     def _suit(self, settings: Settings) -> None:
-        """The cards of this kind of run, where the kind has changed."""
+        """If the kind of run has changed, show the cards for the new kind."""
         suits = _cards(settings)
         if suits != self._suits:
             self._suits = suits

@@ -1,4 +1,4 @@
-"""The pipeline: the four stages of an update, each a place to be, and the objective with this update's values."""
+"""The pipeline: buttons for the four stages of an update, and the objective with this update's values."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 MARGINS, SPACE, BEFORE_PLACE = (8, 6, 12, 4), 4, 12
-"""Pixels around the panel, between two stages, and before the place whose values are shown."""
+"""Pixels: margins of the panel, gap between two stages, and gap before the place whose values are shown."""
 CHANGE_MS = 7000
-"""How long the change of the formula is shown, unless another one comes first."""
+"""Milliseconds for which a change of the formula is shown, unless another one comes first."""
 
 
 class PipelinePanel(Panel):
-    """The stage of the update that is shown, and what the loss is made of there."""
+    """The stages of the update shown, and the objective with its values at the current stage."""
 
     plans = False
 
@@ -51,7 +51,7 @@ class PipelinePanel(Panel):
         self.strip = TermStrip(late=True)
         self.strip.typeset.connect(self.redraw)
         self.strip.term_activated.connect(self._on_term)
-        self.area = QScrollArea()  # large type on a small screen leaves a long objective less room than it needs
+        self.area = QScrollArea()  # with large type on a small screen, a long objective does not fit
         self.area.setWidget(self.strip)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
@@ -71,7 +71,7 @@ class PipelinePanel(Panel):
                 top.addWidget(self._arrows[-1])
             top.addWidget(button)
         top.addSpacing(BEFORE_PLACE)
-        top.addWidget(self.which)  # not at the end, where the counter lies before a class
+        top.addWidget(self.which)  # not at the end, where the counter is in presenting mode
         top.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(*MARGINS)
@@ -112,7 +112,7 @@ class PipelinePanel(Panel):
         )
 
     def _show_place(self, texts: tuple[str, ...], named: bool) -> None:
-        """Write the first of ``texts`` that has room beside the stages, if one has and ``named``."""
+        """Show the first of ``texts`` that fits beside the stages, if any fits and ``named``."""
         shown = [*self.stages.values(), *self._arrows]
         used = sum(widget.sizeHint().width() for widget in shown) + SPACE * (len(shown) + 2) + BEFORE_PLACE
         space = self.width() - MARGINS[0] - MARGINS[2] - used
@@ -123,7 +123,7 @@ class PipelinePanel(Panel):
         self.which.setVisible(named and bool(fitting))
 
     def _draw_change(self, before: Objective, after: Objective) -> bool:
-        """Show what another objective changes in the formula, in the room of the formula itself, if it has that."""
+        """Show the difference between two objectives in place of the formula, if it fits."""
         width = max(self.width() - 20, 200)
         self.strip.set_terms(objective_terms(before))
         self.strip.fit(width)
@@ -152,7 +152,7 @@ class PipelinePanel(Panel):
 
     @Slot()
     def _on_edited(self) -> None:
-        """Show for some seconds what is struck out and what is new, where the next update has another formula."""
+        """For some seconds, show what is struck out and what is new if the next update has another formula."""
         run, objective = self.workspace.run, self.workspace.editing.wanted.objective
         (known, before), self._wanted = self._wanted, (run, objective)
         if run is not known or objective == before:
@@ -161,7 +161,7 @@ class PipelinePanel(Panel):
             self._change, self._change_from = (before, objective), (0 if run is None else run.head) + 1
             self.change_timer.start()
             self.redraw()
-        elif self._change is not None:  # a number was changed meanwhile
+        elif self._change is not None:  # a number was edited meanwhile
             self.change_timer.stop()
             self._on_change_over()
 
@@ -211,13 +211,13 @@ def _name(stage: Stage, view: View) -> str:
 
 
 def _settings(view: View) -> Settings:
-    """The settings of the update shown. Where there is none, what the next one will run under."""
+    """The settings of the update shown. If there is none, those of the next one."""
     shown_here = view.step.step is not None or view.run.is_recorded
     return view.step.settings if shown_here else view.next_settings
 
 
 def _prompts(view: View) -> int:
-    """Number of prompts of the update."""
+    """Number of prompts in the update."""
     settings, step = _settings(view), view.step.step
     if settings.is_recorded:
         return 1 if step is None else int(step.group.max(initial=0)) + 1
@@ -225,7 +225,7 @@ def _prompts(view: View) -> int:
 
 
 def _values(view: View, row: int, token: int) -> dict[str, str]:
-    """Live values by key, as far as the stage has revealed them.
+    """Current values by key, as far as the stage has revealed them.
 
     They are short, so that the formula keeps its lines.
     """
@@ -254,13 +254,13 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
 
 
 def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
-    """Which completion and token the values below the terms belong to, and that in fewer words. None where they belong
-    to none."""
+    """Two texts, one shorter, that name the completion and token of the values below the terms. None if these belong to
+    no single token."""
     step = view.step.step
     if step is None or place is None:
         return ()
     long = step.tokens.shape[1] > 1
-    if view.cursor.stage is Stage.UPDATE:  # then L has its value too, which is that of the whole update
+    if view.cursor.stage is Stage.UPDATE:  # then L has a value too, that of the whole update
         patterns = (
             (
                 tr("values of sample {sample}, token {token}; L sums all"),

@@ -1,4 +1,4 @@
-"""A typed completion token by token, and where it is among the advantages of its group."""
+"""A typed completion token by token, and its place among the advantages of its group."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from grpo_core.questions import Answer
 from grpo_core.text import tr
 
 UNLIKELY = 5.0
-"""Nats at which a token's bar is full."""
+"""Value of −log π in nats at which a token's bar is full."""
 CERTAIN = 5e-4
-"""Nats below which a token was as good as certain."""
+"""Value of −log π in nats below which a token counts as certain."""
 BARS = 8
-"""Lines that the tokens, their bars and numbers take at most."""
+"""Largest number of lines taken by tokens, bars and numbers."""
 PILE = 3
-"""Marks of equal advantage that stand on top of each other before a second pile begins beside them."""
+"""Marks of equal advantage that are stacked before a second stack begins beside them."""
 DOT, AXIS = 3.2, 20.0
 """Radius of a mark at 100 %, and pixels around the axis."""
 BESIDE, BESIDE_LOW = 560, 300
-"""Widths at 100 % from which the axis stands beside the tokens: in a strip of any height, and in a low one."""
+"""Widths in pixels at 100 % from which the axis is beside the tokens: in a strip of any height, and in a low one."""
 TOKENS = 5
-"""Lines that tokens, bars and numbers need above the axis."""
+"""Number of lines needed above the axis by tokens, bars and numbers."""
 STALE = 0.45
-"""How visible an answer is that belongs to another update or prompt than those shown."""
+"""Opacity of an answer that belongs to another update or prompt than those shown."""
 _TOP = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
 
 
 class PlacedStrip(QWidget):
-    """One column a token: its text, a bar of −log π, the number, and what the policy would rather have written. Beside
-    or below it an axis of advantages: one mark a completion of the group, the typed one ringed."""
+    """A column per token: its text, a bar of −log π, the number, and the policy's likeliest token instead. Beside or
+    below is an axis of advantages with one mark per completion of the group, the typed one ringed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +56,7 @@ class PlacedStrip(QWidget):
         return QSize(100, self.fontMetrics().height() * 5)
 
     def show_nothing(self, theme: Theme, scale: float) -> None:
-        """No answer yet."""
+        """Show that there is no answer yet."""
         self._theme, self._scale, self._answer = theme, scale, None
         self.setAccessibleDescription("")
         self.update()
@@ -106,7 +106,7 @@ class PlacedStrip(QWidget):
 
     @property
     def _group_height(self) -> float:
-        """Pixels that the axis of advantages needs with its marks, two lines of labels and its caption."""
+        """Height in pixels of the axis of advantages with its marks, two lines of labels and its caption."""
         return self._piled * self._pitch + AXIS + 3 * self._line
 
     @property
@@ -115,7 +115,7 @@ class PlacedStrip(QWidget):
 
     @property
     def _piled(self) -> int:
-        """Marks of the highest pile. Where advantages differ by less than a pixel, the piles are drawn higher."""
+        """Number of marks in the highest stack, at most :data:`PILE`. Marks closer than a pixel may stack higher."""
         return min(max(Counter(self._advantages.tolist()).values(), default=1), PILE)
 
     def _paint_tokens(self, painter: QPainter, area: QRectF) -> None:
@@ -163,7 +163,8 @@ class PlacedStrip(QWidget):
         painter.drawText(cell.adjusted(0, cell.height() - line, 0, 0), _TOP, text)
 
     def _paint_group(self, painter: QPainter, area: QRectF) -> None:
-        """Hollow below zero, filled above. Under each place the reward that leads there, and how often."""
+        """Paint the group's marks, hollow below zero and filled above, with the reward and the number of completions
+        under each."""
         assert self._theme is not None
         theme, line, dot = self._theme, self._line, DOT * self._scale
         painter.setFont(theme.font("digits", self._scale))
@@ -197,7 +198,8 @@ class PlacedStrip(QWidget):
                 painter.drawEllipse(spot, 2 * dot, 2 * dot)
 
     def _label(self, painter: QPainter, places: list[int], top: float) -> None:
-        """Advantage, reward and number of completions at each place. Where places are many, at the outer ones."""
+        """Paint advantage, reward and number of completions at each place, or only at the outer ones if there are
+        many."""
         assert self._theme is not None
         metrics = QFontMetricsF(painter.font())
         count, until = Counter(places), -np.inf

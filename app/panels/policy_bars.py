@@ -1,4 +1,4 @@
-"""Policy bars: rewards, draws, π now, before and of the reference, and what the update changed, lane above lane."""
+"""The policy in lanes above each other: rewards, draws, π now, before and of the reference, and the update's change."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ NO_TABLE = tr("A language model has no table of actions: see its completions.")
 
 
 class PolicyBarsPanel(Panel):
-    """The policy in one context. Where several prompts or states exist, one is chosen.
+    """The policy in one context, with a choice of contexts where several prompts or states exist.
 
     Signals:
-        completions_wanted: there is no table of actions; show what was sampled instead.
+        completions_wanted: show the sampled completions instead, as there is no table of actions.
         guessed: a prediction of the largest probability was dragged to this height.
     """
 
@@ -104,13 +104,13 @@ class PolicyBarsPanel(Panel):
         self.plot.forget_scales()
 
     def show_guess(self, guess: Guess | None) -> None:
-        """Draw a prediction of the largest probability, which a lesson asks for. None for none."""
+        """Draw the prediction of the largest probability that a lesson asks for. None draws none."""
         if guess != self._guess:
             self._guess = guess
             self.redraw()
 
     def focus_picture(self) -> None:
-        """Give the keyboard to the bars."""
+        """Move the keyboard focus to the bars."""
         self.plot.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _fill_contexts(self, view: View) -> None:
@@ -127,14 +127,14 @@ class PolicyBarsPanel(Panel):
         self.choice.setVisible(len(names) > 1)
 
     def _ends(self, view: View) -> EarlierEnds:
-        """The ends of earlier runs. The same object until there are others."""
+        """The final policies of earlier runs. The same object until they change."""
         stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
         if stamp != self._earlier[0]:
             self._earlier = stamp, earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))
         return self._earlier[1]
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
-        """Rewards under the settings of the update shown. At the head, of the next one."""
+        """Rewards under the settings of the update shown. At the head, under those of the next one."""
         if view.run.origin.action_rewards is None:
             return None
         settings: Settings = view.next_settings if view.at_head else view.step.settings
@@ -186,7 +186,7 @@ class PolicyBarsPanel(Panel):
 
     @Slot(int, float, int)
     def _on_dragged(self, action: int, height: float, gesture: int) -> None:
-        """The reward of an action was dragged. The task becomes the one whose rewards are the user's own."""
+        """Apply the reward of a dragged action. The task becomes the one with the user's own rewards."""
         settings = self.workspace.editing.settings
         if settings.is_language or settings.is_recorded or settings.bandit.landscape not in LANDSCAPES:
             return

@@ -1,4 +1,4 @@
-"""A policy in lanes: rewards, the draws, the probabilities on a scale of their own, and what the update changed."""
+"""A policy in lanes: rewards, draws, probabilities on a scale of their own, and the update's change."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ LEGEND_WITH_EARLIER = (*LEGEND, EARLIER.entry)
 ORDER = tuple(series.key for series in (NOW, BEFORE, REFERENCE, REWARD, DRAWN, MOVED, GAINED))
 OPEN = Scale()
 SMALL = 1e-3
-"""A change of less stands in grey, and the axis of changes never ends below it."""
+"""Changes below this are grey, and the axis of changes always extends to it."""
 SMALLEST = 5e-5
-"""A change of less has no digits in the picture."""
+"""Changes below this have no digits in the picture."""
 
 
 def policy_chart(*, headed: bool = True) -> LaneChart:
-    """A chart for :func:`policy_picture`, in which rewards can be dragged. ``headed`` by the picture's sentence."""
+    """A chart for :func:`policy_picture`, in which rewards can be dragged. ``headed`` adds the picture's sentence."""
     return LaneChart(tr("Policy over actions"), drag="diamond", headed=headed)
 
 
@@ -70,7 +70,7 @@ class Guess:
 
     Attributes:
         height: the probability; None before one is chosen.
-        asks: whether it can be dragged.
+        asks: whether the user can drag it.
     """
 
     height: float | None
@@ -80,7 +80,8 @@ class Guess:
 def policy_picture(
     what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None, guess: Guess | None = None
 ) -> LanePicture:
-    """``what`` with ``action`` chosen, on axes that hold the numbers of ``beside`` too, and ``guess`` as a line."""
+    """The lanes of ``what`` with ``action`` selected, on axes that also include the numbers of ``beside``, with
+    ``guess`` as a line."""
     here = action if action is not None and action < len(what.names) else None
     others = (what,) if beside is None else (what, beside)
     highest = max(float(max(one.after.max(), one.old.max())) for one in others)
@@ -101,8 +102,8 @@ def show_policy(
     chart: LaneChart, what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None,
     guess: Guess | None = None,
 ) -> None:  # fmt: skip
-    """Draw ``what`` in ``chart``, on axes that hold ``beside`` too, and ``guess`` as a line. Without a chosen action
-    the keys start from the likeliest."""
+    """Draw ``what`` in ``chart``, on axes that also include ``beside``, with ``guess`` as a line. Without a selected
+    action, the arrow keys start from the likeliest."""
     if action is None:
         chart.chosen = int(what.now.argmax())
     chart.show_picture(policy_picture(what, action, beside, guess))
@@ -117,7 +118,7 @@ def _bars(what: PolicyPicture, *series: BarSeries, reach: float = 0.0) -> BarPic
 
 
 def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
-    """Rewards of the actions. While a stage is shown those that nobody drew are dim."""
+    """The lane of the actions' rewards. While a stage is shown, those of actions that were not drawn are dim."""
     drawn, staged = what.draws, what.draws is not None and Stage.SCORE <= what.stage < Stage.UPDATE
     series: tuple[BarSeries, ...] = (REWARD.with_heights(rewards, values=rewards),)
     if drawn is not None and staged:
@@ -135,7 +136,7 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
 
 
 def _samples(what: PolicyPicture) -> Lane:
-    """Number of times that each action was drawn."""
+    """The lane with the number of draws of each action."""
     counts = np.zeros(len(what.names), int)
     hint = tr("none yet")
     if what.draws is not None:
@@ -146,7 +147,7 @@ def _samples(what: PolicyPicture) -> Lane:
 
 
 def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess | None) -> Lane:
-    """The probabilities on a scale of their own, with their numbers."""
+    """The lane of probabilities on a scale of their own, with their numbers."""
     likeliest = int(what.now.argmax())
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
     reference = np.empty(0) if what.reference is None else what.reference
@@ -172,7 +173,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
 
 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
-    """The change that this update has made so far, with digits."""
+    """The lane with this update's change so far, with digits."""
     values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
     meanings = tuple(_meaning(value, SMALL) for value in values)
     picture = BarPicture(
@@ -189,7 +190,7 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
 
 
 def _advantages(what: PolicyPicture) -> Lane:
-    """The advantages of the draws, in the place of the change that they are about to make."""
+    """The lane of the draws' advantages, shown in place of the change that they will cause."""
     draws, distance = what.draws, centred(what)
     assert draws is not None
     gained = draws.advantage
@@ -217,7 +218,7 @@ def _meaning(value: float, least: float) -> str:
 
 
 def _signed(value: float, least: float, digits: int) -> str:
-    """A change or an advantage with its sign, below ``least`` with one more digit. Empty for none."""
+    """Text of a change or an advantage with its sign and, below ``least``, one more digit. Empty if there is none."""
     if value != value:
         return ""
     if abs(value) < least:

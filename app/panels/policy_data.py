@@ -1,4 +1,4 @@
-"""Data of the policy picture of one context: policies, rewards, the draws of the update, and what they led to."""
+"""Data for the policy picture of one context: policies, rewards, the draws of the update, and their consequences."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from grpo_core.reasons.normalized import normalized
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Draws:
-    """What one update drew in one context, and the numbers that follow from it, over the A entries of the vocabulary.
+    """One update's draws in one context, and the numbers that follow from them, over the A entries of the vocabulary.
 
     Attributes:
-        order: the entry that each draw gave, (n,), in the order of the record's rows.
+        order: the drawn entries, (n,), in the order of the record's rows.
         counts: how often each was drawn, (A,).
         rows: for each entry the completions (rows of the record) that drew it.
         mean: of the draws' rewards; None where none was scored.
         unscored: draws without a reward.
         advantage: of the draws of each entry, (A,); NaN where there are none, or where they differ among themselves.
-        normalized: what is to be said of the advantages of all draws; None where none is known.
+        normalized: the claim about the advantages of all draws; None where none is known.
         clipped: whether a draw of the entry is clipped in the pass shown, (A,).
     """
 
@@ -41,10 +41,10 @@ class Draws:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EarlierEnds:
-    """The ends of the policies of earlier runs, in one context.
+    """Final policies of earlier runs in one context.
 
     Attributes:
-        names: what each run is called.
+        names: name of each run.
         probabilities: (A,) each, after the run's last update.
     """
 
@@ -56,7 +56,8 @@ NO_EARLIER = EarlierEnds()
 
 
 def earlier_ends(trials: tuple[Trial, ...], context: int, count: int) -> EarlierEnds:
-    """The ends of those ``trials`` that are drawn and have ``context``, with ``count`` entries of the vocabulary."""
+    """The final policies of those ``trials`` that are drawn and have ``context`` with ``count`` entries of the
+    vocabulary."""
     known = [
         (trial.name, trial.policy[context])
         for trial in trials
@@ -68,21 +69,21 @@ def earlier_ends(trials: tuple[Trial, ...], context: int, count: int) -> Earlier
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PolicyPicture:
-    """One context, over the A entries of the vocabulary.
+    """All data of the picture of one context, over the A entries of the vocabulary.
 
     Attributes:
-        names: what each entry is called.
-        now, old, reference: probabilities (A,); while the film of a pass plays, ``now`` is on its way.
-        after: probabilities (A,) when the whole update is done.
+        names: name of each entry.
+        now, old, reference: probabilities (A,); while the film of a pass plays, ``now`` is interpolated.
+        after: probabilities (A,) after the whole update.
         rewards: (A,), None where the task has none for a single action.
-        draws: of the update under the cursor; None at update 0.
-        number: of that update.
+        draws: draws of the update under the cursor; None at update 0.
+        number: number of that update.
         stage, passed, progress: how much of it is revealed; ``passed`` is −1 where the whole update is shown.
-        passes: of the update, 0 at update 0.
+        passes: number of passes of the update, 0 at update 0.
         clip: by how much the ratio may fall below and rise above 1 before it is clipped; None where no clip acts.
-        quick: its film is too short for the lanes to make room for a stage.
-        about_mean: whether the advantage begins with the reward minus the group's mean.
-        earlier: where earlier runs ended.
+        quick: whether its film is too short for lanes to change height for a stage.
+        about_mean: whether the advantage is based on the reward minus the group's mean.
+        earlier: final policies of earlier runs.
     """
 
     names: tuple[str, ...]
@@ -104,7 +105,7 @@ class PolicyPicture:
 
     @property
     def change(self) -> np.ndarray:
-        """The amount by which each probability has moved in this update so far, (A,)."""
+        """The change of each probability in this update so far, (A,)."""
         return np.asarray(self.now - self.old)
 
     def rows(self, action: int) -> list[int]:
@@ -129,9 +130,9 @@ def picture(
         context: the prompt and state whose distribution is drawn.
         rewards: of every action in every context, (C, A), or None.
         passed: the pass at which the cursor is, −1 for the whole update.
-        progress: how far the film of the stage has played.
-        earlier: where earlier runs ended.
-        quick: that film is too short for the lanes to make room for a stage.
+        progress: played share of the stage's film.
+        earlier: final policies of earlier runs.
+        quick: whether that film is too short for lanes to change height for a stage.
     """
     if view.now is None or view.old is None or context >= len(view.now):
         return None

@@ -1,4 +1,4 @@
-"""The film of one update on a bandit: what is where after a share of a stage has played. From the record alone.
+"""The film of one update on a bandit: positions of all marks at a given progress of a stage, from the record alone.
 
 Sample: draws leave the bars and come to rest in the lane of samples. Score: they rise to their rewards, and the mean
 is drawn. Normalize: stems grow to the reward minus the mean, and are stretched to the advantage. Update: the bars move
@@ -15,35 +15,36 @@ from app.workspace.cursor import Stage
 from grpo_core.text import tr
 
 LEAVING = 0.6
-"""Share of the stage Sample in which draws leave their bars, one after the other."""
+"""Share of the stage Sample in which draws leave their bars one after the other."""
 RISING = 0.6
-"""Share of the stage Score in which draws rise to their rewards; then the mean is drawn."""
+"""Share of the stage Score in which draws rise to their rewards, before the mean is drawn."""
 CENTRING = 0.4
-"""Share of the stage Normalize in which stems grow to the reward minus the mean; then they are stretched."""
+"""Share of the stage Normalize in which stems grow to the reward minus the mean, before they are stretched."""
 SAMPLES, REWARDS, POLICY = "samples", "rewards", "policy"
 """Keys of the lanes between which marks move."""
 BELOW = "below"
-"""The lane below the policy: advantages in the stage Normalize, else changes."""
+"""Key of the lane below the policy: advantages in the stage Normalize, else changes."""
 WEIGHTS = {REWARDS: 74.0, SAMPLES: 34.0, POLICY: 92.0, BELOW: 76.0}
-"""Shares of the height that the lanes have where an update is shown whole."""
+"""Relative heights of the lanes where an update is shown whole."""
 STAGE_WEIGHTS = {
     Stage.SAMPLE: {REWARDS: 42.0, SAMPLES: 96.0, POLICY: 112.0, BELOW: 26.0},
     Stage.SCORE: {REWARDS: 136.0, SAMPLES: 62.0, POLICY: 52.0, BELOW: 26.0},
     Stage.NORMALIZE: {REWARDS: 84.0, SAMPLES: 26.0, POLICY: 38.0, BELOW: 128.0},
     Stage.UPDATE: {REWARDS: 36.0, SAMPLES: 26.0, POLICY: 112.0, BELOW: 102.0},
 }
-"""The same while a stage is shown: the lanes that it is about take the room."""
+"""Relative heights of the lanes while a stage is shown, with more height for those that it is about."""
 GROWING = 0.15
-"""Share of a stage's film, at its begin, in which the lanes take their heights; after the last they take it back."""
+"""Share of a stage's film, at its start, in which the lanes change to its heights; after the last stage they change
+back."""
 
 
 def weights(picture: PolicyPicture) -> dict[str, float]:
-    """Share of the height that each lane has at the moment that ``picture`` shows."""
+    """Relative height of each lane at the moment of ``picture``."""
     stage, progress = picture.stage, picture.progress
     whole = stage is Stage.UPDATE and picture.passed < 0 and progress >= 1
     if picture.draws is None or picture.quick or whole:
         return WEIGHTS
-    if progress >= 1:  # a stage that stands still
+    if progress >= 1:  # a stage without a playing film
         return STAGE_WEIGHTS[stage]
     last = stage is Stage.UPDATE and picture.passed in (-1, picture.passes - 1)
     if last and progress > 1 - GROWING:
@@ -55,13 +56,13 @@ def weights(picture: PolicyPicture) -> dict[str, float]:
 
 
 def _mixed(one: dict[str, float], other: dict[str, float], share: float) -> dict[str, float]:
-    """Weights on the way from ``one`` to ``other``, slow at both ends of it."""
+    """Interpolated weights at ``share`` of the way from ``one`` to ``other``, with ease-in-out."""
     eased = share * share * (3 - 2 * share)
     return {lane: weight + eased * (other[lane] - weight) for lane, weight in one.items()}
 
 
 def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
-    """Number of draws of each entry that have come to rest in the lane of samples, (A,)."""
+    """Number of draws of each entry that have landed in the lane of samples, (A,)."""
     if stage is not Stage.SAMPLE or progress >= 1:
         return draws.counts
     counts = np.zeros_like(draws.counts)
@@ -71,14 +72,14 @@ def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
 
 
 def mean_share(stage: Stage, progress: float) -> float:
-    """The distance that the line of the mean has been drawn, from 0 to 1."""
+    """Drawn share of the line of the mean, from 0 to 1."""
     if stage is Stage.SCORE:
         return min(max((progress - RISING) / (1 - RISING), 0.0), 1.0)
     return 0.0 if stage is Stage.SAMPLE else 1.0
 
 
 def stem_heights(picture: PolicyPicture) -> np.ndarray:
-    """Heights of the stems in the stage Normalize, (A,): they grow to the advantages. NaN for an action without one."""
+    """Heights of the stems in the stage Normalize, (A,), growing to the advantages. NaN for an action without one."""
     draws, share = picture.draws, picture.progress
     assert draws is not None
     distance = centred(picture)
@@ -90,7 +91,7 @@ def stem_heights(picture: PolicyPicture) -> np.ndarray:
 
 
 def centred(picture: PolicyPicture) -> np.ndarray | None:
-    """The reward of each entry that was drawn minus the mean, (A,). None where the advantage has no such part."""
+    """The reward of each drawn entry minus the mean, (A,). None if the advantage has no such part."""
     draws = picture.draws
     if not picture.about_mean or picture.rewards is None or draws is None or draws.mean is None:
         return None
@@ -98,7 +99,7 @@ def centred(picture: PolicyPicture) -> np.ndarray | None:
 
 
 def marks(picture: PolicyPicture) -> tuple[Mark, ...]:
-    """The marks above the lanes at the moment that ``picture`` shows."""
+    """The marks above the lanes at the moment of ``picture``."""
     draws = picture.draws
     if draws is None:
         return ()
@@ -114,7 +115,7 @@ def marks(picture: PolicyPicture) -> tuple[Mark, ...]:
 
 
 def _fallen(n: int, count: int, progress: float) -> float:
-    """Share of its way that draw ``n`` of ``count`` has covered."""
+    """Share of its path that draw ``n`` of ``count`` has covered."""
     start = LEAVING * n / count
     return min(max((progress - start) / (1 - LEAVING), 0.0), 1.0)
 

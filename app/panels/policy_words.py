@@ -1,4 +1,4 @@
-"""One sentence on each stage of an update: what the draws were, what they were paid, what moved."""
+"""One sentence per stage of an update: what was drawn, its rewards, what moved."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from grpo_core.reasons.normalized import normalized_words
 from grpo_core.text import tr
 
 NAMED = 3
-"""Actions named of those that rise, and of those that fall: the ones that move most."""
+"""Number of rising actions, and of falling ones, that are named: those that move most."""
 
 
 def stage_sentence(picture: PolicyPicture) -> str:
-    """The sentence on what the stage shown does with the draws of this context. Equal throughout a stage's film."""
+    """The sentence on what the stage shown does with the draws of this context. Constant throughout a stage's film."""
     draws = picture.draws
     if draws is None:
         return tr("Before the first update: draws are taken from these bars.")
@@ -31,12 +31,12 @@ def stage_sentence(picture: PolicyPicture) -> str:
 
 
 def sampled(picture: PolicyPicture, draws: Draws) -> Sampled:
-    """The number of draws, and of actions that come up."""
+    """The claim about the number of draws and of distinct actions."""
     return Sampled(draws=len(draws.order), met=int((draws.counts > 0).sum()), of=len(picture.names))
 
 
 def paid(draws: Draws) -> Scored:
-    """The mean reward of the draws that have one."""
+    """The claim about the mean reward of the scored draws."""
     return Scored(scored=len(draws.order) - draws.unscored, of=len(draws.order), mean=draws.mean)
 
 
@@ -46,7 +46,7 @@ def _updated(picture: PolicyPicture, draws: Draws) -> str:
 
 
 def in_fewer_words(picture: PolicyPicture) -> str:
-    """:func:`stage_sentence` for a narrow picture. Empty where it is short already."""
+    """A shorter :func:`stage_sentence` for a narrow picture. Empty where it is already short."""
     if picture.draws is None or picture.stage is not Stage.UPDATE:
         return ""
     made = moves(picture)
@@ -68,7 +68,7 @@ def in_fewer_words(picture: PolicyPicture) -> str:
 
 
 def undrawn(picture: PolicyPicture, draws: Draws) -> Undrawn | None:
-    """The one action that pays most, where nobody drew it."""
+    """The claim that the best-paid action was not drawn. None where it was, or where several are best."""
     if picture.rewards is None:
         return None
     best = int(picture.rewards.argmax())
@@ -85,7 +85,7 @@ def _moved(picture: PolicyPicture) -> str:
 
 
 def moves(picture: PolicyPicture) -> Moved:
-    """The entries that have moved, and whether all others moved the other way."""
+    """The claim about which entries have moved, and whether all others moved the other way."""
     change = picture.change
     up, down = most_moved(change, NAMED), most_moved(-change, NAMED)
     rest = np.delete(change, [*up, *down])

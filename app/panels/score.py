@@ -1,4 +1,4 @@
-"""Score your own: type a completion to a prompt of the update shown. It is scored and placed in the live group."""
+"""The panel Score your own: a typed completion to a prompt of the update shown, scored and placed in its group."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PLACEHOLDER, IN_WORDS = tr("Your completion, such as 2+12=14"), tr("Your complet
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Submission:
-    """A question under way or answered.
+    """A question that is pending or answered.
 
     Attributes:
         question: what was asked.
@@ -77,7 +77,7 @@ class ScorePanel(Panel):
         self.submission: Submission | None = None
         self._answer: Answer | None = None
         self.held: tuple[Step, str] | None = None
-        """The update, and its run, whose prompts are offered while somebody types, however far the run goes on."""
+        """The update, with its run, whose prompts are offered while the user types, even as the run goes on."""
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self.empty)
@@ -142,7 +142,7 @@ class ScorePanel(Panel):
         self.status.setEnabled(not stale)
 
     def _step(self, view: View) -> Step | None:
-        """The update whose group a completion joins: the one shown, or the one at which somebody began to type."""
+        """The update whose group a completion joins: the one shown, or the one at which the user began to type."""
         if self.held is not None and self.held[1] != view.run.id:
             self.held = None
         return view.step.step if self.held is None else self.held[0]
@@ -153,7 +153,7 @@ class ScorePanel(Panel):
         return (self.submission.step.step, self.submission.question.group) != (step.step, self._group)
 
     def _origin_of_stale(self, step: Step, origin: Origin) -> str:
-        """The sentence on where the dimmed answer comes from, and how to get the one that belongs here."""
+        """A sentence on the origin of the dimmed answer, and on how to get the one for the prompt shown."""
         assert self.submission is not None
         submission = self.submission
         prompt = question_text(submission.step, submission.question.group, origin)
@@ -185,7 +185,7 @@ class ScorePanel(Panel):
         self.redraw()
 
     def _known(self, text: str) -> bool:
-        """Whether the model can read ``text``. If not, the field is marked and the sentence says which sign it is."""
+        """Whether the model can read ``text``. If not, the field is marked and a sentence names the unknown sign."""
         if self.workspace.view.run.origin.settings.model.folder:
             self._mark(False)  # a tokenizer reads any text
             return True
@@ -214,7 +214,7 @@ class ScorePanel(Panel):
 
     @Slot(str)
     def _on_typed(self, text: str) -> None:
-        """Say at once what the model cannot read. Once it can, say again what was said before."""
+        """Report unreadable signs at once. When the text is readable again, restore the earlier message."""
         before = bool(self.field.property("refused"))
         if self._known(text) and before:
             self.status.setText("")
@@ -222,7 +222,7 @@ class ScorePanel(Panel):
 
     @Slot(str)
     def _on_edited(self, text: str) -> None:
-        """Keep the prompt that somebody types an answer to, until it is scored or taken away."""
+        """Keep the prompt to which the user is typing an answer until it is scored or deleted."""
         step = self._step(self.workspace.view)
         self.held = (step, self.workspace.view.run.id) if text and step is not None else None
         if not text:
@@ -251,7 +251,7 @@ class ScorePanel(Panel):
 
 
 def claims_on(typed: Joined) -> tuple[Typed, ...]:
-    """Outcome of a completion, in a few claims."""
+    """The claims about the result of a completion."""
     advantage, total = float(typed.advantages[-1]), float(typed.logp.sum())
     every = zip(typed.names, typed.parts, typed.weights, strict=True)
     parts = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)

@@ -1,4 +1,4 @@
-"""The choice of series of the training history: a row of boxes, and a menu for those that have no room in it."""
+"""The choice of series of the training history: a row of check boxes, and a menu for those that do not fit."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
 SHOWN_LANGUAGE = ("reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "kl", "entropy")
 
 NEWEST = 1000
-"""Updates at the end of a series that are looked at first: a long one mostly shows there that it has values."""
+"""Number of newest values that are examined first. Even in a long series they usually show whether it has any."""
 SPACING, MARGINS = 8, 48
-"""Pixels between the boxes, and beside all of them."""
+"""Pixels between the boxes, and total horizontal margins."""
 
 
 def _first(settings: Settings) -> frozenset[str]:
-    """The series to begin with in a run under ``settings``."""
+    """The series shown at first in a run under ``settings``."""
     if not settings.is_language:
         return frozenset(SHOWN)
     first = frozenset(SHOWN_LANGUAGE)
     weights = settings.language.part_weights
-    same = weights[0] == 1 and not any(weights[1:])  # where only right answers pay, two lines are one
+    same = weights[0] == 1 and not any(weights[1:])  # where only right answers are rewarded, both lines coincide
     return first - {"reward_mean"} if same else first
 
 
 class SeriesChoice(QWidget):
-    """A box for each series that the run has. Beside them a button for the numbers as tables.
+    """A check box per series of the run, and a button that shows the numbers as tables.
 
     Signals:
-        changed: other series are to be drawn.
-        table_toggled: tables are wanted in the place of the plots, or the plots again.
+        changed: the selection of series has changed.
+        table_toggled: show tables in place of the plots, or the plots again.
 
     Attributes:
-        boxes: by the name of the series.
-        offered: names of the series that the run that is shown has; before its first update, that it can have.
+        boxes: the check boxes by the name of the series.
+        offered: names of the series that the run shown has or, before its first update, can have.
         table: the button for the tables.
-        more, left_over: the button for the series whose boxes have no room, and its menu.
+        more, left_over: the button for the series whose boxes do not fit, and its menu.
     """
 
     changed = Signal()
@@ -71,7 +71,7 @@ class SeriesChoice(QWidget):
         top.addWidget(self.table)
 
     def wanted(self, names: tuple[str, ...]) -> list[str]:
-        """Those of ``names`` that are chosen and that the run has."""
+        """Those of ``names`` that are selected and that the run has."""
         return [name for name in names if self.boxes[name].isChecked() and name in self.offered]
 
     def show_run(self, view: View) -> None:
@@ -125,7 +125,7 @@ class SeriesChoice(QWidget):
         self.table.toggled.connect(self.table_toggled)
 
     def _choose(self, run: RunHandle) -> None:
-        """The series that this kind of run has. Where the kind is another one than before, those to begin with."""
+        """Select the initial series if the kind of run has changed."""
         before, self._run = self._run, run
         self._known, self._looked = set(), 0
         first = _first(run.origin.settings)
@@ -135,7 +135,7 @@ class SeriesChoice(QWidget):
                     box.setChecked(name in first)
 
     def _offer(self, run: RunHandle) -> None:
-        """Offer the series that have a value. Before the first update, those that this kind of run can have."""
+        """Offer the series that have a value or, before the first update, those that this kind of run can have."""
         for name in self.boxes.keys() - self._known:
             values = run.series[name].values[self._looked :]
             if np.isfinite(values[-NEWEST:]).any() or np.isfinite(values).any():
@@ -146,7 +146,7 @@ class SeriesChoice(QWidget):
         self.offered = frozenset(self._known if run.head else possible)
 
     def fit(self) -> None:
-        """The boxes that have room. The other series are in a menu beside them, so that no box is cut."""
+        """Show the boxes that fit, and put the other series into a menu, so that no box is cut off."""
         offered = [name for name in self.boxes if name in self.offered]
         widths = [self.boxes[name].sizeHint().width() + SPACING for name in offered]
         space = self.width() - self.table.sizeHint().width() - MARGINS
@@ -174,7 +174,7 @@ class SeriesChoice(QWidget):
             self.fit()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another font or style sheet: boxes and buttons have other widths."""
+        """Fit the boxes again after a change of font or style sheet, which changes their widths."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._fitted = None

@@ -1,4 +1,4 @@
-"""Columns of the step table: their order, widths and titles, what a stage reveals, and their sums."""
+"""Columns of the step table: order, widths, titles, sums, and the stage that reveals each."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ WIDTHS = {
     "prompt": 9, "completion": 18, "place": 3, "reward": 5.2, "advantage": 8.5, "ratio": 5.2, "clipped": 3,
     "gradient": 8.5,
 }  # fmt: skip
-"""Digits for which a column has room."""
+"""Column widths in digits."""
 OF_TOKENS = {"reward": 6.2, "gradient": 10.5}
-"""Other widths where rows are tokens: a reward of several parts has a sign, a push may be so small that it has an
+"""Other widths if rows are tokens: a reward of several parts has a sign, a push may be so small that it has an
 exponent."""
 MARGIN = 0.75
-"""Digits that a column of short texts takes beside its longest."""
+"""Extra width of a column of short texts, in digits."""
 FIRST = (
     "sample",
     "prompt",
@@ -39,15 +39,14 @@ FIRST = (
     "clipped",
     "gradient",
 )
-"""Columns from the left; what is not named here follows."""
+"""First columns from the left. Columns not named here follow."""
 KEPT = (
     "sample", "action", "token", "advantage", "gradient", "reward", "ratio", "clipped", "completion", "prompt", "place",
     "kl", "surrogate", "token_loss", "weight",
 )  # fmt: skip
-"""Columns in the order in which they get room: in a narrow panel the last ones wait for a wider one. Copies and exports
-hold them all."""
+"""Columns by priority: in a narrow panel the last ones are hidden. Copies and exports have all of them."""
 SUMMED = ("reward", "advantage", "gradient", "weight")
-"""Columns whose sums stand below the table."""
+"""Columns whose sums are shown below the table."""
 SHORT = {
     "reward": "R",
     "advantage": "A",
@@ -62,17 +61,18 @@ UNTIL: dict[Stage, tuple[str, ...]] = {
     Stage.SCORE: ("reward",),
     Stage.NORMALIZE: ("reward", "advantage"),
 }
-"""Columns that a stage has revealed; what comes later is blank until then."""
+"""Columns revealed by each stage. Later ones are blank until then."""
 
 
 def columns_shown(step: Step, origin: Origin) -> list[step_table.Column]:
-    """The columns of an update's table from the left. Without the prompt's where the run has one prompt only."""
+    """The columns of an update's table from the left. The prompt's column is left out if the run has only one
+    prompt."""
     columns = [c for c in step_table.columns(step) if not (c.name == "prompt" and len(origin.prompts) == 1)]
     return sorted(columns, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
 
 
 def table_column(column: step_table.Column, step: Step, origin: Origin) -> Column:
-    """A column as the table widget has it, with its width. The same for every update of a run."""
+    """The table widget's form of a column, with its width. The same for every update of a run."""
     kind = KINDS.get(column.name, "number" if column.decimals is not None else "text")
     return Column(
         column.name,
@@ -88,7 +88,7 @@ def table_column(column: step_table.Column, step: Step, origin: Origin) -> Colum
 
 
 def _chars(column: step_table.Column, step: Step, origin: Origin) -> float:
-    """Digits for which a column has room."""
+    """Width of a column in digits."""
     if column.name == "sample":
         return len(str(len(step.mask))) + MARGIN
     if column.name == "action":
@@ -100,12 +100,12 @@ def _chars(column: step_table.Column, step: Step, origin: Origin) -> float:
 def values_shown(
     column: step_table.Column, values: Sequence[Any], revealed: tuple[str, ...] | None
 ) -> Sequence[object]:
-    """A column's values as they stand in the table. What a later stage reveals is not there yet."""
+    """A column's values as shown in the table, blank if only a later stage reveals them."""
     computed = column.decimals is not None or column.name == "clipped"
     if computed and revealed is not None and column.name not in revealed:
         return [None] * len(values)
     if column.name == "gradient":
-        # the step goes against the gradient: what is pushed up points up
+        # the step goes against the gradient, so the sign is flipped: what is pushed up points up
         return residues([None if value is None else -value for value in values])
     if column.name == "advantage":
         return residues(values)
@@ -121,22 +121,22 @@ def sums(
     rows: Sequence[step_table.Row], columns: Sequence[step_table.Column], places: Sequence[int],
     revealed: tuple[str, ...] | None,
 ) -> dict[str, float]:  # fmt: skip
-    """Sums of the columns in :data:`SUMMED`, by name: over completions where a number belongs to the whole completion,
-    else over tokens.
+    """Sums of the columns in :data:`SUMMED`, by name. Numbers that belong to a whole completion are summed over
+    completions, others over tokens.
 
     Args:
-        rows: of the table, one a token.
-        columns: those that are shown.
-        places: where the cell of each of them stands in a row.
-        revealed: names of the columns that the stage has revealed; None for all.
+        rows: rows of the table, one per token.
+        columns: the columns shown.
+        places: index of each column's cell in a row.
+        revealed: names of the columns revealed by the stage; None for all.
     """
     total_of = {}
-    # the first token of each completion, and to which of them each token belongs
+    # the first token of each completion, and the completion of each token
     _, first, of = np.unique([row.row for row in rows], return_index=True, return_inverse=True)
     for place, column in zip(places, columns, strict=True):
         if column.name not in SUMMED or (revealed is not None and column.name not in revealed):
             continue
-        values = np.array([row.cells[place] for row in rows], dtype=float)  # None is NaN
+        values = np.array([row.cells[place] for row in rows], dtype=float)  # None becomes NaN
         if column.name == "reward" or (
             column.name == "advantage" and np.array_equal(values, values[first][of], equal_nan=True)
         ):
@@ -147,12 +147,12 @@ def sums(
 
 
 def widest_sums(texts: Mapping[str, str], completions: int) -> dict[str, str]:
-    """The texts for which the summed columns keep room: the sums, and a reward of 1 for every completion, so that the
-    widths stay from one update to the next.
+    """The widest texts to reserve space for in the summed columns: the sums, and a reward of 1 for every completion, so
+    that widths stay the same from update to update.
 
     Args:
-        texts: the sums as they are shown, by the column's name.
-        completions: rows of the update.
+        texts: the displayed sums, by the column's name.
+        completions: number of completions of the update.
     """
     usual = shown(float(completions))
     return {**texts, "reward": max(texts.get("reward", ""), usual, key=len)}

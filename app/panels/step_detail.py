@@ -1,4 +1,4 @@
-"""Step detail: one row a sample of the update shown, every number of it, in the pass shown."""
+"""The panel Step detail: one row per sample of the update shown, with all its numbers in the pass shown."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 FOOT = 0.25
-"""Share of the panel's height that the sentences on the groups may take."""
+"""Largest share of the panel's height for the sentences on the groups."""
 MOST_ROWS = 4_000
-"""Tokens of an update that are listed together; making more rows would hold the window up."""
+"""Number of tokens of an update that are listed together. More rows would block the window."""
 NONE_YET = tr("One row a sample appears here with every number of the update. Press Step to compute one.")
 
 
 class StepDetailPanel(Panel):
-    """A table that follows the cursor. A cell explains itself on Return, E or a double click."""
+    """A table that follows the cursor. Return, E or a double click explains a cell."""
 
     plans = False
 
@@ -62,7 +62,7 @@ class StepDetailPanel(Panel):
         top.setSpacing(6)
         label = Label(tr("Pass"))
         label.setObjectName("muted")
-        label.setBuddy(self.passes)  # goes with the box where a picture has no boxes
+        label.setBuddy(self.passes)  # hidden together with the box in pictures without controls
         top.addWidget(label)
         top.addWidget(self.passes)
         top.addStretch(1)
@@ -97,7 +97,7 @@ class StepDetailPanel(Panel):
         self._fill_passes(view, step)
         revealed, only = UNTIL.get(view.cursor.stage), _only(view, step)
         key = (view.step.key, only, revealed, view.theme, view.scale)
-        if key != self._filled:  # another token of the same completions needs no other table
+        if key != self._filled:  # another token of the same completions needs no new table
             self._filled, self._only = key, only
             self._fill(view, step, revealed)
         self.table.select_row(self._place_of(view))
@@ -116,7 +116,7 @@ class StepDetailPanel(Panel):
         self.table.set_summary(self.summary(view))
 
     def _fill(self, view: View, step: Step, revealed: tuple[str, ...] | None) -> None:
-        """The tokens of the update, or of the completion that is chosen, with as much as the stage reveals."""
+        """List the tokens of the update, or of the selected completion, as far as the stage reveals them."""
         columns = columns_shown(step, view.run.origin)
         places = [step_table.columns(step).index(c) for c in columns]
         self._columns = tuple(columns)
@@ -135,9 +135,10 @@ class StepDetailPanel(Panel):
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        """Show as many columns as have room, in the order of :data:`KEPT`, so that nothing is scrolled sideways."""
+        """Show as many columns as fit without scrolling sideways, in the order of :data:`KEPT`."""
         order = sorted(range(len(self._columns)), key=lambda n: KEPT.index(self._columns[n].name))
-        bar = self.table.verticalScrollBar().sizeHint().width()  # its room is kept: no column comes and goes with it
+        # its width is reserved, so that no column appears or disappears with it
+        bar = self.table.verticalScrollBar().sizeHint().width()
         hidden = self.table.fit_columns(order, self.table.width() - 2 * self.table.frameWidth() - bar)
         names = [self._columns[n].title for n in hidden]
         self.wider.setText(tr("+ {count} columns").format(count=len(names)) if names else "")
@@ -147,9 +148,10 @@ class StepDetailPanel(Panel):
         self.sums.update()
 
     def _fit_foot(self) -> None:
-        """Below the table all groups, or in a low panel the one of the completion that is selected.
+        """Show the sentences on all groups below the table or, in a low panel, only that of the selected completion's
+        group.
 
-        Its room grows with what it has to say and shrinks only with another look or width: no update moves the table.
+        Their height grows with the text and shrinks only when look or width change, so that no update moves the table.
         """
         look = *self._look, self.foot.width()
         if look != self._foot_look:
@@ -178,7 +180,7 @@ class StepDetailPanel(Panel):
             self.passes.setCurrentIndex(view.step.passed)
 
     def _place_of(self, view: View) -> int | None:
-        """The table's row of the selected completion and token."""
+        """The table row of the selected completion and token."""
         wanted = view.selection
         if wanted.row is None:
             return None
@@ -219,7 +221,8 @@ class StepDetailPanel(Panel):
 
 
 def _only(view: View, step: Step) -> int | None:
-    """Of an update with too many tokens for one table, the completion that is chosen, else the first. None for all."""
+    """The only completion listed if the update has too many tokens for one table: the selected one, or else the first.
+    None for all."""
     if int(step.mask.sum()) <= MOST_ROWS:
         return None
     row = view.selection.row

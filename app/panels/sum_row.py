@@ -1,4 +1,4 @@
-"""The line below a table that holds the sums of its columns, each below its own column."""
+"""A line below a table with the sums of its columns, each under its column."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from grpo_core.text import tr
 
 
 class SumRow(QWidget):
-    """Sums, aligned with the columns of a table. The first visible column says that they are sums.
+    """Sums aligned with the columns of a table. The first visible column holds the label.
 
     Attributes:
-        texts: what is below each column, by the column's key.
+        texts: the displayed sums, by the column's key.
     """
 
     def __init__(self, table: TableTwin, parent: QWidget | None = None) -> None:
@@ -26,7 +26,7 @@ class SumRow(QWidget):
         self._table = table
         self.texts: dict[str, str] = {}
         self._asked = QSize()
-        """The size that it has asked its layout for."""
+        """The size hint last given to the layout."""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         table.horizontalHeader().sectionResized.connect(self._on_resized)
         table.horizontalScrollBar().valueChanged.connect(self._on_resized)
@@ -35,7 +35,7 @@ class SumRow(QWidget):
         return QSize(0, round(self._table.cells.metrics.height() + 7 * self._table.factor))
 
     def show_sums(self, sums: Mapping[str, float]) -> None:
-        """Show ``sums`` by the column's key. Other columns stay blank."""
+        """Show ``sums``, by the column's key. Other columns stay blank."""
         columns = {column.key: column for column in self._table.table.columns}
         self.texts = {key: shown(value, columns[key].decimals) for key, value in sums.items() if key in columns}
         self.setAccessibleName(tr("Sums"))
@@ -46,7 +46,7 @@ class SumRow(QWidget):
             )
         )
         self.setToolTip(plain_tip(self.accessibleDescription()))
-        if self.sizeHint() != self._asked:  # to ask lays the whole window out
+        if self.sizeHint() != self._asked:  # updating the geometry would lay out the whole window again
             self._asked = self.sizeHint()
             self.updateGeometry()
         self.update()

@@ -1,4 +1,4 @@
-"""The timeline: every update of the run on one line, to drag, to hover over, to jump along."""
+"""The timeline: all updates of the run on one line, which can be dragged, hovered over and walked by keys."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from grpo_core.text import tr
 
 PREVIEW = ("reward_mean", "kl", "entropy", "max_prob", "clip_fraction")
 VERBS = (tr("Update"), tr("Viewing"))
-"""While the newest update is followed, and while another one is looked at."""
+"""Verbs for following the newest update, and for viewing an earlier one."""
 GAPS = 72
-"""Pixels of the margins and spaces in the row."""
+"""Total pixels of the margins and gaps in the row."""
 RESERVED = 99_999
-"""Room is kept for an update's number of so many digits, so that the line does not shrink while a run grows."""
+"""Largest update number for which space is reserved, so that the line does not shrink while a run grows."""
 SHORTEST = 320
-"""Pixels at 100 % that the line has at least before the words beside it go."""
+"""Least length of the line in pixels at 100 % before the texts beside it are hidden."""
 
 
 class TimelineTrack(QWidget):
-    """The line itself.
+    """The line with its marks and the cursor.
 
     Signals:
         moved: show this update.
-        walked: go so many updates on from where the cursor is.
+        walked: move the cursor by this many updates.
     """
 
     moved = Signal(int)
@@ -114,7 +114,7 @@ class TimelineTrack(QWidget):
             painter.drawEllipse(QPointF(here, middle), radius + 2.5, radius + 2.5)
 
     def _draw_thinned(self, painter: QPainter, view: View, middle: float, thick: float) -> None:
-        """Gaps in the line where only some updates are kept. The fewer, the wider."""
+        """Draw gaps in the line where only some updates are kept. The fewer are kept, the wider the gaps."""
         for stretch in view.run.thinned:
             gap = 1 - 1 / (1 + 0.5 * math.log2(stretch.every))
             pen = QPen(view.theme.colour("ground"), thick + 1, Qt.PenStyle.CustomDashLine, Qt.PenCapStyle.FlatCap)
@@ -124,7 +124,7 @@ class TimelineTrack(QWidget):
             painter.drawLine(QPointF(left, middle), QPointF(right, middle))
 
     def _draw_branch(self, painter: QPainter, view: View, middle: float) -> None:
-        """A small wedge where the run left its parent."""
+        """Draw a small wedge where the run branched from its parent."""
         x, size = self._x(view.run.branched_at or 0, view.head), self._radius() * 0.8
         painter.setBrush(view.theme.colour("text"))
         painter.setPen(Qt.PenStyle.NoPen)
@@ -154,7 +154,7 @@ class TimelineTrack(QWidget):
         }  # fmt: skip
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: head}
         key = Qt.Key(event.key())
-        if key in strides:  # keys may come faster than frames, so the view may be behind the cursor
+        if key in strides:  # keys may come faster than frames, so the view may lag behind the cursor
             self.walked.emit(strides[key])
         elif key in ends:
             self.moved.emit(ends[key])
@@ -163,9 +163,9 @@ class TimelineTrack(QWidget):
 
 
 class PlaceLabel(Label):
-    """The update that is shown, of how many. The number is bold.
+    """A label with the number of the update shown, in bold, and of the last one.
 
-    Painted here, since Qt paints a label with markup once more after each frame.
+    It paints its text itself because Qt repaints a label with markup once more after each frame.
     """
 
     def __init__(self) -> None:
@@ -173,7 +173,7 @@ class PlaceLabel(Label):
         self._parts: list[str] = []
 
     def show_place(self, text: str) -> None:
-        """Show ``text``, in which one part may be between ``<b>`` and ``</b>``."""
+        """Show ``text``, of which one part may be enclosed by ``<b>`` and ``</b>``."""
         self._parts = text.replace("</b>", "<b>").split("<b>")
         self.setText("".join(self._parts))
 
@@ -193,13 +193,14 @@ class PlaceLabel(Label):
 
 
 NEXT, BACK, NO_EVENT = tr("Next: {event} ›"), tr("‹ Back: {event}"), tr("No event yet")
-"""What the button at the end of the line says: of the nearest event after the update shown, else of the one before."""
+"""Texts of the button at the end of the line: for the next event after the update shown, for the last one before it,
+and for none."""
 
 
 class TimelinePanel(Panel):
-    """Place of the cursor among all updates, what is marked there, and the way to the next event.
+    """The place of the cursor among all updates, the marks on the line, and a button to the next event.
 
-    Nothing beside the line changes its width with the cursor: one place on the line means one update.
+    Nothing beside the line changes its width with the cursor, so that a place on the line always means the same update.
     """
 
     plans = False
@@ -207,7 +208,7 @@ class TimelinePanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._sized: tuple[object, ...] | None = None
-        """What the widths of the texts were last reckoned from."""
+        """The state from which the text widths were last computed."""
         self.place = PlaceLabel()
         self.track = TimelineTrack()
         self.track.moved.connect(workspace.move_to)
@@ -248,7 +249,7 @@ class TimelinePanel(Panel):
         self._offer_event(view)
 
     def _offer_event(self, view: View) -> None:
-        """Lead to the next event, after the last one back to it."""
+        """Offer the next event or, after the last one, the way back to it."""
         following = None if view.running else next_event(view.run, view.cursor.step)
         earlier = None if view.running or following else next_event(view.run, view.cursor.step, forwards=False)
         self._forwards = earlier is None
@@ -261,9 +262,9 @@ class TimelinePanel(Panel):
         )
 
     def _keep_widths(self, view: View) -> None:
-        """Sizes by the longest texts that can be there, whatever is there now.
+        """Set fixed widths that fit the longest possible texts.
 
-        Qt lays out the whole window anew when a widget whose size is not fixed in both directions gets another text.
+        Qt lays out the whole window again when the text of a widget changes whose size is not fixed in both directions.
         """
         most = max(view.run.label(view.head), RESERVED)
         needs = most, view.theme, view.scale, self.width()
@@ -285,7 +286,8 @@ class TimelinePanel(Panel):
         self.behind.setVisible(space >= SHORTEST * view.scale)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another size of type: the row has its height at once, and docks are restored below it."""
+        """Adjust the height at once when the font changes, because docks are restored below the row right after
+        that."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._sized = None
@@ -312,12 +314,12 @@ class TimelinePanel(Panel):
 
     @Slot()
     def go_to_next(self) -> None:
-        """Show the next update at which something begins."""
+        """Go to the next update at which an event begins."""
         self._go(True)
 
     @Slot()
     def go_to_previous(self) -> None:
-        """Show the last update before this one at which something begins."""
+        """Go to the last earlier update at which an event begins."""
         self._go(False)
 
     @Slot()
@@ -332,12 +334,12 @@ class TimelinePanel(Panel):
 
 
 def _widest(metrics: QFontMetrics, texts: Sequence[str]) -> int:
-    """Pixels that the longest of ``texts`` takes, and a little for the label's own margins."""
+    """Width in pixels of the longest of ``texts``, with a little for the label's margins."""
     return max(map(metrics.horizontalAdvance, texts)) + 4
 
 
 def preview(run: RunHandle, step: int) -> str:
-    """A preview of an update, in a few lines."""
+    """A tooltip of a few lines on an update."""
     lines = [tr("<b>Update {step:,}</b>").format(step=run.label(step))]
     for name in PREVIEW:
         values = run.series[name].values

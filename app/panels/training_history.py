@@ -1,4 +1,4 @@
-"""Training history: the scalars of every update on one time axis. Hover to read, click to jump."""
+"""The panel Training history: the scalars of every update on one time axis, read by hovering, with jumps on a click."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 PLOT_HEIGHT = 92
-"""Pixels at 100 % that a plot needs for curves and axis; trials are shown above where there is more. The menu Run has
-the button's command, the table every trial."""
+"""Height in pixels at 100 % that a plot needs for curves and axis. The row of trials is shown only if more is
+available, since the menu Run and the table offer the same."""
 
 
 EMPTY = tr("Each update adds a point. Press Run (Space) to begin.")
-"""What stands in the first plot as long as there is nothing to draw."""
+"""Text of the first plot while there is nothing to draw."""
 
 
 class TrainingHistoryPanel(Panel):
-    """Up to three plots with one cursor, earlier runs behind them, which series is the user's choice.
+    """Up to three plots with a common cursor and earlier runs behind them. The user chooses the series.
 
     Attributes:
-        charts, twins: the plots that have been made, each when one of its series was first wanted, and their tables.
+        charts, twins: the plots, each made when one of its series is first selected, and their tables.
 
     Signals:
         run_shown: show this run of the window.
-        run_wanted: open a run with these settings, say this sentence, and train so many updates.
-        queue_wanted: train a language model under these settings from each of these seeds, for so many updates.
+        run_wanted: open a run with these settings, show this sentence, and train this many updates.
+        queue_wanted: train a language model under these settings from each of these seeds, for this many updates.
     """
 
     run_shown = Signal(object)
@@ -66,7 +66,7 @@ class TrainingHistoryPanel(Panel):
         self.repeats = RepeatController(workspace.jobs, self)
         self._repeats_drawn = True
         self.unpinned: set[RepeatResults] = set()
-        """Earlier repeats that are not drawn."""
+        """Earlier repeats that are hidden."""
         self._pointed: RunHandle | None = None
         self._connect_trials()
         self._run: RunHandle | None = None
@@ -81,7 +81,7 @@ class TrainingHistoryPanel(Panel):
         outer.addLayout(self._plots, 1)
 
     def _add_chart(self, chart: HistoryChart) -> None:
-        """Put ``chart`` beside those that are there."""
+        """Add ``chart`` to the existing plots."""
         chart.cursor_moved.connect(self._on_jump)
         chart.activated.connect(self._on_explain)
         chart.zoomed.connect(self._on_zoomed)
@@ -94,7 +94,7 @@ class TrainingHistoryPanel(Panel):
         self.twins.append(twin)
 
     def _add_other(self, view: View) -> None:
-        """The plot of the other series, as soon as one of them is wanted."""
+        """Add the plot of the other series once one of them is selected."""
         chart = HistoryChart(tr("Other series over updates"), Scale(), OTHER)
         self._add_chart(chart)
         self._show_run(chart, view.run)
@@ -102,14 +102,14 @@ class TrainingHistoryPanel(Panel):
             self.twins[-1].toggle()
 
     def _show_run(self, chart: HistoryChart, run: RunHandle) -> None:
-        """Have ``chart`` draw the series of ``run``."""
+        """Make ``chart`` draw the series of ``run``."""
         chart.count_as(run)
         for curve in chart.curves:
             curve.series = run.series[curve.key]
 
     @property
     def trials_table(self) -> TableTwin:
-        """Every trial in a row. Made when it is first shown."""
+        """The table with a row per trial, made on first use."""
         if self._trials_table is None:
             self._trials_table = TableTwin(COLUMNS, tr("Trials, as a table"))
             self._trials_table.hide()
@@ -166,7 +166,7 @@ class TrainingHistoryPanel(Panel):
             chart.forget_view()
 
     def _place_plots(self) -> None:
-        """Beside each other, or one below the other where each would be higher than wide."""
+        """Place the plots side by side, or stacked if each would otherwise be higher than wide."""
         shown_now = [chart for chart, twin in zip(self.charts, self.twins, strict=True) if not twin.isHidden()]
         height = self.height() - self.choice.height() - (0 if self.trials.isHidden() else self.trials.height())
         stacked = len(shown_now) > 1 and self.width() / len(shown_now) < height
@@ -176,7 +176,7 @@ class TrainingHistoryPanel(Panel):
         for chart in shown_now:
             chart.align(stacked, chart is shown_now[-1], shown_now)
         above = shown_now[-1].numbers_height - shown_now[0].numbers_height if stacked else 0
-        for place, chart in enumerate(self.charts):  # the lowest has the numbers of all below it
+        for place, chart in enumerate(self.charts):  # the lowest plot numbers the updates for all above it
             last = stacked and chart is shown_now[-1]
             self._plots.setStretch(place, round(height - above) // len(shown_now) + above * last if stacked else 1)
 
@@ -199,9 +199,9 @@ class TrainingHistoryPanel(Panel):
             self.trials_table.set_summary(self._of_trials(view))
 
     def pinned(self, view: View) -> tuple[RepeatResults, ...]:
-        """Earlier repeats that are drawn beside the run.
+        """The earlier repeats drawn beside the run.
 
-        There are none beside another kind of run or under another task.
+        There are none for a run of another kind or task.
         """
         if view.run.origin.settings.is_language or view.run.is_recorded:
             return ()
@@ -214,7 +214,7 @@ class TrainingHistoryPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place_plots()
-        if event.size().height() != event.oldSize().height():  # there may be room for the trials, or none any more
+        if event.size().height() != event.oldSize().height():  # the row of trials may fit now, or no longer fit
             self._drawn = None
             self.workspace.request_frame()
 
@@ -233,7 +233,7 @@ class TrainingHistoryPanel(Panel):
         return " ".join(part for part in (sentence, self._of_trials(view)) if part)
 
     def _of_trials(self, view: View) -> str:
-        """The runs behind the curves, in words."""
+        """A text about the runs behind the curves."""
         parts = []
         names = [trial_text(trial) for trial in view.trials if trial.shown]
         if names:
@@ -246,7 +246,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot()
     def repeat(self) -> None:
-        """Repeat the run that is shown from other seeds. A language model's repeats are queued."""
+        """Repeat the run shown from other seeds. A language model's repeats are queued."""
         view = self.workspace.view
         if view.run.is_recorded:
             return
@@ -268,7 +268,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot(float)
     def _on_explain(self, x: float) -> None:
-        """Explain the first series of the plot at the update under the cursor."""
+        """Explain the first series of the plot at the update under the pointer."""
         chart = self.sender()
         shown_now = [c.key for c in chart.curves if c.isVisible()] if isinstance(chart, HistoryChart) else []
         self.workspace.move_to(round(x))
@@ -277,7 +277,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot()
     def _on_zoomed(self) -> None:
-        """All plots show the same updates."""
+        """Apply a zoom to all plots, so that they show the same updates."""
         chart = self.sender()
         for other in self.charts:
             if isinstance(chart, HistoryChart) and other is not chart:
@@ -334,7 +334,8 @@ class TrainingHistoryPanel(Panel):
 
     @Slot()
     def _on_repeats(self) -> None:
-        """More updates have come, or no more will. Drawn with the next frame."""
+        """Take note that more updates of the repeats have come, or that all have. They are drawn with the next
+        frame."""
         if self.repeats.problem:
             self.workspace.problem.emit(self.repeats.problem, "warning")
         self._drawn = None
@@ -342,7 +343,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot(int, str)
     def _on_row(self, row: int, column: str) -> None:
-        """Open what a row of the table of trials stands for."""
+        """Open the run of a row in the table of trials."""
         trials, results = self.workspace.view.trials, self.repeats.results
         if 1 <= row <= len(trials):
             self.run_shown.emit(trials[-row].run)

@@ -1,4 +1,4 @@
-"""Chips for the runs that are beside the one that is shown: what each was, and whether it is drawn."""
+"""Chips for the runs shown beside the current one: what each was, and whether it is drawn."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 SAMPLE, PAD = 14.0, 8.0
-"""Pixels of the line before a chip's words, and of the room around them, at 100 %."""
+"""Pixels at 100 %: length of the line sample in a chip, and padding."""
 GAP = 6
 """Pixels between two chips at 100 %."""
 
 
 class TrialChip(QAbstractButton):
-    """One run, or all repeats of one: a click or Space shows or hides it, a double click or Return opens it.
+    """The chip of one run, or of all repeats of one. A click or Space toggles it, a double click or Return opens the
+    run.
 
     Attributes:
-        can_open: whether there is one run to open.
-        meaning: colour of its line, by the theme's name.
+        can_open: whether it stands for a single run that can be opened.
+        meaning: the theme's name for the colour of its line.
 
     Signals:
-        opened: it is to be opened.
-        pointed: the pointer or the keyboard is on it (True), or has left it (False).
+        opened: the run is to be opened.
+        pointed: whether the pointer or the keyboard focus is on it.
     """
 
     opened = Signal()
@@ -54,7 +55,7 @@ class TrialChip(QAbstractButton):
         self.theme, self.factor = LIGHT, 1.0
 
     def show_trial(self, text: str, tip: str, *, shown: bool) -> None:
-        """Say ``text``, and more in the tooltip. Whether the run is drawn."""
+        """Set the text, the tooltip, and whether the run is drawn."""
         self.setText(text)
         self.setChecked(shown)
         name = tr("{trial}, drawn") if shown else tr("{trial}, hidden")
@@ -64,7 +65,7 @@ class TrialChip(QAbstractButton):
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.updateGeometry()
@@ -102,7 +103,7 @@ class TrialChip(QAbstractButton):
             super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Take back what the first click did, and open the run."""
+        """Undo the toggle of the first click, and open the run."""
         if self.can_open and event.button() is Qt.MouseButton.LeftButton:
             self.click()
             self.opened.emit()
@@ -135,7 +136,7 @@ class TrialChip(QAbstractButton):
 
 
 class ChipRow(QWidget):
-    """Widgets side by side from the left. Those that have no room are left out, the last ones first."""
+    """A row of widgets from the left. Those that do not fit are hidden, the last ones first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -144,7 +145,7 @@ class ChipRow(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def show_widgets(self, widgets: Sequence[QWidget]) -> None:
-        """Place these, in this order. All others of the row are hidden."""
+        """Place these widgets in this order, and hide all others of the row."""
         for widget in self._widgets:
             if widget not in widgets and widget.parent() is self:
                 widget.hide()
@@ -155,7 +156,7 @@ class ChipRow(QWidget):
         self._place()
 
     def fitting(self, widgets: Sequence[QWidget]) -> int:
-        """The number of ``widgets`` that have room from the first one on, and at least 1 of them."""
+        """Number of ``widgets`` that fit, counted from the first, and at least 1."""
         gap, right = round(GAP * self.factor), 0
         for count, widget in enumerate(widgets):
             right += widget.sizeHint().width() + gap * (count > 0)

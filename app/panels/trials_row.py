@@ -1,4 +1,4 @@
-"""The row of trials above the training history: this run, its repeats, the runs before it, and a button for repeats."""
+"""The row of trials above the training history: this run, its repeats, earlier runs, and a button for repeats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.workspace.view import View
 from grpo_core.text import tr
 
 LINE = 28
-"""Pixels of height at 100 % that the chips take, and the sentence at most."""
+"""Height in pixels at 100 % of the chips, and the largest height of the sentence."""
 OWN = tr("This is the run that is shown; it is always drawn.")
 HINT = tr("Runs that you leave stay here as thin lines.")
 TIP = tr(
@@ -33,13 +33,13 @@ TIP = tr(
 
 
 class TrialsRow(QWidget):
-    """Chips and a button, and below them what came of the repeats.
+    """Chips and a button, with a sentence on the results of the repeats below.
 
     Signals:
         toggled: show or hide this trial.
         opened: open the run of this trial.
-        pointed: the run whose chip the pointer or the keyboard is on; None for none.
-        repeat_pressed: repeat the run that is shown, or give that up.
+        pointed: the run whose chip has the pointer or the keyboard focus; None for none.
+        repeat_pressed: repeat the run shown, or cancel that.
         repeats_toggled: show or hide the repeats.
         pinned_toggled: show or hide these earlier repeats.
     """
@@ -52,7 +52,7 @@ class TrialsRow(QWidget):
     pinned_toggled = Signal(object)
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """``computed_on`` is where repeats are computed."""
+        """Make the row. ``computed_on`` chooses where repeats are computed."""
         super().__init__(parent)
         self.title, self.hint = Label(tr("Trials")), Label(HINT)
         self.title.setObjectName("section")
@@ -76,7 +76,8 @@ class TrialsRow(QWidget):
             widget.setParent(self.row)
             widget.hide()
         self.button = QPushButton()
-        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
+        # a click does not take the focus, so that Space still starts the run
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.button.setToolTip(plain_tip(TIP))
         self.button.clicked.connect(self.repeat_pressed)
         self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))
@@ -113,14 +114,14 @@ class TrialsRow(QWidget):
         """Show the trials of ``view``.
 
         Args:
-            view: what is drawn.
-            past_half: the first update of the run after which its largest probability is past one half.
-            repeats: what has come of the repeats; None for none.
+            view: the view to draw.
+            past_half: the first update of the run after which its largest probability exceeds one half.
+            repeats: results of the repeats so far; None for none.
             pinned: earlier repeats, each with whether it is drawn.
-            busy: repeats are still coming.
-            drawn: whether they are drawn.
-            space: pixels of height that the row may take; without room for its chips it goes, and the sentence about
-                the repeats goes first.
+            busy: whether repeats are still being computed.
+            drawn: whether the repeats are drawn.
+            space: available height in pixels; if it is too low, the sentence about the repeats is hidden first, then
+                the row.
         """
         run = view.run
         held = held_out(run) if run.origin.settings.is_language else None
@@ -160,7 +161,7 @@ class TrialsRow(QWidget):
         self._name(busy)
 
     def _spread(self) -> None:
-        """Put what has no room beside the button below it, where that has a line."""
+        """Move widgets that do not fit beside the button to a second line, if there is height for one."""
         count = self.row.fitting(self._widgets)
         if self._lines >= 2 and self._widgets and self._widgets[0].sizeHint().width() > self.row.width() > 0:
             count = 0
@@ -182,7 +183,7 @@ class TrialsRow(QWidget):
             chip.set_look(view.theme, view.scale)
 
     def _name(self, busy: bool) -> None:
-        """Both words fit on the button, so that nothing moves when they change places."""
+        """Set the button's text, with a width that fits both texts so that nothing moves when they alternate."""
         words = tr("Repeat × {count}").format(count=COUNT), tr("Cancel")
         self.button.setMinimumWidth(0)
         widths = []
@@ -216,7 +217,7 @@ def held_out(run: RunHandle) -> tuple[float, int] | None:
 
 
 def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | None) -> str:
-    """Text of the chip of the run that is shown."""
+    """Text of the chip for the run shown."""
     if held is not None:
         return tr("this run: held-out {share} at {update}").format(share=shown(held[0], 2), update=held[1])
     if past_half is None:
@@ -228,7 +229,8 @@ def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | No
 
 
 def trial_text(trial: Trial) -> str:
-    """Text of the chip of an earlier run: its seed, what differs, when an action held most of the policy."""
+    """Text of the chip for an earlier run: its seed, its differences, and when one action came to hold most of the
+    policy."""
     held = held_out(trial.run) if trial.run.origin.settings.is_language else None
     if held is not None:
         return tr("{name}: held-out {share} at {update}").format(
@@ -246,7 +248,7 @@ def trial_text(trial: Trial) -> str:
 
 
 def trial_tip(trial: Trial) -> str:
-    """Tooltip of a chip: which run it is, and what can be done with it."""
+    """Tooltip of a chip: its run, and the available actions."""
     return tr(
         "{title}, {updates:,} updates. The update is the first one after which the largest probability, averaged over "
         "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it."

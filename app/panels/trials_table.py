@@ -1,4 +1,4 @@
-"""The table of trials: the run that is shown, the runs before it, and each of its repeats, one row each."""
+"""The table of trials, with a row for the run shown, each earlier run, and each repeat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 LAST = ("reward_mean", "max_prob", "kl", "entropy")
-"""Series whose last value has a column."""
+"""Series whose last value gets a column."""
 COLUMNS = (
     Column("run", tr("Run"), chars=16, kind="text"),
     Column("seed", tr("Seed"), chars=6, decimals=0),

@@ -1,1 +1,1 @@
-"""Drawing of numbers: curves, bars, axes, table twins, export. Widgets that know nothing of runs."""
+"""Plotting of numbers: curves, bars, axes, table twins, export. These widgets know nothing of runs."""

@@ -1,4 +1,4 @@
-"""Axes in our own hand: round ticks, real minus signs, a light grid, nothing that jumps."""
+"""Plot axes with round ticks, real minus signs, a light grid, and ranges that do not jump."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Scale:
     """The range and labels of one axis of a plot.
 
     Attributes:
-        label: in words, may be empty where the title says it.
+        label: the label in words; may be empty if the title has it.
         unit: such as "nats"; empty for a pure number.
-        low, high: a fixed end, or None where the data decide (then it moves with hysteresis).
-        whole: only whole numbers are places, as for updates and actions.
+        low, high: a fixed end, or None to follow the data with hysteresis.
+        whole: whether ticks are whole numbers only, as for updates and actions.
     """
 
     label: str = ""
@@ -43,11 +43,11 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
     """A left or bottom axis.
 
     Attributes:
-        what: what it shows.
-        number_of: the number that is said of a whole place where that is another than the place, None for a place
-            that has none; None where places are said themselves.
-        named: takes the width of a name even where it has none, to be as wide as an axis above or below it.
-        bare: has no numbers, and next to no height, because those of an axis below it are its own.
+        what: the range and labels that it shows.
+        number_of: maps a whole place to its displayed number, or to None for no number; None to display the places
+            themselves.
+        named: whether to reserve the width of a title even without one, to be as wide as an axis above or below.
+        bare: whether it has no numbers, and hardly any height, because an axis below has the same ones.
     """
 
     def __init__(self, orientation: str, scale: Scale) -> None:
@@ -60,7 +60,7 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         self.setStyle(tickLength=0, autoExpandTextSpace=False)
 
     def apply_style(self, theme: Theme, scale: float, *, grid: bool) -> None:
-        """Colours and sizes of ``theme`` at ``scale``."""
+        """Set the theme and the scale."""
         font = theme.font("digits", scale)
         self.setTickFont(font)
         self.setTextPen(theme.colour("muted"))
@@ -69,7 +69,7 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         self.setGrid(255 if grid else False)
         label = {"color": theme.hex("muted"), "font-size": f"{font.pixelSize()}px"}
         if self.what.text:
-            self.setLabel(html.escape(self.what.text, quote=False), **label)  # it is laid out as HTML
+            self.setLabel(html.escape(self.what.text, quote=False), **label)  # axis labels are laid out as HTML
             self.label.setFont(font)
         else:
             self.showLabel(False)
@@ -83,12 +83,12 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
                 round((4 if self.bare else 10) * scale + (0 if self.bare else line * (1 + bool(self.what.text))))
             )
         self.setStyle(tickTextOffset=round(4 * scale))
-        # Behind the data; pyqtgraph puts its axes, and so the grid, above them.
+        # Behind the data, since pyqtgraph puts its axes, and with them the grid, above the data.
         self.setZValue(-1000)
         self._reach = 32.0 * scale
 
     def boundingRect(self) -> QRectF:
-        """pyqtgraph drops labels that leave this box, the ones at both ends among them. So it is wider."""
+        """Bounding box, enlarged because pyqtgraph drops labels that leave it, including those at both ends."""
         box: QRectF = super().boundingRect()
         return box.adjusted(-self._reach, -self._reach, self._reach, self._reach)
 
@@ -103,7 +103,7 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         low, high = sorted((minVal, maxVal))
         values = ticks(low, high, max(int(size / self._spacing) + 1, 2), whole=self.what.whole)
         if self.orientation == "left" and size * (values[-1] - values[0] if values else 0) < self._line * (high - low):
-            values = values[-1:]  # so low that the digits of two would touch
+            values = values[-1:]  # so low that two rows of digits would touch
         return [(values[1] - values[0] if len(values) > 1 else 1.0, values)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
@@ -114,10 +114,11 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
 
 
 def tick_text(value: float, spacing: float) -> str:
-    """A tick at ``value`` on an axis with that ``spacing``, with no more digits than it takes."""
+    """Text of the tick at ``value`` on an axis with this ``spacing``, with as few digits as possible."""
     if abs(value) < spacing * 1e-6:
         return "0"
-    small = spacing < 1e-4 and abs(value - float(f"{value:.1e}")) < spacing * 1e-6  # with its neighbours, in five signs
+    # within five characters, like its neighbours
+    small = spacing < 1e-4 and abs(value - float(f"{value:.1e}")) < spacing * 1e-6
     if abs(value) >= 1e7 or (value and abs(value) < 1e-4) or small:
         mantissa, exponent = f"{value:.1e}".split("e")
         text = f"{mantissa.removesuffix('.0')}e{int(exponent)}"

@@ -1,4 +1,4 @@
-"""The area between two lines: where the middle half of many runs lies, behind the line of their median."""
+"""The area between two lines, such as the middle half of many runs behind their median."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from PySide6.QtGui import QBrush, QColor
 from app.theme.tokens import Theme
 
 STRENGTH = 0.15
-"""Strength of the area over the ground; several may lie on each other."""
+"""Opacity of the area. Several may overlap."""
 MOST = 600
-"""Places drawn; of more, neighbours are joined and the area holds all of them."""
+"""Number of places drawn. With more, neighbours are merged so that the area includes all of them."""
 
 
 class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
@@ -29,7 +29,8 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         self._ends = (float("nan"), float("nan"))
 
     def set_limits(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-        """Fill from ``low`` to ``high`` over the rising places ``x``, (n,) each. Places that lack one are left out."""
+        """Fill from ``low`` to ``high`` over the ascending places ``x``, (n,) each. Places without limits are left
+        out."""
         x, low, high = (np.asarray(values, float) for values in (x, low, high))
         there = np.isfinite(x) & np.isfinite(low) & np.isfinite(high)
         x, low, high = x[there], low[there], high[there]
@@ -45,23 +46,23 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         self.setData(np.concatenate((x, x[::-1])), np.concatenate((low, high[::-1])))
 
     def clear_limits(self) -> None:
-        """Fill nothing."""
+        """Remove the area."""
         nothing = np.empty(0)
         self.set_limits(nothing, nothing, nothing)
 
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest value filled. NaN, NaN without any."""
+        """The lowest and the highest value filled. NaN, NaN if there is none."""
         return self._ends
 
     def set_strength(self, share: float) -> None:
-        """Less than 1 for an area that is behind others."""
+        """Set the opacity, less than 1 for an area behind others."""
         if share != self._share:
             self._share = share
             if self._theme is not None:
                 self.apply_style(self._theme, 1.0)
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        """The colours of ``theme``."""
+        """Set the theme and the scale."""
         self._theme = theme
         tint = QColor(theme.colour(self.meaning))
         tint.setAlphaF(STRENGTH * self._share)

@@ -1,4 +1,4 @@
-"""The one bar chart: bars over places that have names, or over the steps of a continuous axis."""
+"""The bar chart: bars over named places, or over the intervals of a continuous axis."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from app.plotting.ranges import held_range
 from app.plotting.table_model import Column, Rows
 
 KEY_STEPS = 40
-"""Presses of Up from one end of the axis to the other, where no step is given."""
+"""Number of presses of Up from one end of the axis to the other, if no step is given."""
 STALE = 0.45
-"""Opacity of a picture that is older than what the rest of the window shows."""
+"""Opacity of a picture that is older than the rest of the window."""
 NOTHING = BarPicture(names=(), label="", series=(), y=Scale(low=0, high=1))
 
 
 class BarChart(PlaceChart):
-    """Bars over places that have names, or over the steps of a continuous axis.
+    """Bars over named places, or over the intervals of a continuous axis.
 
     Attributes:
-        picture: what is drawn.
-        steps: by how much Up and Down move the chosen bar that can be dragged, without and with Shift; None for 1/40
-            of the axis.
+        picture: the picture shown.
+        steps: change of a draggable bar by Up and Down, without and with Shift; None for 1/40 of the axis.
     """
 
     def __init__(
@@ -41,10 +40,11 @@ class BarChart(PlaceChart):
         self.steps = steps
         self._y_range: tuple[float, float] | None = None
 
-    # -- what panels use ----------------------------------------------------------------------------------------------
+    # -- interface for panels
+    # -------------------------------------------------------------------------------------------
 
     def show_picture(self, picture: BarPicture) -> None:
-        """Draw ``picture`` instead."""
+        """Replace the picture by ``picture``."""
         low, high = picture.y.low, picture.y.high
         if low is None or high is None:
             ends = picture.extent()
@@ -83,7 +83,7 @@ class BarChart(PlaceChart):
         return self.picture.chosen
 
     def reachable(self) -> list[int]:
-        """The places that can be chosen: on a continuous axis those that have a bar, else all."""
+        """The places that can be selected: on a continuous axis those that have a bar, else all."""
         return [n for n in range(self.picture.count) if self.picture.edges is None or self.picture.top(n)]
 
     # -- geometry -----------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class BarChart(PlaceChart):
         return picture.label if picture.x_label is None else picture.x_label, picture.y.text
 
     def axes(self) -> Axes:
-        """Place of the data in the widget."""
+        """The axes with their place in the widget."""
         size = QSizeF(self.size())
         return axes_in(size, self.theme, self.factor, self.picture.x_range, self.y_range, self._labels)
 
@@ -103,7 +103,7 @@ class BarChart(PlaceChart):
         return self.axes()
 
     def pixel_at(self, place: int, height: float) -> QPointF:
-        """Place of ``height`` over the middle of ``place`` (from 0) in the widget."""
+        """The point in the widget at ``height`` over the middle of ``place`` (from 0)."""
         return self.axes().at(place + 1.0, height)
 
     def place_at(self, point: QPointF) -> int | None:
@@ -140,7 +140,7 @@ class BarChart(PlaceChart):
         self.paint_focus(painter)
 
     def x_ticks(self, axes: Axes) -> list[Tick]:
-        """Ticks of the x axis: names as far as they have room, or round numbers between the edges of the bars."""
+        """Ticks of the x axis: names as far as they fit, or round numbers between the edges of the bars."""
         picture = self.picture
         if picture.edges is None:
             metrics = QFontMetricsF(self.theme.font("digits", self.factor))

@@ -1,4 +1,4 @@
-"""Data of a bar chart: places side by side, and over them bars, levels, markers and piles of dots."""
+"""Data of a bar chart: places side by side with bars, levels, markers and stacks of dots over them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from grpo_core.text import tr
 
 BAR_STYLES = ("filled", "outline", "hatch", "stem")
 STYLES = (*BAR_STYLES, "level", "diamond", "dots", "tally", "untold")
-"""How a series is drawn: as bars (a stem is a line with a head), as short horizontal lines, as one marker a place, as a
-pile of dots, as dots side by side with their number, or not at all (its values then stand in the read-out and in the
-table only)."""
+"""Styles of a series: bars (a stem is a line with a head), short horizontal lines, one marker per place, a stack of
+dots, dots side by side with their number, or not drawn (the values are then only in the read-out and the table)."""
 LEGEND_KINDS = {"level": "line", "stem": "line", "dots": "dot", "tally": "dot"}
-"""Style -> kind of its mark in a legend, where that has another name."""
+"""Style -> kind of its mark in a legend, if that has another name."""
 WIDTH = 0.62
-"""Of a bar, in places."""
+"""Width of a bar, in places."""
 GROUP = 0.8
-"""Of all bars together that share a place side by side, in places."""
+"""Total width of the bars that share a place side by side, in places."""
 GAP = 0.86
-"""Share of its part of a place that a bar fills where several stand side by side."""
+"""Share of its part of a place that a bar fills if several are side by side."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,18 +32,18 @@ class BarSeries:
     """One kind of mark, with a height for every place.
 
     Attributes:
-        name: what legend, read-out and table call it.
+        name: its name in legend, read-out and table.
         meaning: its colour, by the theme's name.
         style: one of ``STYLES``.
-        heights: (n,) in units of the y axis; NaN draws nothing. Of "dots" and "tally": how many.
-        below: meaning of the bars that go down from the base, drawn as outlines; empty for the same as above it.
-        values: (n,) what the heights stand for where the axis is not in their unit; None for the heights themselves.
-        low, high: (n,) ends of a whisker, None without.
-        offset, width: of a bar, in places from the middle of its place.
+        heights: (n,) in units of the y axis; NaN draws nothing. For "dots" and "tally", the number of dots.
+        below: meaning of the bars below the base, drawn as outlines; empty for the same as above it.
+        values: (n,) displayed values if the axis has another unit; None for the heights themselves.
+        low, high: (n,) ends of a whisker, None for none.
+        offset, width: offset of a bar from the middle of its place, and its width, in places.
         key: name of its column in the table; empty for ``name``.
         column: title of that column; empty for ``name``.
-        kind: of that column, as in :class:`~app.plotting.table_model.Column`.
-        listed: whether read-out and table name it.
+        kind: kind of that column, as in :class:`~app.plotting.table_model.Column`.
+        listed: whether it is in read-out and table.
     """
 
     name: str
@@ -67,7 +66,7 @@ class BarSeries:
             raise ValueError(f"“{self.style}” is no style of a bar series: choose one of {', '.join(STYLES)}.")
 
     def with_heights(self, heights: np.ndarray, **others: np.ndarray | None) -> BarSeries:
-        """This series with heights (n,) and, by their names, ``values``, ``low`` and ``high`` (n,)."""
+        """A copy of this series with heights (n,) and, by their names, ``values``, ``low`` and ``high`` (n,)."""
         return dataclasses.replace(self, heights=heights, **others)  # type: ignore[arg-type]
 
     @property
@@ -77,7 +76,7 @@ class BarSeries:
 
     @property
     def shown_values(self) -> np.ndarray:
-        """(n,) numbers for read-out and table."""
+        """The numbers (n,) for read-out and table."""
         return self.heights if self.values is None else self.values
 
     @property
@@ -88,19 +87,19 @@ class BarSeries:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BarPicture:
-    """Everything that a bar chart draws at one moment.
+    """All data that a bar chart draws at one moment.
 
     Attributes:
-        names: what each of the n places is called.
-        label: what a place is, such as "action".
-        series: what is over the places; of bars at the same offset later ones lie above.
+        names: name of each of the n places.
+        label: kind of the places, such as "action".
+        series: the series over the places; later bars at the same offset are in front.
         y: the vertical axis; an open end follows the data.
         y_ticks: (height, text) of the labels of that axis, None for round numbers.
-        x_label: what is below the horizontal axis; None for ``label``.
+        x_label: title of the horizontal axis; None for ``label``.
         edges: (n + 1,) ends of the places on a continuous horizontal axis, None where places only have names.
-        chosen: the place with a ring, None for none.
-        notes: text over each place, empty for none; where they do not all fit only those at ``kept`` are.
-        kept: places whose note stands in any case.
+        chosen: the selected place, which has a ring; None for none.
+        notes: text over each place, empty for none; if they do not all fit, only those at ``kept`` are shown.
+        kept: places whose note is always shown.
         note_meanings: the colour of each note, by the theme's name; empty for the text's own.
         reach: a value that a vertical axis with an open end includes, besides 0 and the data.
     """
@@ -129,7 +128,7 @@ class BarPicture:
         return (0.4, self.count + 0.6) if self.edges is None else (0.5, self.count + 0.5)
 
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest height drawn, 0 and ``reach`` among them."""
+        """The lowest and the highest height drawn, including 0 and ``reach``."""
         axial = [series for series in self.series if series.style not in ("dots", "tally", "untold")]
         drawn = [part for series in axial for part in (series.heights, series.low, series.high)]
         every = np.concatenate([[0.0, self.reach], *(part for part in drawn if part is not None)])
@@ -137,14 +136,14 @@ class BarPicture:
         return float(every.min()), float(every.max())
 
     def top(self, place: int) -> float:
-        """The end of the bars of ``place``: the highest above the base, or the lowest where the first goes down."""
+        """The end of the bars of ``place``: the highest above the base, or the lowest if the first one goes down."""
         heights = [float(s.heights[place]) for s in self.series if s.is_bar and np.isfinite(s.heights[place])]
         if not heights:
             return 0.0
         return min(heights) if heights[0] < 0 else max(heights)
 
     def place_name(self, place: int) -> str:
-        """A place in words, such as "action 3" or "advantage −0.5 to 0"."""
+        """The name of a place in words, such as "action 3" or "advantage −0.5 to 0"."""
         if self.edges is None:
             return f"{self.label} {self.names[place]}".strip()
         return tr("{label} {low} to {high}").format(
@@ -152,7 +151,7 @@ class BarPicture:
         )
 
     def read(self, place: int) -> list[tuple[str, str]]:
-        """Lines of (text, meaning) on the numbers of ``place``, at six decimals."""
+        """The read-out for ``place``: lines of (text, meaning) with six decimals."""
         lines = [(self.place_name(place), "muted")]
         for series in self.series:
             value = series.shown_values[place].item() if series.listed and len(series.shown_values) else None
@@ -161,7 +160,7 @@ class BarPicture:
         return lines
 
     def table(self) -> tuple[list[Column], Rows]:
-        """One row a place: its name or its ends, and the value of every listed series."""
+        """One row per place: its name or its ends, and the value of every listed series."""
         listed = [series for series in self.series if series.listed]
         if self.edges is None:
             columns = [Column("place", self.label.capitalize(), kind="text")]
@@ -175,7 +174,7 @@ class BarPicture:
 
 
 def side_by_side(series: tuple[BarSeries, ...]) -> tuple[BarSeries, ...]:
-    """The bars of each place next to each other. Levels span all of them."""
+    """The series with their bars next to each other at each place. Levels span all of them."""
     count = max(sum(one.is_bar for one in series), 1)
     width, placed, bars = GROUP / count, [], 0
     for one in series:

@@ -1,4 +1,4 @@
-"""Painting of the parts of a bar chart, one function a style. All lengths but heights and places are pixels."""
+"""Painting of the parts of a bar chart, one function per style. All lengths except heights and places are in pixels."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from app.plotting.painted_axes import Axes
 from app.theme.tokens import CUES, Cue, Theme
 
 RING_WIDTH = 0.18
-"""How much wider than its bar the ring around a chosen one is, in places."""
+"""Extra width of the ring around a selected bar, in places."""
 RING_SPACE = 4.0
-"""Pixels between the end of the chosen bar and its ring."""
+"""Pixels between the end of the selected bar and its ring."""
 NOTE_SPACE = 4.0
 """Pixels between the end of a bar and the text over it."""
 DOT, DIAMOND = 5.0, 11.0
 PILE, PILE_LOW, PILE_HIGH = 0.035, 0.02, 0.95
-"""Height between two dots of a pile and its first dot, as shares of the axis; a higher pile is squeezed below the last.
-"""
+"""Shares of the axis: height between two dots of a stack, and its first and last dot. A higher stack is compressed."""
 TALLY_DOT, TALLY_PITCH, TALLY_DOTS, TALLY_ROOM = 9.0, 11.0, 3, 62.0
-"""Diameter of a counted dot, distance between two, how many are drawn at most, and the pixels of a place from which on
-more than one is drawn."""
+"""Diameter of a counted dot, distance between two, largest number drawn, and the pixels of a place from which on more
+than one is drawn."""
 STEM_HEAD = 3.5
 """Radius of the head of a stem."""
 MARKER = 8.0
@@ -32,7 +31,7 @@ MARKER = 8.0
 
 
 def paint_picture(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
-    """All series of ``picture``, bars below levels below markers, then the ring and the notes."""
+    """Paint all series of ``picture``: bars, levels, markers, then the ring and the notes."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     for series in picture.series:
         if series.style == "stem":
@@ -63,7 +62,8 @@ def frame_pen(theme: Theme, meaning: str, factor: float) -> QPen:
 
 
 def bar_area(axes: Axes, place: float, width: float, height: float) -> QRectF:
-    """A bar from 0 to ``height`` over the middle ``place``, on whole pixels so that its edges are sharp."""
+    """Rectangle of a bar from 0 to ``height`` over the middle ``place``, on whole pixels so that its edges are
+    sharp."""
     left, right = round(axes.at_x(place - width / 2)), round(axes.at_x(place + width / 2))
     base, end = round(axes.at_y(0.0)), round(axes.at_y(height))
     return QRectF(left, min(base, end), max(right - left, 1), abs(end - base))
@@ -91,7 +91,7 @@ def _paint_bars(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, 
 
 
 def _paint_stems(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
-    """A line from the base with a head, filled or hollow as the meaning's cue says."""
+    """Paint lines from the base with a head, filled or hollow according to the meaning's cue."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for n, height in enumerate(series.heights.tolist()):
         if height == height:
@@ -106,7 +106,7 @@ def _paint_stems(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
 
 
 def _paint_ring(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
-    """A frame around all bars of the chosen place."""
+    """Paint a frame around all bars of the selected place."""
     place = picture.chosen
     assert place is not None
     bars = [series for series in picture.series if series.is_bar and len(series.heights)]
@@ -154,7 +154,8 @@ def _paint_whiskers(painter: QPainter, series: BarSeries, axes: Axes, theme: The
 
 
 def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
-    """Hollow ones are filled with the ground, or what lies behind them would make them unreadable."""
+    """Paint diamonds. Hollow ones are filled with the background, so that anything behind does not make them
+    unreadable."""
     colour = theme.colour(series.meaning)
     painter.setPen(QPen(colour, 2.4 if theme.bold else 1.4 * factor))
     painter.setBrush(colour if CUES.get(series.meaning, Cue()).filled else theme.colour("ground"))
@@ -166,7 +167,7 @@ def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: The
 
 
 def diamond_near(picture: BarPicture, axes: Axes, point: QPointF, reach: float) -> int | None:
-    """The place whose diamond lies within ``reach`` pixels of a point. None where there is none."""
+    """The place with a diamond within ``reach`` pixels of a point. None if there is none."""
     for series in picture.series:
         if series.style == "diamond":
             for place, height in enumerate(series.heights.tolist()):
@@ -176,7 +177,7 @@ def diamond_near(picture: BarPicture, axes: Axes, point: QPointF, reach: float) 
 
 
 def dots_of(counts: np.ndarray) -> Iterator[tuple[float, float]]:
-    """(place, share of the axis) of every dot: a pile to the right of each bar. High piles are squeezed."""
+    """(place, share of the axis) of every dot, stacked to the right of each bar. High stacks are compressed."""
     step = min(PILE, PILE_HIGH / max(int(counts.max(initial=0)), 1))
     for n, count in enumerate(counts.tolist()):
         for rank in range(int(count)):
@@ -193,20 +194,21 @@ def _paint_dots(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, 
 
 
 def tally_shift(rank: int, count: int, pitch: float, factor: float) -> float:
-    """Pixels from the middle of a place, ``pitch`` pixels wide, to dot number ``rank`` of ``count`` side by side."""
+    """Offset in pixels of dot number ``rank`` of ``count`` from the middle of a place that is ``pitch`` pixels wide."""
     shown = tally_dots(count, pitch, factor)
     return (min(rank, shown - 1) - (shown - 1) / 2) * TALLY_PITCH * factor
 
 
 def tally_dots(count: int, pitch: float, factor: float) -> int:
-    """Number of dots, of ``count``, drawn side by side in a place ``pitch`` pixels wide. A number tells the rest."""
+    """Number of dots, of ``count``, that are drawn side by side in a place ``pitch`` pixels wide. A number replaces the
+    rest."""
     return min(count, TALLY_DOTS) if pitch >= TALLY_ROOM * factor else min(count, 1)
 
 
 def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
-    """Up to three dots a place, and from the third on (or where there is no room for more than one) their number.
+    """Paint up to three dots per place and, with more or in a narrow place, their number.
 
-    Where not even the number has room beside a dot, it stands in the dot's place.
+    If the number does not fit beside a dot, it replaces the dot.
     """
     pitch = axes.area.width() / (axes.x[1] - axes.x[0])
     painter.setFont(theme.font("digits", factor))
@@ -221,7 +223,7 @@ def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
         baseline, text = middle + metrics.ascent() - metrics.height() / 2, f"×{count}"
         right = x + tally_shift(count, count, pitch, factor) + half + 3 * factor
         in_words = count > shown or count >= TALLY_DOTS
-        if in_words and right + metrics.horizontalAdvance(text) > x + pitch - half:  # it would lie over the next place
+        if in_words and right + metrics.horizontalAdvance(text) > x + pitch - half:  # it would overlap the next place
             painter.setPen(theme.ink("text"))
             painter.drawText(QPointF(x - metrics.horizontalAdvance(str(count)) / 2, baseline), str(count))
             continue
@@ -233,8 +235,8 @@ def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
 
 
 def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: float) -> list[tuple[int, str, QPointF]]:
-    """Places, notes and the middles of their left ends: above bars that go up, below those that go down, clear of a
-    diamond over the same place."""
+    """Places, notes and the middles of their left ends: above bars that go up, below those that go down, avoiding
+    diamonds at the same place."""
     if not any(picture.notes):
         return []
     line, pitch = metrics.height(), axes.area.width() / (axes.x[1] - axes.x[0])
@@ -254,7 +256,7 @@ def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: fl
             if level.style == "level" and len(level.heights) and np.isfinite(level.heights[place]) and top >= 0:
                 at = axes.at_y(float(level.heights[place]))
                 y = at - line / 2 - 1 if abs(y - at) < line / 2 else y
-        if y - line / 2 >= 0:  # else there is no room above the diamond either
+        if y - line / 2 >= 0:  # otherwise there is no space above the diamond either
             notes.append((place, text, QPointF(axes.at_x(place + 1) - metrics.horizontalAdvance(text) / 2, y)))
     return notes
 

@@ -1,4 +1,4 @@
-"""The plot: our axes, our look, ranges that do not jump, names at the ends of lines."""
+"""The base of plots: axes in the program's look, ranges that do not jump, labels at the ends of lines."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from app.theme.tokens import LIGHT, Theme
 
 Item = TypeVar("Item")
 PAD = 7.0
-"""Pixels kept free above and below, so that lines and markers at the end of a range are whole."""
+"""Pixels kept free above and below, so that lines and markers at the ends of the range are not cut off."""
 
 
 class Canvas(pg.GraphicsView):  # type: ignore[misc]
-    """Items on two axes. Add items once, then give them data and call ``refresh`` once a frame.
+    """Items on two axes. Add items once, then set their data and call ``refresh`` once a frame.
 
     Attributes:
-        curves: the lines, in the order of their labels' precedence.
+        curves: the lines, in the order of precedence of their labels.
         theme, factor: the look.
-        x_scale, y_scale: what the axes show.
+        x_scale, y_scale: ranges and labels of the axes.
         axis_items: the axes themselves, "left" and "bottom".
-        margin: pixels right of the plot that its labels take.
-        reach: a place that the x axis holds besides the data of the curves, where it has no fixed end.
+        margin: width in pixels of the labels right of the plot.
+        reach: a place that an x axis without a fixed end includes besides the curves.
     """
 
     def __init__(self, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)  # to fill a plain ground costs less than to copy it
+        # filling a plain background costs less than copying it
+        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
-        self.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)  # a handful of items, all in sight
+        self.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)  # there are only few items, all visible
         self.axis_items = {"left": Axis("left", y), "bottom": Axis("bottom", x)}
         self.x_scale, self.y_scale = x, y
         self.theme, self.factor = LIGHT, 1.0
@@ -66,13 +67,14 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.words = Words(self.frame)
 
     def close(self) -> bool:
-        """Hide, like any widget. pyqtgraph's own ``close`` clears a scene whose items Python holds, and crashes."""
+        """Hide, like any widget. pyqtgraph's own ``close`` clears the scene, whose items Python still holds, and
+        crashes."""
         return QWidget.close(self)
 
     # -- building -----------------------------------------------------------------------------------------------------
 
     def add_curve(self, key: str, label: str, meaning: str, series: Pyramid | None = None, first: float = 1.0) -> Curve:
-        """A line over a series. Its label is at its end."""
+        """Add a line over a series, with its label at the end."""
         curve = Curve(key, label, meaning, Pyramid() if series is None else series, first)
         curve.setZValue(10)
         self.curves.append(curve)
@@ -82,11 +84,11 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         return curve
 
     def add_points(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> Points:
-        """Markers."""
+        """Add markers."""
         return self.add_item(Points(meaning, symbol, size, filled), z=20)
 
     def add_item(self, item: Item, z: float = 1.0) -> Item:
-        """Any graphics item with a method ``apply_style(theme, factor)``."""
+        """Add any graphics item with a method ``apply_style(theme, factor)``."""
         drawn: Any = item
         self._items.append(drawn)
         drawn.setZValue(z)
@@ -94,10 +96,10 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.view_box.addItem(drawn, ignoreBounds=True)
         return item
 
-    # -- what it shows ------------------------------------------------------------------------------------------------
+    # -- appearance ---------------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self._apply_style()
@@ -115,15 +117,15 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self._style_margins()
 
     def set_marks(self, x: np.ndarray) -> None:
-        """Events on the x axis, (n,), sorted."""
+        """Set the places (n,), sorted, of event marks on the x axis."""
         self.marks.set_places(x)
 
     def set_extent(self, low: float, high: float) -> None:
-        """The y values that markers and lines besides the curves span, where the y axis has no fixed ends."""
+        """Set the y values spanned by everything except the curves, for a y axis without fixed ends."""
         self._extent = (low, high)
 
     def set_scales(self, x: Scale | None = None, y: Scale | None = None) -> None:
-        """Other axes, as when the number of actions changes."""
+        """Set the axes, as when the number of actions changes."""
         for name, axis, scale in (("x", "bottom", x), ("y", "left", y)):
             if scale is not None and scale != self.axis_items[axis].what:
                 self.axis_items[axis].what = scale
@@ -132,18 +134,18 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.x_scale, self.y_scale = self.axis_items["bottom"].what, self.axis_items["left"].what
 
     def set_x_names(self, names: Sequence[tuple[float, str]] | None) -> None:
-        """Words instead of numbers on the x axis. None brings the numbers back."""
+        """Show words instead of numbers on the x axis. None restores the numbers."""
         self.axis_items["bottom"].setTicks(None if names is None else [list(names)])
 
     def number_places(self, number_of: Callable[[int], int | None] | None, known: int = 0) -> None:
-        """Say other numbers than the places themselves: those by which a recorded run's trainer counts.
+        """Display other numbers than the places themselves, such as the steps of a recorded run's trainer.
 
-        The ticks stay where they are; on an axis of whole places alone.
+        Ticks are unaffected, on an axis of whole places.
 
         Args:
-            number_of: place -> number, None for a place that has none; None says the places again.
-            known: how many places have a number, so that the axis is drawn anew when there are more; without
-                ``number_of`` it means nothing.
+            number_of: place -> number or, for a place without one, None; None to display the places again.
+            known: number of places with a number, so that the axis is redrawn when there are more; ignored without
+                ``number_of``.
         """
         axis, known = self.axis_items["bottom"], 0 if number_of is None else known
         if (axis.number_of, self._numbered) != (number_of, known):
@@ -152,17 +154,17 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             axis.update()
 
     def number_at(self, x: float) -> float:
-        """The number that is said of the place ``x``."""
+        """The number displayed for the place ``x``."""
         number_of = self.axis_items["bottom"].number_of
         number = None if number_of is None else number_of(round(x))
         return x if number is None else number
 
     def set_stale(self, stale: bool) -> None:
-        """Dim the picture: it shows something older than what the rest of the window shows."""
+        """Dim the picture if it is older than the rest of the window."""
         self.frame.setOpacity(0.45 if stale else 1.0)
 
     def places(self) -> tuple[float, float] | None:
-        """The first and last x that have data. None without any."""
+        """The first and last x with data. None if there are none."""
         spans = [(c.first, c.first + (len(c.series) - 1) * c.spacing) for c in self.curves if len(c.series)]
         if spans:
             return min(a for a, _ in spans), max(b for _, b in spans)
@@ -171,10 +173,10 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             return None
         return (math.ceil(low), math.floor(high)) if self.x_scale.whole else (low, high)
 
-    # -- a frame ------------------------------------------------------------------------------------------------------
+    # -- drawing ------------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Draw what is new. Costs next to nothing where nothing is."""
+        """Draw the changes. Costs next to nothing if there are none."""
         if self._refreshing:
             return
         self._refreshing = True
@@ -196,7 +198,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         low, high = self.x_scale.low, self.x_scale.high
         span = self.places()
         if span is not None and self._was_empty:
-            self._held = {"x": None, "y": None}  # the axes of an empty chart bind no data
+            self._held = {"x": None, "y": None}  # the axes of an empty chart impose no limits on the data
         self._was_empty = span is None
         if low is None or high is None:
             first, last = span or (1.0, 10.0)
@@ -230,12 +232,12 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             self.view_box.setYRange(low - space, high + space, padding=0)
 
     def _space(self) -> QRectF:
-        """The area of the data in the plot item's pixels, with the margin for labels."""
+        """Rectangle of the data in the plot item's pixels, with the margin for labels."""
         area: QRectF = self.frame.mapRectFromItem(self.view_box, self.view_box.rect())
         return area.adjusted(0, 0, self.margin, 0)
 
     def to_pixels(self, x: float, y: float) -> QPointF:
-        """A point of the data in the plot item's pixels."""
+        """A point in data coordinates, in the plot item's pixels."""
         return self.frame.mapFromItem(self.view_box, self.view_box.mapFromView(QPointF(x, y)))  # type: ignore[no-any-return]
 
     def _place_words(self) -> None:
@@ -244,14 +246,14 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.words.place(line_ends(placed, self.words, self._space()))
 
     def _labels(self) -> list[str]:
-        """The labels that have room at the ends of their lines, also where these are hidden."""
+        """The labels that fit at the ends of their lines, including hidden ones."""
         return [curve.label for curve in self.curves if curve.label]
 
     def _label_space(self) -> float:
-        """Pixels that the labels take at the right of the plot."""
+        """Width in pixels of the labels at the right of the plot."""
         return max((self.words.width(label) + 12 for label in self._labels()), default=0.0)
 
     def _style_margins(self) -> None:
         self.margin = self._label_space()
         self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self.margin, round(10 * self.factor)), 2)
-        self.frame.layout.activate()  # or the labels would be placed by the margin there was before
+        self.frame.layout.activate()  # otherwise labels would be placed by the previous margin

@@ -1,4 +1,4 @@
-"""One line of a history, drawn from its pyramid: at most two points a pixel, however long the run."""
+"""One line of a history, drawn from its pyramid with at most two points per pixel, however long the run."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ from app.plotting.pyramid import Pyramid
 from app.theme.tokens import CUES, Cue, Theme
 
 SMOOTH_UP_TO = 700
-"""Points up to which a line is drawn a little wider and smooth; beyond, both cost more than a frame has."""
+"""Number of points up to which a line is a little wider and antialiased. With more, both would take too much of a
+frame."""
 
 MARKED = 150
 """Points up to which each point of a sparse line has a mark."""
 
 AROUND = 4.0
-"""Pixels on either side of a point within which its stroke lies, whole widths and smooth edges included."""
+"""Pixels around a point that contain its stroke, including wide lines and antialiasing."""
 
 NOISE = 0.05
-"""Mean height of a bucket, as a share of the picture's, from which a thinned line is drawn without dashes."""
+"""Mean height of a bucket, as a share of the picture's height, from which a thinned line is drawn without dashes."""
 
 
 class Curve(pg.PlotCurveItem):  # type: ignore[misc]
-    """A series over its places.
+    """A line over the places of a series.
 
-    Its pixels are kept, so that a moving cursor does not stroke it again; while the series grows and the axes stay as
-    they are, only what is new is stroked.
+    Its pixels are cached, so that a moving cursor does not cause a new stroke. While the series grows on unchanged
+    axes, only the new part is stroked.
 
     Attributes:
         key: name of the series.
         xs, ys: the points drawn.
-        label: what is at its end.
+        label: text at its end.
         meaning: its colour and line style, by the theme's name.
-        series: where it comes from; assign another to show another run.
+        series: its data; assign another to show another run.
         first: x of the series' first place (1 for updates).
-        spacing: from one place to the next in x (1 for updates).
-        keeps_pixels: whether what was painted is kept; false on paper, where it would stay pixels.
-        stale: from this x on the kept pixels show points that are no more; infinity where all of them are right.
-        sparse: the series has a value here and there, marked by a dot; the line goes from one to the next.
+        spacing: distance between places in x (1 for updates).
+        keeps_pixels: whether pixels are cached; False in vector output, which would otherwise contain pixels.
+        stale: x from which on the cached pixels are outdated; infinity if none are.
+        sparse: whether the series has only occasional values, marked by dots that the line connects.
     """
 
     def __init__(self, key: str, label: str, meaning: str, series: Pyramid, first: float = 1.0) -> None:
@@ -65,19 +66,21 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.keeps_pixels = True
         self._pixels = QPixmap()
         self._kept_view: tuple[QTransform, QSize, float] | None = None
-        """What the pixels were painted for."""
+        """The view for which the cached pixels were painted."""
         self.stale = -np.inf
 
     def apply_style(self, theme: Theme, factor: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         self._theme, self._factor, self._manner, self._drawn = theme, factor, None, None
 
     def refresh(self, low: float, high: float, pixels: int) -> bool:
-        """Draw the part between x = ``low`` and ``high`` for so many columns. Whether anything is different."""
+        """Prepare the part between x = ``low`` and ``high`` for ``pixels`` columns. Returns whether anything has
+        changed."""
         assert self._theme is not None, "a curve is dressed by its plot"
         start = int(np.floor((low - self.first) / self.spacing))
         stop = int(np.ceil((high - self.first) / self.spacing)) + 1
-        # Wide lines cost by the point; strokes no further apart than they are wide leave no gaps.
+        # The cost of wide lines depends on the number of points. Strokes no further apart than their width leave no
+        # gaps.
         columns = max(3 * pixels // 4, 1) if self._theme.bold else pixels
         stamp = (self.series, self.series.version, start, stop, columns, self.first, self.spacing)
         if stamp == self._drawn:
@@ -102,19 +105,19 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         return True
 
     def _divisible(self) -> bool:
-        """Whether a part of the line alone looks as it does in the whole line: if it is smooth and wide, and without
-        gaps where it has dashes, which begin anew after each.
+        """Whether a part of the line can be stroked alone with the same result: if it is antialiased and wide, and has
+        no gaps if dashed, because dashes restart after a gap.
 
-        A solid part has the very pixels of the whole; of a dashed one the shade of a pixel where a dash ends may
-        differ by 1 or 2 in 255, as Qt rounds differently along another path.
+        A solid part has exactly the pixels of the whole. In a dashed one, a pixel at the end of a dash may differ by 1
+        or 2 in 255, because Qt rounds differently along another path.
         """
         pen = self.opts["pen"]
         whole = pen.style() is Qt.PenStyle.SolidLine or bool(np.isfinite(self.ys).all())
         return bool(self.opts["antialias"]) and pen.widthF() > 1 and whole
 
     def _continue(self, common: int, before: int) -> None:
-        """Take the points, of which the first ``common`` and as many of the ``before`` drawn are alike, and have what
-        is right of those painted."""
+        """Set the points, of which the first ``common`` equal those of the ``before`` points drawn, and mark the pixels
+        right of these as outdated."""
         if common == len(self.xs) == before:
             return
         stale = min(float(self.xs[common - 1]), self.stale) if common else -np.inf
@@ -127,19 +130,19 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.update(area.adjusted(stale - (AROUND + 1) * self._pixel - area.left(), 0, 0, 0))
 
     def setData(self, *args: Any, **options: Any) -> None:
-        """Other points: all of the line is painted."""
+        """Set other points, so that the whole line is repainted."""
         self.stale = -np.inf
         super().setData(*args, **options)
 
     def boundingRect(self) -> QRectF:
-        """The whole view, outside of which it is not seen: it stays as it is while the series grows."""
+        """The whole view, so that the rectangle does not change while the series grows."""
         box = self.getViewBox()
         if self._boundingRect is None and box is not None:
             self._boundingRect = box.viewRect()
         return QRectF() if self._boundingRect is None else self._boundingRect
 
     def paint(self, p: QPainter, opt: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        """Show the pixels that are kept, once what is stale of them has been stroked."""
+        """Paint the cached pixels, after stroking the outdated part of them."""
         if widget is None or not self.keeps_pixels:
             super().paint(p, opt, widget)
             return
@@ -150,7 +153,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         p.setWorldTransform(world)
 
     def _stroke_stale(self, world: QTransform, opt: QStyleOptionGraphicsItem, widget: QWidget) -> None:
-        """Bring the pixels up to date: those right of the first point that has changed, or all for another view."""
+        """Update the cached pixels: those right of the first changed point, or all for another view."""
         density = widget.devicePixelRatioF()
         view = world, widget.size(), density
         if view != self._kept_view:
@@ -178,7 +181,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.stale = np.inf
 
     def stroke_from(self, x: float, painter: QPainter) -> None:
-        """Stroke the points from the last one left of ``x`` on. Dashes go on as they come from the left."""
+        """Stroke the points from the last one left of ``x`` on. Dashes continue from the left."""
         skipped = max(int(np.searchsorted(self.xs, x)) - 1, 0)
         pen = QPen(self.opts["pen"])
         if pen.style() is not Qt.PenStyle.SolidLine:
@@ -190,7 +193,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         painter.drawPath(self.generatePath(self.xs[skipped:], self.ys[skipped:]))
 
     def _mark(self) -> None:
-        """A dot where a sparse series has a value, so that the line between is not taken for measured."""
+        """Add a dot at each value of a sparse series, so that the line between is not taken for measurements."""
         assert self._theme is not None
         if self._marks is None:
             self._marks = pg.ScatterPlotItem(pxMode=True)
@@ -204,17 +207,17 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     def end(self) -> tuple[float, float] | None:
         """The last finite point drawn."""
         finite = np.flatnonzero(np.isfinite(self.ys))
-        if self.sparse and finite.size:  # its label stands with those of the others
+        if self.sparse and finite.size:  # its label is placed with those of the other lines
             return max(self._reach, float(self.xs[finite[-1]])), float(self.ys[finite[-1]])
         return (float(self.xs[finite[-1]]), float(self.ys[finite[-1]])) if finite.size else None
 
     def extent(self) -> tuple[float, float]:
-        """Smallest and largest finite value drawn. NaN, NaN without any."""
+        """Smallest and largest finite value drawn. NaN, NaN if there is none."""
         finite = self.ys[np.isfinite(self.ys)]
         return (float(finite.min()), float(finite.max())) if finite.size else (float("nan"), float("nan"))
 
     def at(self, x: float) -> float:
-        """The series' own value at place ``x``. NaN outside."""
+        """The series' exact value at place ``x``. NaN outside."""
         place = round((x - self.first) / self.spacing)
         return float(self.series.values[place]) if 0 <= place < len(self.series) else float("nan")
 
@@ -227,12 +230,13 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
             return
         self._manner = (smooth, noisy)
         width = min(1.6 * self._factor, 2.5) if smooth else None
-        # Dashes on a line that goes up and down within every pixel are noise, and slow; its end still has a label.
+        # Dashes on a line that oscillates within every pixel look like noise, and are slow. The label at its end
+        # identifies it.
         self.setPen(theme.pen(self.meaning, width, Qt.PenStyle.SolidLine if noisy else self.cue.line))
         self.opts["antialias"] = smooth
 
     def _noisy(self) -> bool:
-        """Whether the buckets are tall against the whole picture."""
+        """Whether the buckets are tall compared with the whole picture."""
         low, high = self.extent()
         with np.errstate(invalid="ignore"):
             tall = np.abs(np.diff(self.ys.reshape(-1, 2), axis=1))
@@ -241,7 +245,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 def _common(xs: np.ndarray, ys: np.ndarray, other_xs: np.ndarray, other_ys: np.ndarray) -> int:
-    """Number of the first points (n,), (n,) and (m,), (m,) that are the same. Two that are missing are."""
+    """Number of leading points that agree in (n,), (n,) and (m,), (m,). Two missing values agree."""
     n = min(len(xs), len(other_xs))
     a, b = ys[:n], other_ys[:n]
     same = (xs[:n] == other_xs[:n]) & ((a == b) | (np.isnan(a) & np.isnan(b)))

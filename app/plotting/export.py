@@ -1,4 +1,4 @@
-"""A widget with all that is in it as a file: PNG, or SVG and PDF of lines and text, with a caption below it."""
+"""Export of a widget with everything in it: as PNG, or as SVG and PDF with lines and text, with a caption below."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from app.theme.tokens import Theme
 
 FORMATS = ("png", "svg", "pdf")
 LARGEST = 8192
-"""Pixels of a side; a picture of that size takes a quarter of a gigabyte."""
+"""Largest side in pixels. A picture of that size takes a quarter of a gigabyte."""
 DPI = 96
-"""A pixel becomes 1/96 inch on paper."""
+"""Resolution: a pixel becomes 1/96 inch on paper."""
 MARGIN = 12
 WRAPPED = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap)
 PARTS = QWidget.RenderFlag.DrawWindowBackground | QWidget.RenderFlag.DrawChildren
@@ -30,10 +30,10 @@ class Paper:
     """The surface that a picture is drawn on.
 
     Attributes:
-        theme: of the ground and of the caption.
+        theme: theme of the background and the caption.
         scale: 1 = 100 %.
         caption: the text below; empty for none.
-        title: what the file calls itself, for screen readers.
+        title: title of the file, for screen readers.
         density: pixels of a PNG for each pixel of the widget.
     """
 
@@ -44,7 +44,7 @@ class Paper:
     density: float = 1.0
 
     def caption_height(self, width: int) -> int:
-        """Pixels that the caption needs below a picture of ``width`` pixels."""
+        """Height in pixels of the caption below a picture of ``width`` pixels."""
         if not self.caption:
             return 0
         edge = round(MARGIN * self.scale)
@@ -54,16 +54,16 @@ class Paper:
 
 
 def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -> bytes:
-    """``widget`` as the content of a file.
+    """The content of a file with the picture of ``widget``.
 
     Args:
-        widget: at the size at which it is to be drawn.
+        widget: the widget, at the size at which it is to be drawn.
         kind: one of ``FORMATS``.
-        paper: what is below and behind it.
-        height: of the caption in pixels; by default what it needs.
+        paper: caption and background.
+        height: height of the caption in pixels; by default as needed.
 
     Raises:
-        ValueError: another kind.
+        ValueError: the kind is unknown.
     """
     below = paper.caption_height(widget.width()) if height is None else height
     size = QSize(widget.width(), widget.height() + below)
@@ -74,7 +74,7 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
         case "png":
             image_of(widget, paper, below).save(buffer, "PNG")  # type: ignore[call-overload]
         case "svg":
-            generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)  # 1.2 Tiny has no clipping
+            generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)  # SVG 1.2 Tiny has no clipping
             generator.setOutputDevice(buffer)
             generator.setResolution(DPI)
             generator.setSize(size)
@@ -97,7 +97,7 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
 
 
 def image_of(widget: QWidget, paper: Paper, height: int | None = None) -> QImage:
-    """``widget`` as a picture of pixels. The arguments are those of :func:`drawn`."""
+    """A raster image of ``widget``. The arguments are those of :func:`drawn`."""
     below = paper.caption_height(widget.width()) if height is None else height
     size = QSize(widget.width(), widget.height() + below)
     image = QImage(size * paper.density, QImage.Format.Format_RGB32)
@@ -107,7 +107,7 @@ def image_of(widget: QWidget, paper: Paper, height: int | None = None) -> QImage
 
 
 def _legible(svg: bytes, theme: Theme) -> bytes:
-    """Digits of one width, as on screen, and fonts of the same kind where somebody lacks ours."""
+    """The SVG with digits of equal width, as on screen, and with similar fonts as a fallback."""
     svg = svg.replace(b"<svg ", b"<svg style=\"font-feature-settings:'tnum'\" ", 1)
     for family, kind in ((theme.sans, "sans-serif"), (theme.mono, "monospace")):
         if family:
@@ -133,7 +133,7 @@ def _paint(widget: QWidget, device: QPaintDevice, size: QSize, paper: Paper) -> 
 
 @contextmanager
 def plain(widget: QWidget) -> Iterator[None]:
-    """Inside the block no plot draws from pixels that it has kept: those would stay pixels on paper."""
+    """Prevent all plots from drawing cached pixels inside the block, since vector output would contain those pixels."""
     with ExitStack() as stack:
         for view in [widget, *widget.findChildren(QGraphicsView)]:
             if isinstance(view, QGraphicsView):

@@ -1,4 +1,4 @@
-"""The tables in a widget as CSV: every table that is shown, and the twin of every plot that is."""
+"""Export as CSV of all tables shown in a widget, and of the twins of all plots shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
 
 
 def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
-    """A table as CSV in UTF-8: the titles of the columns, then every number in full. Empty where there is none."""
+    """A table as CSV in UTF-8: the column titles, then every number in full. Missing values are empty."""
     text = io.StringIO()
     writer = CsvWriter(text, "\n")
     writer.writerow([column.title for column in columns])
@@ -45,7 +45,7 @@ def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
 
 
 def targets(path: Path, titles: Sequence[str]) -> list[Path]:
-    """Targets of so many tables: the first and only one to ``path``, several beside it under names of their own."""
+    """Paths for the tables: ``path`` itself for a single one, otherwise different names beside it."""
     if len(titles) == 1:
         return [path]
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""Two axes around a view of the data: what pyqtgraph's PlotItem is, without its menus, titles and two spare axes."""
+"""Two axes around a view box, like pyqtgraph's PlotItem without menus, titles and the two spare axes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AXIS_Z = 0.5
 
 
 class Frame(pg.GraphicsWidget):  # type: ignore[misc]
-    """The left and the bottom axis and the view box that they measure. A fifth of a PlotItem's time to make.
+    """The left and the bottom axis with their view box. It takes a fifth of a PlotItem's time to make.
 
     Attributes:
         view_box: where items live.

@@ -1,4 +1,4 @@
-"""Earlier series behind a curve, thin: drawn once, and again only when another part of the axis is seen."""
+"""Earlier series as thin lines behind a curve, redrawn only when another part of the axis is shown."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from app.plotting.pyramid import Pyramid
 from app.theme.tokens import Theme
 
 STRENGTH, MARKED_STRENGTH = 0.45, 1.0
-"""Of the lines over the ground: of all of them, and of the one that is pointed at."""
+"""Opacity of all the lines, and of the one that is pointed at."""
 WIDTH, MARKED_WIDTH, BOLD = 1.0, 2.0, 2.0
-"""Pixels at 100 %, and by how much wider they are in bold themes."""
+"""Widths in pixels at 100 %, and the factor on them in bold themes."""
 
 
 class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
-    """Series over updates 1, 2, ... as one item, in the colour of the curve that they are behind.
+    """Series over updates 1, 2, ... as one item, in the colour of the curve in front.
 
     Attributes:
         meaning: its colour, by the theme's name.
-        marked: the one that stands out.
+        marked: the emphasized series.
     """
 
     def __init__(self, meaning: str) -> None:
@@ -36,14 +36,15 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
         self.marked.setParentItem(self)
         self._pointed: Pyramid | None = None
         for item in (self, self.marked):
-            item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor does not stroke it again
+            # a moving cursor does not cause a new stroke
+            item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
 
     def set_series(self, series: Sequence[Pyramid], pointed: Pyramid | None = None) -> None:
-        """Draw these at the next ``refresh``. ``pointed`` is the one among them that stands out."""
+        """Set the series for the next ``refresh``. ``pointed`` is the emphasized one among them."""
         self._series, self._pointed = tuple(series), pointed
 
     def refresh(self, low: float, high: float, pixels: int) -> None:
-        """Draw the part between x = ``low`` and ``high`` for so many columns."""
+        """Draw the part between x = ``low`` and ``high`` for ``pixels`` columns."""
         versions = tuple(series.version for series in self._series)
         stamp = (self._series, versions, self._pointed, low, high, pixels)
         if stamp == self._drawn:
@@ -56,11 +57,11 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
         self.marked.setData(*_joined([] if self._pointed is None else [self._pointed], low, high, pixels))
 
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest value drawn. NaN, NaN without any."""
+        """The lowest and the highest value drawn. NaN, NaN if there is none."""
         return self._ends
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         wider = BOLD if theme.bold else scale
         for item, width, strength in ((self, WIDTH, STRENGTH), (self.marked, MARKED_WIDTH, MARKED_STRENGTH)):
             pen = theme.pen(self.meaning, width * wider, Qt.PenStyle.SolidLine)

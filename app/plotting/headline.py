@@ -1,4 +1,4 @@
-"""A sentence in the header above a picture, painted on one line: another text lays nothing out anew."""
+"""A sentence in the header above a picture, painted on one line so that a new text causes no layout."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from app.theme.tokens import LIGHT, Theme
 
 
 def fitting(text: str, shorter: str, metrics: QFontMetricsF, width: int) -> str:
-    """``text`` where it is at most ``width`` pixels wide, else ``shorter``. Cut at its end where that is too wide too.
+    """``text`` if it is at most ``width`` pixels wide, else ``shorter``, elided if that is too wide too.
 
-    Without a shorter text (empty) the text itself is cut.
+    If the shorter text is empty, the text itself is elided.
     """
     fits = not shorter or metrics.horizontalAdvance(text) <= width
     return metrics.elidedText(text if fits else shorter, Qt.TextElideMode.ElideRight, width)
 
 
 class Headline(QWidget):
-    """One line of text, in fewer words where it has no room. The whole of it is its description.
+    """One line of text, replaced by a shorter text if it does not fit. The accessible description is always the whole
+    text.
 
     Attributes:
-        text: what it says.
-        shorter: the same in fewer words, or empty.
+        text: the whole text.
+        shorter: a shorter form of it, or empty.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -33,13 +34,13 @@ class Headline(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         self._theme = theme
         self.setFont(theme.font("digits", scale))
         self.updateGeometry()
 
     def say(self, text: str, shorter: str = "") -> None:
-        """Show ``text`` instead, or ``shorter`` where it has no room."""
+        """Show ``text``, or ``shorter`` if that does not fit."""
         if (text, shorter) != (self.text, self.shorter):
             self.text, self.shorter = text, shorter
             self.setAccessibleDescription(text)

@@ -1,4 +1,5 @@
-"""Markers, events and cursor lines of a plot. Each is created once, styled by its plot, and then only given data."""
+"""Markers, event marks and cursor lines of a plot. Each is created once, styled by its plot, and then only given
+data."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
         self._filled = CUES.get(meaning, Cue()).filled if filled is None else filled
 
     def set_points(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Give the places (n,), (n,). Those with NaN are left out."""
+        """Set the points (n,), (n,). Those with NaN are left out."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         there = np.isfinite(x) & np.isfinite(y)
         self.setData(x=x[there], y=y[there])
@@ -27,13 +28,13 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
     def apply_style(self, theme: Theme, scale: float) -> None:
         colour = theme.colour(self.meaning)
         self.setPen(pg.mkPen(colour, width=2.4 if theme.bold else 1.4 * scale))
-        # A hollow marker is filled with the ground, or what lies behind it would make it unreadable.
+        # A hollow marker is filled with the background, so that anything behind does not make it unreadable.
         self.setBrush(QBrush(colour if self._filled else theme.colour("ground")))
         self.setSize(self._size * scale)
 
 
 class Marks(pg.PlotCurveItem):  # type: ignore[misc]
-    """Events on the x axis, such as updates at which a setting changed: short ticks that are on the axis."""
+    """Events on the x axis, such as updates at which a setting changed, as short ticks on the axis."""
 
     PIXELS = 9
 
@@ -45,12 +46,12 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
         self._drawn: tuple[object, ...] | None = None
 
     def set_places(self, x: np.ndarray) -> None:
-        """Place of the events, (n,), sorted."""
+        """Set the places of the events, (n,), sorted."""
         if not np.array_equal(x, self.places):
             self.places, self._drawn = np.asarray(x, float), None
 
     def refresh(self, low: float, high: float, base: float, pixel: float) -> None:
-        """Stand on y = ``base``, where a pixel is ``pixel`` high, between x = ``low`` and ``high``."""
+        """Place the ticks on y = ``base``, where a pixel is ``pixel`` high, between x = ``low`` and ``high``."""
         stamp = (low, high, base, pixel)
         if stamp != self._drawn:
             self._drawn = stamp
@@ -64,7 +65,7 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 class Band(pg.PlotCurveItem):  # type: ignore[misc]
-    """A line at one x from bottom to top: the cursor, or what the pointer is over."""
+    """A vertical line over the full height: the cursor, or the place under the pointer."""
 
     def __init__(self, meaning: str, line: Qt.PenStyle, width: float) -> None:
         super().__init__(antialias=False)
@@ -73,7 +74,7 @@ class Band(pg.PlotCurveItem):  # type: ignore[misc]
         self._drawn: tuple[object, ...] | None = None
 
     def refresh(self, bottom: float, top: float) -> None:
-        """Reach from ``bottom`` to ``top``."""
+        """Extend the line from ``bottom`` to ``top``."""
         stamp = (self.place, bottom, top)
         if stamp != self._drawn:
             self._drawn = stamp

@@ -1,4 +1,4 @@
-"""Words on a plot, in pixels: names at the ends of lines, numbers over bars, the read-out beside the pointer."""
+"""Texts on a plot, in pixels: labels at the ends of lines, numbers over bars, the read-out beside the pointer."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from app.plotting.ranges import push_apart
 from app.theme.tokens import Theme
 
 LEAD, SAMPLE, GAP = 1.4, 1.9, 0.4
-"""In heights of a line of text: how far a leader goes to the right, the sample after it, the room before the text."""
+"""In line heights: length of a leader to the right, length of the sample after it, gap before the text."""
 
 
 AWAY = 8
-"""Pixels between the end of a line and its name: the line of the cursor, which may stand there, touches no letter."""
+"""Pixels between the end of a line and its label, so that a cursor line there touches no letter."""
 BACKING = 0.85
-"""Opacity of the ground behind a word."""
+"""Opacity of the background behind a text."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """Text with its left end and its middle at ``at``, in the plot's own pixels.
+    """A text with the middle of its left end at ``at``, in the plot's own pixels.
 
     Attributes:
         meaning: its colour, by the theme's name.
-        end: the end of the line that it names; a leader goes from there to a sample of the line before the text.
-        style: of that sample.
+        end: the end of the line that it labels, from where a leader goes to a sample of the line before the text.
+        style: line style of that sample.
     """
 
     text: str
@@ -40,10 +40,10 @@ class Word:
 
 
 class Words(QGraphicsItem):
-    """The words in a plot, painted in one go above everything else.
+    """The texts of a plot, painted together above everything else.
 
     Attributes:
-        backed: whether each is on a piece of the ground, so that what is drawn behind does not strike it through.
+        backed: whether each has a background, so that nothing drawn behind strikes it through.
     """
 
     def __init__(self, parent: QGraphicsItem) -> None:
@@ -71,7 +71,7 @@ class Words(QGraphicsItem):
         return self._metrics.height()
 
     def place(self, words: Sequence[Word]) -> None:
-        """Show these instead."""
+        """Replace the texts."""
         words = list(words)
         if words == self.words:
             return
@@ -107,7 +107,7 @@ class Words(QGraphicsItem):
             painter.drawText(QPointF(area.left(), area.top() + self._metrics.ascent()), word.text)
 
     def _paint_leader(self, painter: QPainter, word: Word, end: QPointF) -> None:
-        """A thin line from the end of the curve, and a sample of its kind of line beside the text."""
+        """Paint a thin line from the end of the curve, and a sample of its line style beside the text."""
         assert self._theme is not None
         gap, sample = self.line * GAP, self.line * SAMPLE
         right = QPointF(word.at.x() - gap, word.at.y())
@@ -120,7 +120,7 @@ class Words(QGraphicsItem):
 
 
 class ReadOut(QGraphicsItem):
-    """A small box of lines beside the pointer: what the values are there."""
+    """A small box beside the pointer with the values there."""
 
     def __init__(self, parent: QGraphicsItem) -> None:
         super().__init__(parent)
@@ -135,7 +135,8 @@ class ReadOut(QGraphicsItem):
         self.update()
 
     def say(self, lines: Sequence[tuple[str, str]], anchor: QPointF, space: QRectF) -> None:
-        """Show (text, meaning) lines beside ``anchor``, on the side where ``space`` has place. No lines hide it."""
+        """Show (text, meaning) lines beside ``anchor``, on the side where ``space`` is sufficient. No lines hide the
+        box."""
         self.prepareGeometryChange()
         self._lines = list(lines)
         self.setVisible(bool(lines))
@@ -156,21 +157,21 @@ READ_OUT_PAD = 6.0
 
 
 def read_out_box(lines: Sequence[tuple[str, str]], theme: Theme, factor: float) -> QRectF:
-    """The box that (text, meaning) lines need, its upper left corner at 0."""
+    """Rectangle for (text, meaning) lines, with its upper left corner at 0."""
     metrics, pad = QFontMetricsF(theme.font("digits", factor)), READ_OUT_PAD * factor
     widest = max((metrics.horizontalAdvance(text) for text, _ in lines), default=0.0)
     return QRectF(0, 0, widest + 2 * pad, metrics.height() * len(lines) + 1.4 * pad)
 
 
 def read_out_place(size: QSizeF, anchor: QPointF, space: QRectF) -> QPointF:
-    """The upper left corner of a box beside ``anchor``: right of it where ``space`` has place, else left."""
+    """The upper left corner of a box beside ``anchor``, at the right if it fits into ``space``, else at the left."""
     x = anchor.x() + 10 if anchor.x() + 10 + size.width() <= space.right() else anchor.x() - 10 - size.width()
     y = min(max(anchor.y(), space.top() + 2), max(space.bottom() - size.height(), 0.0))
     return QPointF(max(x, space.left()), y)
 
 
 def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: Theme, factor: float) -> None:
-    """A translucent box with (text, meaning) lines at the origin of ``painter``."""
+    """Paint a translucent box with (text, meaning) lines at the origin of ``painter``."""
     ground = QColor(theme.colour("surface"))
     ground.setAlphaF(0.95)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -187,10 +188,10 @@ def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: T
 def line_ends(
     ends: Sequence[tuple[str, str, QPointF]], words: Words, space: QRectF, styles: Sequence[Qt.PenStyle] = ()
 ) -> list[Word]:
-    """The names of lines right of their (label, meaning, end) without overlap, within ``space``.
+    """Labels of lines, right of their (label, meaning, end), placed without overlap within ``space``.
 
-    With ``styles``, one each, a leader goes from the end of each line to a sample of it before its name, so that names
-    that had to move, or whose colours somebody cannot tell apart, still belong to one line.
+    With ``styles``, one each, a leader goes from the end of each line to a sample of it before its label, so that
+    labels remain attributable even if they had to move or their colours are hard to tell apart.
     """
     line = words.line * (1.15 if styles else 0.95)
     heights = push_apart([point.y() for _, _, point in ends], line, space.top(), space.bottom())
@@ -205,5 +206,5 @@ def line_ends(
 
 
 def leader_width(words: Words) -> float:
-    """Pixels that a leader and the sample after it take."""
+    """Width in pixels of a leader and the sample after it."""
     return words.line * (LEAD + SAMPLE + GAP)

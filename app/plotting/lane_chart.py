@@ -1,4 +1,5 @@
-"""Several lanes over one axis of places: each has an axis of its own, and a choice goes through all of them."""
+"""A chart of several lanes over a common axis of places. Each lane has its own vertical axis, and selections span all
+lanes."""
 
 from __future__ import annotations
 
@@ -35,50 +36,51 @@ from app.plotting.table_model import Column, Rows
 from grpo_core.text import tr
 
 STALE = 0.45
-"""Opacity of a picture that is older than what the rest of the window shows."""
+"""Opacity of a picture that is older than the rest of the window."""
 KEY_STEPS = (0.05, 0.2)
-"""Share of the dragged lane's axis that a press of Up or Down moves a marker by, without and with Shift."""
+"""Share of the dragged lane's axis by which Up or Down moves a marker, without and with Shift."""
 NOTHING = LanePicture(names=(), label="", lanes=())
 
 
 class LaneChart(PlaceChart):
-    """A picture in lanes.
+    """The lane chart widget.
 
-    A lane's axis widens as soon as its data leave it and says what it was until the next moment; it narrows only once
-    they fill less than 40 % of it.
+    A lane's axis widens as soon as its data exceed it, and shows its former end until the next moment; it narrows only
+    once they fill less than 40 % of it.
 
     Args:
-        headed: whether the picture's sentence is above the lanes; else whoever holds the chart shows it.
+        headed: whether the picture's sentence is above the lanes; otherwise the chart's owner shows it.
 
     Attributes:
-        picture: what is drawn.
-        on_paper: whether it is drawn for an exported picture, on which nobody can drag.
+        picture: the picture shown.
+        on_paper: whether it is drawn for an exported picture, where nothing can be dragged.
 
     Signals:
-        level_dragged: the level of the lane that asks for one should be at this height, within its axis.
+        level_dragged: the user has dragged the level of the lane that asks for one to this height, within its axis.
     """
 
     level_dragged = Signal(float)
 
     def __init__(self, title: str, *, drag: str = "", headed: bool = True, parent: QWidget | None = None) -> None:
         super().__init__(title, drag=drag, parent=parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # what lies below need not be painted
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # anything below need not be painted
         self._headed = headed
         self.picture = NOTHING
         self.on_paper = False
         self._ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
-        """Lane -> the moment at which its axis changed, and where it ended before."""
+        """Lane -> the moment at which its axis changed, and its former end."""
         self._ground = Layer()
         self._asked: Axes | None = None
         """The axes on which a level is being dragged."""
         self._outlines: dict[str, tuple[tuple[object, ...], QPainterPath]] = {}
-        """Lane -> what its ghosts were drawn for, and their outlines."""
+        """Lane -> the data for which its ghosts were drawn, and their outlines."""
 
-    # -- what panels use ----------------------------------------------------------------------------------------------
+    # -- interface for panels
+    # -------------------------------------------------------------------------------------------
 
     def show_picture(self, picture: LanePicture) -> None:
-        """Draw ``picture`` instead."""
+        """Replace the picture by ``picture``."""
         if picture.names != self.picture.names:
             self.forget_scales()
         for lane in picture.lanes:
@@ -94,7 +96,7 @@ class LaneChart(PlaceChart):
         self.update()
 
     def forget_scales(self) -> None:
-        """Another run is shown: the axes are those of its data alone."""
+        """Reset the axes for a newly shown run."""
         self._ranges, self._earlier = {}, {}
 
     def table(self) -> tuple[list[Column], Rows]:
@@ -107,7 +109,7 @@ class LaneChart(PlaceChart):
 
     @property
     def ranges(self) -> Mapping[str, tuple[float, float]]:
-        """Key of every lane that was drawn -> the ends of its axis."""
+        """Key of every lane drawn -> the ends of its axis."""
         return self._ranges
 
     @property
@@ -121,7 +123,7 @@ class LaneChart(PlaceChart):
     # -- geometry -----------------------------------------------------------------------------------------------------
 
     def places(self) -> LanePlaces:
-        """Place of the lanes in the widget."""
+        """Places of the lanes in the widget."""
         line = QFontMetricsF(self.theme.font("digits", self.factor)).height()
         unit = self.theme.type_unit(self.factor)
         headed = self._headed and bool(self.picture.sentence)
@@ -134,7 +136,7 @@ class LaneChart(PlaceChart):
         return self.places().axes[(with_diamonds or lanes)[0].key]
 
     def pixel_at(self, place: int, height: float, lane: str = "") -> QPointF:
-        """Place of ``height`` of a lane, by default of the one that is dragged, over the middle of ``place``."""
+        """The point at ``height`` of a lane, by default the draggable one, over the middle of ``place``."""
         axes = self.places().axes[lane] if lane else self.drag_axes()
         return axes.at(place + 1.0, height)
 
@@ -198,7 +200,7 @@ class LaneChart(PlaceChart):
 
     @property
     def _strength(self) -> float:
-        """Opacity of everything but the ground."""
+        """Opacity of everything but the background."""
         return STALE if self._stale else 1.0
 
     def _paint_ground(self, painter: QPainter, places: LanePlaces, hints: Hints) -> None:
@@ -208,7 +210,7 @@ class LaneChart(PlaceChart):
         paint_ground(painter, self.rect(), self.picture, places, hints, self.theme, self.factor)
 
     def _level_words(self, lane: Lane, places: LanePlaces) -> tuple[str, QRectF]:
-        """The text on the lane's level, and its place. Nothing where it has no room or no level."""
+        """The text on the lane's level, and its place. Empty if it does not fit or there is no level."""
         if lane.level is None:
             return "", QRectF()
         metrics = QFontMetricsF(self.theme.font("digits", self.factor))
@@ -218,8 +220,8 @@ class LaneChart(PlaceChart):
         return level_box(lane, places.axes[lane.key], metrics, line, self.factor, taken)
 
     def hint(self, lane: Lane, level_text: str = "") -> tuple[str, str]:
-        """What is below the lane's title, and its colour: where its axis ended before, at the moment at which that
-        has changed. What its level is, where ``level_text`` has found no room on it; or else the lane's own words."""
+        """The text below the lane's title, and its colour: the former end of its axis, just after that has changed; its
+        level, if ``level_text`` did not fit beside it; or else the lane's own hint."""
         moment, high = self._earlier.get(lane.key, (None, 0.0))
         if moment is not None and moment == self.picture.moment and not lane.asks_level:
             return tr("scale was {high}").format(high=tick_text(high, high)), "muted"
@@ -228,7 +230,7 @@ class LaneChart(PlaceChart):
         return "" if self.on_paper and lane.invites else lane.hint, "muted"
 
     def _outline(self, lane: Lane, axes: Axes) -> QPainterPath:
-        """The outlines of a lane's ghosts, made again where they, the axis or the size are others."""
+        """The outlines of a lane's ghosts, made again only if they, the axis or the size have changed."""
         stamp = (lane.ghosts, axes.area, axes.x, axes.y)
         known = self._outlines.get(lane.key)
         if known is None or known[0][0] is not lane.ghosts or known[0][1:] != stamp[1:]:
@@ -236,7 +238,7 @@ class LaneChart(PlaceChart):
         return known[1]
 
     def _paint_sentence(self, painter: QPainter) -> None:
-        """The sentence above the lanes. The whole text of one that has no room is in the description."""
+        """Paint the sentence above the lanes. If it does not fit, its whole text is in the description."""
         if not (self._headed and self.picture.sentence):
             return
         painter.setPen(self.theme.ink("text"))
@@ -261,7 +263,7 @@ class LaneChart(PlaceChart):
     # -- dragging a level ---------------------------------------------------------------------------------------------
 
     def _asking(self, point: QPointF) -> Axes | None:
-        """The axes of the lane that asks for a level, if ``point`` lies in it."""
+        """The axes of the lane that asks for a level, if ``point`` is in it."""
         for lane in self.picture.lanes:
             if lane.asks_level:
                 axes = self.places().axes[lane.key]

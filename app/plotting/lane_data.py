@@ -1,4 +1,4 @@
-"""Data of a chart in lanes: bar pictures over one axis of places, and marks that move among them."""
+"""Data of a lane chart: bar pictures over a common axis of places, and marks that move among them."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from app.plotting.table_model import Column, Rows
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lane:
-    """One strip of the chart with a vertical axis of its own.
+    """One lane of the chart, with its own vertical axis.
 
     Attributes:
-        key: its name in code, which marks refer to.
-        title: what it shows.
-        hint: a few more words below the title.
-        invites: whether they ask for an action, which cannot be done on an exported picture: they are left out there.
-        symbol: what it shows in one or two letters, for a chart that has no room for titles.
-        weight: its share of the height, beside the other lanes' weights.
-        picture: the marks over the places; of its ``y`` the ends are ignored, a lane's axis follows its data in steps
-            of 1, 2 and 5.
-        symmetric: whether the axis reaches as far down as up.
-        cap: where the axis ends at the latest, None for no such end.
+        key: its key, to which marks refer.
+        title: displayed title.
+        hint: a short text below the title.
+        invites: whether the hint invites to an action; it is then left out of exported pictures.
+        symbol: one or two letters instead of the title in a narrow chart.
+        weight: its share of the height, relative to the other lanes' weights.
+        picture: the marks over the places; the ends of its ``y`` are ignored, since a lane's axis follows its data in
+            steps of 1, 2 and 5.
+        symmetric: whether the axis extends equally far up and down.
+        cap: largest end of the axis, None for no limit.
         ruled: whether the axis has ticks and grid lines.
-        noted: whether room is kept for notes at the ends of its bars.
+        noted: whether space is reserved for notes at the ends of its bars.
         level: a height that is drawn as a dashed line over all places, None for none.
-        level_text: what is on that line.
-        level_brief: the same in a word or two, for a lane in which that has no room beside what is there.
-        level_share: how far the line has been drawn, from 0 to 1.
+        level_text: text on that line.
+        level_brief: a shorter form, in case the text does not fit.
+        level_share: drawn share of the line, from 0 to 1.
         level_meaning: its colour.
-        level_over: whether the line lies over the bars, otherwise behind what stands in the lane.
-        asks_level: whether a press in the lane, and a drag while it is held, say where the level should be.
-        ghosts: heights (n,) each, of what stood here before, as faint outlines; they do not widen the axis, and what
-            reaches beyond it is cut. The same tuple again is not drawn anew.
+        level_over: whether the line is in front of the bars rather than behind everything in the lane.
+        asks_level: whether the user can press and drag in the lane to set the level.
+        ghosts: heights (n,) each of earlier bars, as faint outlines; they do not widen the axis, and are clipped to it.
+            The same tuple again is not redrawn.
     """
 
     key: str
@@ -67,8 +67,8 @@ class Spot:
         lane: key of a lane.
         place: counted from 0.
         height: on the lane's axis.
-        rank, count: the mark is number ``rank`` of ``count`` that are side by side there.
-        below: whether it hangs just below that height, so that it does not hide what is there.
+        rank, count: the mark is number ``rank`` of ``count`` marks side by side.
+        below: whether it is just below that height, so that it hides nothing there.
     """
 
     lane: str
@@ -81,7 +81,7 @@ class Spot:
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A dot on its way from ``start`` to ``end``. ``share`` of the way, from 0 to 1, lies behind it."""
+    """A dot on its way from ``start`` to ``end``, of which it has covered ``share``, from 0 to 1."""
 
     start: Spot
     end: Spot
@@ -90,14 +90,14 @@ class Dot:
 
 @dataclass(frozen=True, kw_only=True)
 class Ceiling:
-    """A line at ``height`` that a bar does not pass by much, hatched on its far side, with a word over the bar.
+    """A line at ``height`` that limits a bar, hatched on its far side, with a word over the bar.
 
     Attributes:
         lane: key of a lane.
         place: counted from 0.
-        height: of the line, on the lane's axis.
-        up: whether it holds what goes up; otherwise what goes down.
-        text, over: the word, and the height above which it is.
+        height: height of the line, on the lane's axis.
+        up: whether it limits bars that go up; otherwise those that go down.
+        text, over: the word, and the height above which it is placed.
     """
 
     lane: str
@@ -113,17 +113,17 @@ Mark = Dot | Ceiling
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LanePicture:
-    """Everything that a chart in lanes draws at one moment.
+    """All data that a lane chart draws at one moment.
 
     Attributes:
-        names: what each of the n places is called.
-        label: what a place is, such as "action".
+        names: name of each of the n places.
+        label: kind of the places, such as "action".
         lanes: from top to bottom.
-        sentence: what is above the lanes.
-        shorter: the sentence in fewer words, for a narrow chart; empty for none.
-        chosen: the place that is marked through all lanes, None for none.
-        moment: which moment of a run this is; an axis that has changed says so until the next one.
-        marks: what lies above the lanes.
+        sentence: the sentence above the lanes.
+        shorter: a shorter sentence for a narrow chart; empty for none.
+        chosen: the place marked through all lanes, None for none.
+        moment: identifies the moment of a run; an axis that has changed shows that until the next one.
+        marks: the marks in front of the lanes.
         table_order: keys of the table's columns from left to right; series that it does not name follow.
     """
 
@@ -149,14 +149,14 @@ class LanePicture:
 
     @property
     def flat(self) -> BarPicture:
-        """The same series over the same places as one picture, for read-out and table."""
+        """All series over the same places as one picture, for read-out and table."""
         order = {key: n for n, key in enumerate(self.table_order)}
         series = sorted(self.series, key=lambda one: order.get(one.key, len(order)))
         y = self.lanes[0].picture.y
         return BarPicture(names=self.names, label=self.label, series=tuple(series), y=y, chosen=self.chosen)
 
     def table(self) -> tuple[list[Column], Rows]:
-        """One row a place: its name, and the value of every listed series."""
+        """One row per place: its name, and the value of every listed series."""
         return self.flat.table()
 
     def heights(self) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The ground of a chart in lanes, which seldom changes: titles, grid, digits, the names of the places."""
+"""The background of a lane chart, which seldom changes: titles, grid, digits, the names of the places."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.plotting.painted_axes import named_ticks
 from app.theme.tokens import Theme
 
 Hints = Mapping[str, tuple[str, str]]
-"""Key of a lane -> what stands below its title, and the meaning by which that is coloured."""
+"""Key of a lane -> the text below its title, and the meaning that gives its colour."""
 
 
 def ground_stamp(picture: LanePicture, places: LanePlaces, hints: Hints) -> tuple[object, ...]:
-    """Everything that :func:`paint_ground` draws and that can change while the widget's size and look do not."""
+    """Everything that :func:`paint_ground` draws and that can change independently of the widget's size and look."""
     lanes = tuple(
         (lane.title, lane.symbol, lane.ruled, lane.symmetric, hints[lane.key], places.axes[lane.key])
         for lane in picture.lanes
@@ -28,7 +28,7 @@ def ground_stamp(picture: LanePicture, places: LanePlaces, hints: Hints) -> tupl
 def paint_ground(
     painter: QPainter, area: QRect, picture: LanePicture, places: LanePlaces, hints: Hints, theme: Theme, factor: float
 ) -> None:
-    """The ground of a widget that fills ``area``, and on it what :func:`ground_stamp` names."""
+    """Paint the background of a widget that fills ``area``, with everything in :func:`ground_stamp`."""
     _paint_column(painter, area, picture, places, theme)
     for lane in picture.lanes:
         hint, meaning = hints[lane.key]
@@ -39,7 +39,7 @@ def paint_ground(
 
 
 def _paint_column(painter: QPainter, area: QRect, picture: LanePicture, places: LanePlaces, theme: Theme) -> None:
-    """A quiet band through all lanes at the chosen place."""
+    """Paint a light band through all lanes at the selected place."""
     place = picture.chosen
     if place is not None and place < picture.count:
         axes = next(iter(places.axes.values()))
@@ -50,7 +50,7 @@ def _paint_column(painter: QPainter, area: QRect, picture: LanePicture, places: 
 
 
 def _paint_names(painter: QPainter, picture: LanePicture, places: LanePlaces, theme: Theme, factor: float) -> None:
-    """The names of the places below the lanes, and what they are."""
+    """Paint the names of the places below the lanes, and the label of the axis."""
     axes = next(iter(places.axes.values()))
     painter.setFont(theme.font("digits", factor))
     metrics = QFontMetricsF(painter.font())

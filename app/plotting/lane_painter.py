@@ -1,4 +1,4 @@
-"""Painting of a chart in lanes: where each lane lies, its title and ticks, and the marks that move among lanes."""
+"""Painting of a lane chart: the places of the lanes, their titles and ticks, and the marks that move among them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from app.plotting.ranges import lane_ticks
 from app.theme.tokens import Theme
 
 GUTTER, TICKS, RIGHT = 92.0, 40.0, 10.0
-"""Pixels at 100 % for the titles of the lanes, for the digits of their axes, and right of the data."""
+"""Pixels at 100 %: width of the lanes' titles, of the digits of their axes, and of the margin right of the data."""
 SIGNED = 12.0
-"""Pixels at 100 % of the room for a title into which the digits of an axis with signs reach."""
+"""Pixels at 100 % by which the digits of a signed axis extend into the space of the title."""
 NARROW_GUTTER = 16.0
-"""Pixels at 100 % for the symbols that stand beside the lanes where their titles have no room."""
+"""Pixels at 100 % for the symbols beside the lanes where titles do not fit."""
 WIDE = 440.0
-"""Pixels of a chart at 100 % from which on titles stand beside their lanes."""
+"""Chart width in pixels at 100 % from which titles are shown beside the lanes."""
 BETWEEN = 8.0
 """Pixels between two lanes at 100 %."""
 DIGITS = 12.0
@@ -32,21 +32,21 @@ DIGITS = 12.0
 DIAMOND = 5.0
 """Half of a diamond's width in pixels at 100 %."""
 HANG = 11.0
-"""Pixels by which a dot hangs below a diamond."""
+"""Pixels by which a dot is placed below a diamond."""
 GHOST, GHOST_STRENGTH = 0.8, 0.55
-"""Width of the outline of an earlier bar in places, a little wider than the bars; its strength over the ground."""
+"""Width in places of the outline of an earlier bar, a little more than a bar's, and its opacity."""
 HATCHED = 9.0
 """Pixels of hatching on the far side of a ceiling."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanePlaces:
-    """Places of everything in a chart in lanes, in pixels.
+    """Places of all parts of a lane chart, in pixels.
 
     Attributes:
         axes: of each lane, by its key.
-        titles: the room for each lane's title and hint, or in a narrow chart for its symbol.
-        wide: whether titles have room.
+        titles: the rectangle for each lane's title and hint, or in a narrow chart for its symbol.
+        wide: whether titles fit.
         top: height of the line above the lanes.
         bottom: where the names of the places begin.
     """
@@ -68,15 +68,15 @@ def places_of(
     picture: LanePicture, size: QSizeF, ranges: Mapping[str, tuple[float, float]], line: float, factor: float,
     unit: float, *, headed: bool,
 ) -> LanePlaces:  # fmt: skip
-    """The lanes of ``picture`` one below the other in a widget of ``size``.
+    """The lanes of ``picture`` stacked in a widget of ``size``.
 
     Args:
-        picture: what is drawn.
-        size: of the widget in pixels.
-        ranges: of each lane's axis.
+        picture: the picture to draw.
+        size: size of the widget in pixels.
+        ranges: range of each lane's axis.
         line: height of a line of text in pixels.
-        factor: times the lengths at 100 %.
-        unit: times the type at 100 %, which is larger before a class.
+        factor: factor on lengths at 100 %.
+        unit: factor on the type at 100 %, which is larger in presenting mode.
         headed: whether a sentence is above the lanes.
     """
     wide = size.width() >= WIDE * unit
@@ -104,7 +104,7 @@ def places_of(
 
 
 def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, factor: float) -> None:
-    """Grid and digits of a lane, the line at 0 of a symmetric one, and its level."""
+    """Paint grid and digits of a lane, the line at 0 of a symmetric one, and its level."""
     if lane.ruled:
         low, high = axes.y
         unit = theme.type_unit(factor)
@@ -113,7 +113,7 @@ def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, fac
         spacing = values[1] - values[0] if len(values) > 1 else 1.0
         apart = (axes.at_y(0.0) - axes.at_y(spacing)) / (DIGITS * unit)
         ticks = []
-        for value in values:  # where digits would meet, those below 0 go first, then the one at 0
+        for value in values:  # if digits would touch, those below 0 are dropped first, then the one at 0
             shown = apart >= 1 or value > 0 or (value < 0 and 2 * apart >= 1)
             ticks.append((value, tick_text(value, spacing) if shown else ""))
         paint_axes(painter, axes, theme, factor, (), ticks, ("", ""))
@@ -127,10 +127,10 @@ def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, fac
 def level_box(
     lane: Lane, axes: Axes, metrics: QFontMetricsF, line: float, factor: float, taken: Sequence[QPointF] = ()
 ) -> tuple[str, QRectF]:
-    """The text on a lane's level, and its box: the whole text, or in short, or nothing where neither has room.
+    """The text on a lane's level, and its box: the whole text, a short form, or nothing if neither fits.
 
-    It is clear above or below the line, which is ``line`` pixels wide, at its left end, its right end, or between
-    two places, and covers neither diamonds nor what is drawn around the points ``taken``.
+    The box is above or below the line, which is ``line`` pixels wide, at its left end, its right end, or between two
+    places, and covers neither diamonds nor the surroundings of the points ``taken``.
     """
     y, clear, area = axes.at_y(lane.level or 0.0), line / 2 + 2 * factor, axes.area
     high = metrics.height()
@@ -159,13 +159,13 @@ def level_box(
 
 
 def paint_level(painter: QPainter, lane: Lane, axes: Axes, text: str, box: QRectF, theme: Theme, factor: float) -> None:
-    """The dashed line of a lane as far as it has been drawn. When it has arrived, ``text`` in ``box``."""
+    """Paint the drawn share of a lane's dashed line and, once it is complete, ``text`` in ``box``."""
     if lane.level is None or lane.level_share <= 0:
         return
     y, area = axes.at_y(lane.level), axes.area
     if lane.level_share >= 1 and text:
         painter.setFont(theme.font("digits", factor))
-        painter.fillRect(box, theme.colour("ground"))  # no line of the grid strikes it through
+        painter.fillRect(box, theme.colour("ground"))  # no grid line strikes it through
         painter.setPen(theme.ink(lane.level_meaning))
         painter.drawText(QPointF(box.left(), box.top() + QFontMetricsF(painter.font()).ascent()), text)
     painter.setPen(theme.pen(lane.level_meaning, level_width(theme, factor), Qt.PenStyle.DashLine))
@@ -173,12 +173,12 @@ def paint_level(painter: QPainter, lane: Lane, axes: Axes, text: str, box: QRect
 
 
 def level_width(theme: Theme, factor: float) -> float:
-    """Pixels that the line of a level is wide."""
+    """Width in pixels of the line of a level."""
     return 3.0 if theme.bold else 1.4 * factor
 
 
 def ghost_outlines(ghosts: tuple[np.ndarray, ...], axes: Axes) -> QPainterPath:
-    """The upper edges of the bars that stood here before: one open box over each place, of each of ``ghosts``."""
+    """The upper edges of earlier bars: an open box over each place, for each of ``ghosts``."""
     path = QPainterPath()
     base = axes.at_y(0.0)
     for heights in ghosts:
@@ -210,8 +210,8 @@ def paint_title(
     painter: QPainter, lane: Lane, space: QRectF, hint: str, theme: Theme, factor: float, *, wide: bool,
     meaning: str = "muted",
 ) -> None:  # fmt: skip
-    """What the lane shows and below it ``hint`` in the colour of ``meaning``, or in a chart that is not ``wide`` its
-    symbol."""
+    """Paint the lane's title and below it ``hint`` in the colour of ``meaning``, or the lane's symbol in a chart that
+    is not ``wide``."""
     painter.setFont(theme.font("heading", factor))
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.ink("text"))
@@ -239,7 +239,7 @@ def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
 
 
 def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:
-    """Place of a spot in the widget."""
+    """The point of a spot in the widget."""
     axes = places.axes[spot.lane]
     pitch = axes.area.width() / (axes.x[1] - axes.x[0])
     at = axes.at(spot.place + 1.0, spot.height)
@@ -247,7 +247,7 @@ def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:
 
 
 def paint_mark(painter: QPainter, mark: Mark, places: LanePlaces, theme: Theme, factor: float) -> None:
-    """One mark above the lanes."""
+    """Paint one mark in front of the lanes."""
     if isinstance(mark, Dot):
         start, end = spot_at(mark.start, places, factor), spot_at(mark.end, places, factor)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -261,7 +261,7 @@ def paint_mark(painter: QPainter, mark: Mark, places: LanePlaces, theme: Theme, 
 
 
 def _eased(share: float) -> float:
-    """Slow at both ends: a way that ``share`` of the time has covered."""
+    """The share covered after ``share`` of the time, with ease-in-out."""
     return share * share * (3 - 2 * share)
 
 

@@ -1,4 +1,4 @@
-"""The part of a painted picture that seldom changes: painted once, and copied as pixels in the frames after that."""
+"""The part of a painted picture that seldom changes, painted once and copied as pixels in later frames."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from PySide6.QtGui import QPaintEngine, QPainter, QPixmap, QTransform
 
 
 class Layer:
-    """The lowest part of a widget's picture, which covers the whole widget.
+    """The cached background layer of a widget, which covers the whole widget.
 
-    Its text is laid out and its lines are drawn when what it shows changes. A frame in which only bars move copies its
-    pixels. Where the pixels would not be those of the painting itself (in a vector file, on paper, in a picture that is
-    drawn larger), it is painted and nothing is kept.
+    Its text is laid out and its lines are drawn only when its content changes. A frame in which only bars move copies
+    its pixels. If pixels would not be exact (in a vector file, on paper, in an enlarged picture), it is painted without
+    a cache.
     """
 
     def __init__(self) -> None:
@@ -24,10 +24,10 @@ class Layer:
         """Paint the layer.
 
         Args:
-            painter: of the widget.
-            area: all of the widget, in its own coordinates.
-            stamp: equal to the last one if the layer looks as it did.
-            draw: paints every pixel of ``area``; it leaves the painter's state as it likes.
+            painter: the painter of the widget.
+            area: the whole widget, in its own coordinates.
+            stamp: equal to the last one if the layer has not changed.
+            draw: paints every pixel of ``area``; it need not restore the painter's state.
         """
         transform = painter.deviceTransform()
         ratio = transform.m11()
@@ -40,7 +40,7 @@ class Layer:
             self._stamp = ratio, QRect(area), stamp
             self._pixels = QPixmap(area.size() * ratio)
             self._pixels.setDevicePixelRatio(ratio)
-            self._pixels.fill(Qt.GlobalColor.white)  # opaque: it is copied, not blended
+            self._pixels.fill(Qt.GlobalColor.white)  # opaque, so that it is copied rather than blended
             below = QPainter(self._pixels)
             below.translate(-area.topLeft())
             draw(below)
@@ -49,7 +49,7 @@ class Layer:
 
 
 def _whole(transform: QTransform) -> bool:
-    """Whether pixels of a layer fall on whole pixels of what is painted on: 100 %, 200 %, at a whole place."""
+    """Whether pixels of a layer coincide with device pixels: at 100 %, 200 %, and an integral offset."""
     ratio = transform.m11()
     plain = transform.isAffine() and not transform.isRotating() and 0 < ratio == transform.m22()
     return plain and all(number == int(number) for number in (ratio, transform.dx(), transform.dy()))

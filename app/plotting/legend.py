@@ -1,4 +1,4 @@
-"""The legend of a plot: swatches with their second cue, in one painted line."""
+"""The legend of a plot: swatches with their second cue, painted on one line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True)
 class Entry:
-    """One mark. ``kind``: "filled", "outline", "hatch", "line", "diamond" or "dot"."""
+    """A legend entry. ``kind``: "filled", "outline", "hatch", "line", "diamond" or "dot"."""
 
     text: str
     meaning: str
@@ -24,7 +24,7 @@ class Entry:
 
 
 class Legend(QWidget):
-    """Entries side by side. Those that do not fit are left out from the right, and the tooltip names all."""
+    """Entries side by side. Those that do not fit are left out from the right; the tooltip has all."""
 
     def __init__(self, entries: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,7 +35,7 @@ class Legend(QWidget):
         self.set_entries(entries)
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
-        """Show ``entries`` in place of those before."""
+        """Replace the entries."""
         if tuple(entries) == self._entries:
             return
         self._entries = tuple(entries)
@@ -45,7 +45,7 @@ class Legend(QWidget):
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.setFont(theme.font("digits", scale))

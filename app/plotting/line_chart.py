@@ -1,4 +1,4 @@
-"""The one line chart: lines with bands, markers and direct labels, all of it given as data."""
+"""The line chart: lines with bands, markers and direct labels, all given as data."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from app.plotting.table_model import Column, Rows
 
 
 class LineChart(Plot):
-    """A plot of a :class:`LinePicture`. A history that grows by the update is a ``Plot`` over pyramids instead.
+    """A plot of a :class:`LinePicture`. For a history that grows by the update, use a ``Plot`` over pyramids instead.
 
     Attributes:
-        picture: what is drawn.
-        line_items: its lines as they are drawn, by name; those of an earlier picture are hidden.
-        pickable: whether a click on a line, or Up and Down, choose it.
-        chosen: name of the line that Up and Down start from.
-        asks_height: whether a press, and a drag while it is held, say how high something should be.
+        picture: the picture shown.
+        line_items: the graphics items of its lines, by name; those of earlier pictures are hidden.
+        pickable: whether lines can be selected by a click, or by Up and Down.
+        chosen: name of the selected line.
+        asks_height: whether the user can press and drag to set a height.
 
     Signals:
-        height_dragged: where it should be, within the y axis.
-        line_picked: the user has chosen the line of this name.
-        explain_wanted: the key E; a line over many runs belongs to no step that this chart could name itself.
+        height_dragged: the height set by the user, within the y axis.
+        line_picked: the user has selected the line with this name.
+        explain_wanted: the key E was pressed; the chart cannot explain by itself, since a line over many runs belongs
+            to no step.
     """
 
     line_picked = Signal(str)
@@ -45,7 +46,7 @@ class LineChart(Plot):
         super().__init__(title, self.picture.x, self.picture.y, parent=parent)
 
     def show_picture(self, picture: LinePicture) -> None:
-        """Draw ``picture`` instead."""
+        """Replace the picture by ``picture``."""
         before, self.picture = self.picture, picture
         if picture.subject is not before.subject:
             self._held["y"] = None
@@ -61,12 +62,12 @@ class LineChart(Plot):
         self.refresh()
 
     def x_axis(self) -> Scale:
-        """The horizontal axis of the picture. A subclass that writes its tick labels itself overrides it."""
+        """The horizontal axis of the picture. Subclasses with tick labels of their own override it."""
         return self.picture.x
 
     @property
     def lines(self) -> Mapping[str, Line]:
-        """The lines that are drawn, by their names."""
+        """The lines drawn, by their names."""
         return self.picture.by_name
 
     def _show_lines(self, lines: Sequence[Line]) -> None:
@@ -86,7 +87,8 @@ class LineChart(Plot):
         for name in self._point_items.keys() - {some.name for some in points}:
             self._point_items[name].set_points(NOTHING, NOTHING)
 
-    # -- what the plot asks -------------------------------------------------------------------------------------------
+    # -- overrides of the plot
+    # ------------------------------------------------------------------------------------------
 
     def places(self) -> tuple[float, float] | None:
         return self.picture.reach()
@@ -126,7 +128,7 @@ class LineChart(Plot):
     # -- dragging a height --------------------------------------------------------------------------------------------
 
     def ask_height(self, asks: bool) -> None:
-        """Let the user drag a height from now on (``height_dragged``), or no longer."""
+        """Set whether the user can drag a height (``height_dragged``)."""
         if asks != self.asks_height:
             self.asks_height = asks
             self.viewport().setCursor(Qt.CursorShape.SizeVerCursor if asks else Qt.CursorShape.ArrowCursor)
@@ -150,10 +152,10 @@ class LineChart(Plot):
         else:
             super().mouseMoveEvent(event)
 
-    # -- choosing a line ----------------------------------------------------------------------------------------------
+    # -- selecting a line ---------------------------------------------------------------------------------------------
 
     def nearest_line(self, point: QPointF) -> str | None:
-        """Name of the listed line that passes nearest to a point of the viewport, above or below it."""
+        """Name of the listed line that passes nearest above or below a point of the viewport."""
         x = self._x_at(point)
         if x is None:
             return None

@@ -1,4 +1,4 @@
-"""Data of a line chart: lines with bands and markers, loose points, short texts, and the two axes."""
+"""Data of a line chart: lines with bands and markers, loose points, short texts, and two axes."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Line:
     """One line through the points (x, y).
 
     Attributes:
-        name: by which it is known from one picture to the next.
-        label: what is at its end; empty for nothing.
-        title: what read-out and table call it; empty for ``label``, or for ``name`` where that is empty too.
-        meaning: its colour and, where ``style`` is None, its kind of line, by the theme's name.
+        name: identifies it from one picture to the next.
+        label: text at its end; empty for none.
+        title: name in read-out and table; empty for ``label``, or for ``name`` if that is empty too.
+        meaning: its colour and, if ``style`` is None, its line style, by the theme's name.
         label_meaning: colour of the label; empty for ``meaning``.
         x, y: (n,) each. A NaN interrupts the line; a line with markers joins its known points.
-        low, high: (n,) limits of a band around y, None without.
+        low, high: (n,) limits of a band around y, None for none.
         left, right: (n,) limits of x; with them the limits are drawn as crosses instead of a band.
         marker: shape of a mark at every known point, by pyqtgraph's letter; empty for none.
-        filled: whether the marks are.
-        size: of a mark, in pixels at 100 %.
-        strength: less than 1 for a line that is behind others; ``band_strength`` the same of its band.
-        z: what is higher lies in front.
-        unit, kind: of its column in the table; see :class:`~app.plotting.table_model.Column`.
-        listed: whether read-out and table name it.
+        filled: whether the marks are filled.
+        size: size of a mark, in pixels at 100 %.
+        strength: opacity, less than 1 for a line behind others; ``band_strength``, that of its band.
+        z: stacking order; higher is in front.
+        unit, kind: those of its column in the table; see :class:`~app.plotting.table_model.Column`.
+        listed: whether it is in read-out and table.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Line:
     listed: bool = True
 
     def over(self, x: np.ndarray, y: np.ndarray, low: np.ndarray | None = None, high: np.ndarray | None = None) -> Line:
-        """This line through other points (n,), with a band from ``low`` to ``high`` (n,) where they are given."""
+        """A copy of this line through other points (n,), with a band from ``low`` to ``high`` (n,) if given."""
         return dataclasses.replace(self, x=x, y=y, low=low, high=high)
 
     @property
@@ -78,12 +78,12 @@ class Line:
 
     @property
     def end(self) -> tuple[float, float] | None:
-        """The line's last point (x, y) with a finite value. None without any."""
+        """The line's last point (x, y) with a finite value. None if there is none."""
         known = np.flatnonzero(np.isfinite(self.y) & np.isfinite(self.x))
         return (float(self.x[known[-1]]), float(self.y[known[-1]])) if known.size else None
 
     def place_at(self, x: float) -> int | None:
-        """Index of the known point at ``x``, or of the nearest one where it lies closer than to any neighbour."""
+        """Index of the known point at ``x``, or of the nearest one if it is closer to ``x`` than to any neighbour."""
         if not len(self.x):
             return None
         place = int(np.abs(self.x - x).argmin())
@@ -91,12 +91,12 @@ class Line:
         return place if abs(self.x[place] - x) <= max(reach, 1e-9) and np.isfinite(self.y[place]) else None
 
     def value_at(self, x: float) -> float:
-        """The line's y at ``x``. Minus infinity where it has no point there."""
+        """The line's y at ``x``. Minus infinity if it has no point there."""
         place = self.place_at(x)
         return -np.inf if place is None else float(self.y[place])
 
     def read(self, x: float) -> str:
-        """The line's value at ``x`` with the limits of its band, in words. Empty where it has none."""
+        """The line's value at ``x`` with the limits of its band, as a text. Empty if there is none."""
         place = self.place_at(x)
         if place is None:
             return ""
@@ -110,7 +110,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointSet:
-    """Loose markers. The attributes mean what they mean for a :class:`Line`."""
+    """Loose markers. The attributes have the same meaning as in :class:`Line`."""
 
     name: str
     meaning: str
@@ -124,7 +124,7 @@ class PointSet:
 
 @dataclass(frozen=True)
 class Tag:
-    """A short text right of the point (x, y), below or above it. Left out where another one is."""
+    """A short text right of the point (x, y), below or above it. It is left out if it would overlap another one."""
 
     text: str
     x: float
@@ -135,22 +135,22 @@ class Tag:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinePicture:
-    """Everything that a line chart draws at one moment.
+    """All data that a line chart draws at one moment.
 
     Attributes:
         x, y: the axes; an open end follows the data.
-        lines: the first have precedence where there is no room for all labels.
-        points, tags: what else is drawn; the first tags have precedence.
+        lines: the first have precedence if not all labels fit.
+        points, tags: loose markers and short texts; the first tags have precedence.
         marks: (m,) events on the x axis, drawn as short ticks.
         span: lowest and highest y that an axis with an open end includes besides the data; NaN for none.
         places: first and last place of the cursor; None for those of the lines.
         x_ticks: (place, text) on the x axis instead of numbers.
         x_name: names a place in the read-out; None for the label of the axis and the number.
-        make_reading: makes the read-out at an x where it is another one than the values of the listed lines.
-        make_table: makes the table where it is another one than a row for each place.
-        ranked: whether the read-out has the highest line first.
-        leaders: whether each name at the right has a sample of its line before it and a leader from the line's end.
-        subject: an axis with an open end starts afresh where this is another object than before.
+        make_reading: makes the read-out at an x, if it differs from the values of the listed lines.
+        make_table: makes the table, if it differs from a row for each place.
+        ranked: whether the read-out begins with the highest line.
+        leaders: whether each label at the right has a sample of its line, and a leader from the line's end.
+        subject: an axis with an open end is reset if this is another object than before.
     """
 
     x: Scale
@@ -175,21 +175,21 @@ class LinePicture:
         return {line.name: line for line in self.lines}
 
     def extent(self) -> tuple[float, float]:
-        """Lowest and highest y that is drawn. NaN, NaN without any."""
+        """Lowest and highest y drawn. NaN, NaN if there is none."""
         parts = [part for line in self.lines for part in (line.y, line.low, line.high) if part is not None]
         every = np.concatenate([np.array(self.span), *parts, *(points.y for points in self.points)])
         every = every[np.isfinite(every)]
         return (float(every.min()), float(every.max())) if every.size else (np.nan, np.nan)
 
     def reach(self) -> tuple[float, float] | None:
-        """First and last place of the lines. None without any."""
+        """First and last place of the lines. None if there is none."""
         if self.places is not None:
             return self.places
         ends = [(float(line.x[0]), float(line.x[-1])) for line in self.lines if len(line.x)]
         return (min(a for a, _ in ends), max(b for _, b in ends)) if ends else None
 
     def read(self, x: float) -> list[tuple[str, str]]:
-        """Lines of (text, meaning) on the values at ``x``."""
+        """The read-out at ``x``: lines of (text, meaning)."""
         if self.make_reading is not None:
             return self.make_reading(x)
         where = (
@@ -202,7 +202,7 @@ class LinePicture:
         return [(where, "muted"), *((text, meaning) for text, meaning in values if text)]
 
     def table(self) -> tuple[list[Column], Rows]:
-        """One row a place: the value and the limits of every listed line."""
+        """One row per place: the value and the limits of every listed line."""
         if self.make_table is not None:
             return self.make_table()
         columns = [Column("x", self.x.label or "x", chars=8, decimals=0 if self.x.whole else 3)]

@@ -1,4 +1,4 @@
-"""A line of a line chart on the screen: its stroke, its band or crosses, its markers."""
+"""The graphics item of a line in a line chart: its stroke, its band or crosses, its markers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from app.plotting.pyramid import Pyramid
 from app.theme.tokens import Theme
 
 MOST = 700
-"""Points drawn of a line; of more, each stretch of neighbours is drawn from its lowest to its highest."""
+"""Number of points drawn of a line. With more, each group of neighbours is drawn from its lowest to its highest."""
 WIDTH, BOLD_WIDTH = 1.6, 3.0
 """Width of a line in pixels at 100 %, and in bold themes at any scale."""
 
 
 class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
-    """Created once, then given one :class:`Line` after the other.
+    """A line on the chart, created once and then given one :class:`Line` after the other.
 
     Attributes:
-        line: what is drawn.
+        line: the line shown.
         ribbon: the area between its limits.
     """
 
@@ -39,10 +39,10 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
         self._crosses.setParentItem(self)
         self._markers = pg.ScatterPlotItem(pxMode=True)
         self._markers.setParentItem(self)
-        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor does not stroke it again
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor does not cause a new stroke
 
     def show_line(self, line: Line) -> None:
-        """Draw ``line`` instead."""
+        """Replace the line by ``line``."""
         before, self.line = self.line, line
         x, y = np.asarray(line.x, float), np.asarray(line.y, float)
         known = np.isfinite(x) & np.isfinite(y)
@@ -58,7 +58,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
             self.apply_style(self._theme, self._factor)
 
     def _show_limits(self, line: Line, known: np.ndarray) -> None:
-        """A band around the line, or crosses where x has limits too."""
+        """Show a band around the line, or crosses if x has limits too."""
         if line.low is None or line.high is None:
             self.ribbon.clear_limits()
             self._crosses.setData([], [])
@@ -72,7 +72,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
             self._crosses.setData(x.reshape(-1), y.reshape(-1))
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         self._theme, self._factor, line = theme, scale, self.line
         colour = theme.faint(line.meaning, line.strength)
         pen = theme.pen(line.meaning, BOLD_WIDTH if theme.bold else WIDTH * scale, line.style)
@@ -92,7 +92,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most ``MOST`` points that look the same. X rises evenly where there are more."""
+    """At most ``MOST`` points that look the same. If there are more, x must be evenly spaced."""
     if len(x) <= MOST:
         return x, y
     places, values = Pyramid(y).window(0, len(y), MOST // 2)

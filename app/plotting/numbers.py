@@ -1,4 +1,4 @@
-"""Formatting of numbers: one way for cards, tables, tooltips and formulas, in every locale.
+"""Formatting of numbers, the same for cards, tables, tooltips and formulas, in every locale.
 
 Three decimals by default, U+2212 for minus, full precision on hover, ASCII on copy so that a spreadsheet can read it.
 """
@@ -19,48 +19,49 @@ MINUS = "\u2212"
 ABSENT = "\u2014"
 NOT_COMPUTED = tr("not computed")
 LARGEST_FIXED = 1e7
-"""From here on a number is written with an exponent."""
+"""Magnitude from which on a number is written with an exponent."""
 RESIDUE = 1e-14
-"""Below this a sum of numbers near one is what rounding has left of a zero."""
+"""Magnitude below which a sum of numbers near one counts as rounding error of zero."""
 NEARLY_ZERO = "≈ 0"
 ROUNDING, ROUNDING_32 = 1e-9, 1e-6
-"""A sum below this share of what was added is what rounding has left of a zero: of numbers in 64 bits, and in 32."""
+"""Share of its terms below which a sum counts as rounding error of zero, in 64 and in 32 bits."""
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A number that is not there, and why. ``reason`` is a clause such as "beta is 0, no reference model ran"."""
+    """A missing number with its reason, a clause such as "beta is 0, no reference model ran"."""
 
     reason: str = ""
 
 
 class Residue(float):
-    """The rounding left of a zero: it reads as nearly zero, and has no sign."""
+    """The rounding error of a zero. It is displayed as nearly zero, without a sign."""
 
 
 def residue(value: float, scale: float) -> float:
-    """``value`` as a :class:`Residue` where it is no more than rounding leaves of numbers as large as ``scale``."""
+    """``value``, as a :class:`Residue` if it is no more than the rounding error of numbers as large as ``scale``."""
     return Residue(value) if 0 < abs(value) <= ROUNDING * scale else value
 
 
 def residues(values: Sequence[float | None]) -> list[float | None]:
-    """``values``, each a difference of numbers about as large as the largest of them, by :func:`residue`."""
+    """``values`` by :func:`residue`, each being a difference of numbers about as large as the largest of them."""
     scale = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
     return [None if value is None else residue(value, scale) for value in values]
 
 
 def is_missing(value: object) -> bool:
-    """Whether ``value`` stands for "not computed": None, NaN or ``Missing``."""
-    if isinstance(value, (float, int, str)):  # nearly all are; to ask for any real number takes six times as long
+    """Whether ``value`` means "not computed": None, NaN or ``Missing``."""
+    # nearly all values are floats, and a check for any real number takes six times as long
+    if isinstance(value, (float, int, str)):
         return value != value
     return value is None or isinstance(value, Missing) or (isinstance(value, numbers.Real) and value != value)
 
 
 def shown(value: object, decimals: int = 3) -> str:
-    """``value`` as it is on a card or in a table. A dash where there is none.
+    """Text of ``value`` on a card or in a table. A dash if it is missing.
 
-    Integers are grouped from 10,000 on. A number that is not zero never reads as zero: below the last decimal it gets
-    an exponent, as it does from 1e7 on.
+    Integers have thousands separators from 10,000 on. A nonzero number is never displayed as zero: below the last
+    decimal it gets an exponent, as it does from 1e7 on.
     """
     if is_missing(value):
         return ABSENT
@@ -80,8 +81,8 @@ def shown(value: object, decimals: int = 3) -> str:
 
 
 def total(values: np.ndarray) -> float:
-    """The sum of ``values`` (n,), all finite. 0 where no more than rounding is left of one. Numbers that 32 bits hold
-    are taken to come from there."""
+    """The sum of ``values`` (n,), all finite. 0 if no more than rounding error is left. Numbers that fit into 32 bits
+    are assumed to be computed in 32 bits."""
     with np.errstate(over="ignore"):
         share = ROUNDING_32 if np.array_equal(values, np.asarray(values, dtype=np.float32)) else ROUNDING
     whole = float(values.sum())
@@ -89,18 +90,18 @@ def total(values: np.ndarray) -> float:
 
 
 def summed(value: object, decimals: int = 3) -> str:
-    """``shown`` for a sum such as the loss: what rounding has left of a zero reads as nearly zero."""
+    """``shown`` for a sum such as the loss. A rounding error of zero is displayed as nearly zero."""
     left = isinstance(value, numbers.Real) and 0 < abs(float(value)) < RESIDUE
     return NEARLY_ZERO if left else shown(value, decimals)
 
 
 def metric_text(name: str, value: float, vocabulary: Sequence[str] = ()) -> str:
-    """The value of a metric as a card shows it, without its unit.
+    """Text of a metric on a card, without its unit.
 
     Args:
         name: a key of ``METRICS``.
-        value: of it.
-        vocabulary: names of the actions or tokens, by which the best one is named.
+        value: its value.
+        vocabulary: names of the actions or tokens, to name the best one.
     """
     if name == "best_action" and 0 <= value < len(vocabulary):
         return vocabulary[int(value)]
@@ -110,13 +111,13 @@ def metric_text(name: str, value: float, vocabulary: Sequence[str] = ()) -> str:
 
 
 def brief(value: object, decimals: int = 3) -> str:
-    """``shown`` for a narrow cell: a number with an exponent keeps one digit of it, such as −2e−4."""
+    """``shown`` for a narrow cell. A number with an exponent keeps only one digit, such as −2e−4."""
     text = shown(value, decimals)
     return _minus(_exponent(float(value), 0)) if isinstance(value, numbers.Real) and "e" in text else text
 
 
 def signed(value: object, decimals: int = 3) -> str:
-    """``shown`` with a plus where the number is above zero: for pushes and differences."""
+    """``shown`` with a plus sign for numbers above zero, for pushes and differences."""
     text = shown(value, decimals)
     if isinstance(value, Residue):
         return text
@@ -130,7 +131,7 @@ def full(value: object) -> str:
 
 
 def hover(value: object, unit: str = "") -> str:
-    """Text of a tooltip and of a screen reader: full precision with the unit, or that and why it was not computed."""
+    """Text of a tooltip and for screen readers: full precision with the unit, or the reason why it was not computed."""
     if isinstance(value, Missing) and value.reason:
         return f"{NOT_COMPUTED}: {value.reason}"
     text = full(value)
@@ -138,7 +139,7 @@ def hover(value: object, unit: str = "") -> str:
 
 
 def plain(value: object) -> str:
-    """``value`` for the clipboard: full precision, ASCII. Empty where there is none."""
+    """``value`` for the clipboard, at full precision and in ASCII. Empty if it is missing."""
     if is_missing(value):
         return ""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
@@ -147,7 +148,7 @@ def plain(value: object) -> str:
 
 
 def share(value: object, decimals: int = 0) -> str:
-    """A fraction as a percentage, such as "25 %". One between 0 and 1 never reads as either."""
+    """A fraction as a percentage, such as "25 %". One between 0 and 1 is never displayed as either."""
     if is_missing(value) or not isinstance(value, numbers.Real):
         return ABSENT
     percent = 100 * float(value)
@@ -169,14 +170,14 @@ def _exponent(number: float, decimals: int) -> str:
 
 
 def _minus(text: str) -> str:
-    """Real minus signs, and no minus before a plain zero."""
+    """The text with real minus signs, and without a minus before a plain zero."""
     if text.startswith("-") and not text.strip("-0.% "):
         text = text[1:]
     return text.replace("-", MINUS)
 
 
 def in_bytes(size: int) -> str:
-    """The size of a file: 950 kB, 1.2 MB, 2.05 GB."""
+    """The size of a file, such as 950 kB, 1.2 MB, 2.05 GB."""
     for unit, name, digits in ((1e9, "GB", 2), (1e6, "MB", 1)):
         if size >= unit:
             return f"{size / unit:.{digits}f} {name}"

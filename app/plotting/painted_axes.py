@@ -1,4 +1,4 @@
-"""The two axes of a painted chart: where a value lies in pixels, a light grid, ticks at round numbers, labels."""
+"""The two axes of a painted chart: mapping between values and pixels, a light grid, ticks at round numbers, labels."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from app.plotting.ranges import ticks
 from app.theme.tokens import Theme
 
 PAD = 7.0
-"""Pixels kept free above and below the range, so that what lies on its ends is whole."""
+"""Pixels kept free above and below the range, so that nothing at its ends is cut off."""
 Tick = tuple[float, str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axes:
-    """A rectangle of a widget in which x and y of the data have their place.
+    """Mapping between data coordinates and a rectangle of a widget.
 
     Attributes:
-        area: where the data are drawn, in pixels.
-        x, y: the ranges that it spans without the padding.
+        area: rectangle of the data, in pixels.
+        x, y: the ranges without the padding.
         pad: pixels between the range of y and the ends of ``area``.
     """
 
@@ -35,24 +35,25 @@ class Axes:
 
     @cached_property
     def _ends(self) -> tuple[float, float, float, float]:
-        """Left end and width of x, lower end and height of y, in pixels: a picture asks for some hundred places."""
+        """Left end and width of x, lower end and height of y, in pixels, cached since a picture maps some hundred
+        places."""
         area, pad = self.area, self.pad
         return area.left(), area.width(), area.bottom() - pad, area.height() - 2 * pad
 
     def at_x(self, x: float) -> float:
-        """Pixels from the left of the widget."""
+        """The x coordinate in pixels from the left of the widget."""
         low, high = self.x
         left, width, _, _ = self._ends
         return left + (x - low) / (high - low) * width
 
     def at_y(self, y: float) -> float:
-        """Pixels from the top of the widget."""
+        """The y coordinate in pixels from the top of the widget."""
         low, high = self.y
         _, _, base, height = self._ends
         return base - (y - low) / (high - low) * height
 
     def at(self, x: float, y: float) -> QPointF:
-        """A point of the data in pixels."""
+        """A data point in pixels."""
         return QPointF(self.at_x(x), self.at_y(y))
 
     def x_of(self, pixel: float) -> float:
@@ -71,7 +72,7 @@ class Axes:
 def axes_in(
     size: QSizeF, theme: Theme, factor: float, x: tuple[float, float], y: tuple[float, float], labels: tuple[str, str]
 ) -> Axes:
-    """Axes that fill a widget of ``size``, with room for ticks and for the labels of x and y where there are any."""
+    """Axes that fill a widget of ``size``, with space for ticks and for the labels of x and y if there are any."""
     font = theme.font("digits", factor).pixelSize()
     line = font * 1.3
     left = 2 + round(font * 3.4 + 6 + (line if labels[1] else 0))
@@ -89,7 +90,7 @@ def round_ticks(low: float, high: float, pixels: float, pitch: float, *, whole: 
 
 
 def named_ticks(names: Sequence[str], metrics: QFontMetricsF, pitch: float) -> list[Tick]:
-    """The names of places 1, 2, .... Where ``pitch`` pixels a place are too few, only every second, third, ..."""
+    """The names of places 1, 2, ..., or only of every second, third, ... if ``pitch`` pixels per place are too few."""
     widest = max((metrics.horizontalAdvance(name) for name in names), default=0.0)
     every = max(int(-(-(widest + 4) // max(pitch, 1.0))), 1)
     return [(place + 1.0, name) for place, name in enumerate(names) if place % every == 0]
@@ -99,7 +100,7 @@ def paint_axes(
     painter: QPainter, axes: Axes, theme: Theme, factor: float, x_ticks: Sequence[Tick], y_ticks: Sequence[Tick],
     labels: tuple[str, str],
 ) -> None:  # fmt: skip
-    """Grid lines at the ticks of y, the texts of both, and the labels of x and y."""
+    """Paint grid lines at the ticks of y, the texts of all ticks, and the labels of x and y."""
     painter.setFont(theme.font("digits", factor))
     metrics, area = QFontMetricsF(painter.font()), axes.area
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)

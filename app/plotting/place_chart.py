@@ -1,4 +1,4 @@
-"""The base of every painted chart over places: they are chosen, dragged and read by mouse and keyboard."""
+"""The base of every painted chart over places, which can be selected, dragged and read by mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 CLICK = 4
-"""Pixels that the pointer may move between press and release of a click."""
+"""Pixels that the pointer can move between press and release of a click."""
 REACH = 12
 """Pixels within which a diamond can be grabbed."""
 DRAGS = ("", "bar", "diamond")
@@ -26,21 +26,20 @@ Key = Qt.Key
 
 
 class PlaceChart(QWidget):
-    """A painted chart over places 0, 1, ...: one is chosen, one is under the pointer, some can be dragged.
+    """A painted chart over places 0, 1, ..., which can be selected, hovered over and partly dragged.
 
     Attributes:
-        title: its accessible name, and what is above it.
+        title: its accessible name, also shown above it.
         empty: the sentence shown while there is no picture.
         theme, factor: the look.
-        chosen: the place that the keys move, counted from 0.
-        drag: what a press of the mouse grips: "" nothing, "bar" the whole column of a place, "diamond" a marker.
-        walks: whether digits go to the place of that number, and Up and Down, where they drag nothing, to the next
-            place that can be chosen.
+        chosen: index of the place selected by keys.
+        drag: the part that can be dragged: "" nothing, "bar" the whole column of a place, "diamond" a marker.
+        walks: whether digits select the place of that number, and Up and Down, if they drag nothing, the next one.
 
     Signals:
-        picked: the user has gone to this place (click, arrows, Home, End, digits).
+        picked: the user has selected this place (click, arrows, Home, End, digits).
         activated: Return, E or a double click on this place.
-        dragged: place, wanted height within the axis, and a number that is the same during one drag.
+        dragged: place, new height within the axis, and a number that is constant during one drag.
     """
 
     picked = Signal(int)
@@ -65,7 +64,8 @@ class PlaceChart(QWidget):
         self.setAccessibleName(title)
         self.set_drag(drag)
 
-    # -- what a chart knows of its picture ----------------------------------------------------------------------------
+    # -- interface for subclasses
+    # ---------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -79,11 +79,11 @@ class PlaceChart(QWidget):
 
     @abstractmethod
     def place_at(self, point: QPointF) -> int | None:
-        """The place whose column holds a point of the widget. None outside of all."""
+        """The place whose column contains a point of the widget. None outside all columns."""
 
     @abstractmethod
     def diamond_at(self, point: QPointF) -> int | None:
-        """The place whose marker is under a point of the widget. None where there is none."""
+        """The place whose marker is under a point of the widget. None if there is none."""
 
     @abstractmethod
     def drag_axes(self) -> Axes:
@@ -91,35 +91,36 @@ class PlaceChart(QWidget):
 
     @abstractmethod
     def key_height(self, way: int, *, leap: bool) -> float:
-        """The height to which a key moves what can be dragged at the chosen place: up (1) or down (-1)."""
+        """The height to which a key moves the draggable part of the selected place, up (1) or down (-1)."""
 
     @abstractmethod
     def table(self) -> tuple[list[Column], Rows]:
-        """The same data as a table, one row a place."""
+        """The same data as a table, one row per place."""
 
     def reachable(self) -> list[int]:
-        """The places that can be chosen, from left to right."""
+        """The places that can be selected, from left to right."""
         return list(range(self.count))
 
-    # -- what panels use ----------------------------------------------------------------------------------------------
+    # -- interface for panels
+    # -------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.update()
 
     def set_stale(self, stale: bool) -> None:
-        """Dim the picture: it shows something older than what the rest of the window shows."""
+        """Dim the picture if it is older than the rest of the window."""
         if stale != self._stale:
             self._stale = stale
             self.update()
 
     def set_drag(self, drag: str) -> None:
-        """Set what can be dragged from now on. See ``drag``.
+        """Set what can be dragged. See ``drag``.
 
         Raises:
-            ValueError: that is none of "", "bar" and "diamond".
+            ValueError: it is not "", "bar" or "diamond".
         """
         if drag not in DRAGS:
             raise ValueError(f"“{drag}” cannot be dragged in a bar chart: choose one of {', '.join(map(repr, DRAGS))}.")
@@ -128,21 +129,21 @@ class PlaceChart(QWidget):
         self.setToolTip(plain_tip(DRAG_TIP if drag == "bar" else ""))
 
     def set_summary(self, sentence: str) -> None:
-        """One sentence on what the chart shows, for screen readers."""
+        """Set the accessible summary, one sentence on what the chart shows."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
     def refresh(self) -> None:
-        """Paint again with the next frame."""
+        """Repaint with the next frame."""
         self.update()
 
     def explain_current(self) -> None:
-        """Ask for an explanation of the chosen place."""
+        """Request an explanation of the selected place."""
         if self.count:
             self.activated.emit(self.chosen)
 
     def choose(self, place: int) -> None:
-        """Go to a place as the user does. One that does not exist is no place to go to."""
+        """Select a place as if the user had done so. One that does not exist is ignored."""
         if 0 <= place < self.count:
             self.chosen = place
             self.picked.emit(place)
@@ -150,7 +151,7 @@ class PlaceChart(QWidget):
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def paint_empty(self, painter: QPainter) -> None:
-        """Paint ``empty``, the sentence on what will be drawn here, in the middle of the chart."""
+        """Paint the sentence ``empty`` in the middle of the chart."""
         if self.empty:
             painter.setPen(self.theme.colour("muted"))
             painter.setFont(self.theme.font("body", self.factor))
@@ -158,7 +159,7 @@ class PlaceChart(QWidget):
             painter.drawText(QRectF(self.rect()).adjusted(24, 8, -24, -8), wrapped, self.empty)
 
     def paint_focus(self, painter: QPainter) -> None:
-        """Paint the ring around the chart while it has the focus by the keyboard."""
+        """Paint the ring around the chart while it has the keyboard focus."""
         if self._ringed:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -190,7 +191,7 @@ class PlaceChart(QWidget):
             event.ignore()
 
     def walk(self, way: int) -> None:
-        """Go to the next place to the right (1) or to the left (-1). The first time to the first one from there."""
+        """Select the next place to the right (1) or to the left (-1), at first the first one from that side."""
         further = [n for n in self.reachable() if self.marked is None or (n - self.chosen) * way > 0]
         if further:
             self.choose(further[0 if way > 0 else -1])
@@ -204,7 +205,7 @@ class PlaceChart(QWidget):
         if place is not None:
             self._grip = place, next(GESTURES)
             if self.drag == "bar":
-                self.setToolTip("")  # it is known now, and would cover what the drag changes
+                self.setToolTip("")  # the value is known by now, and the read-out would cover the dragged part
                 self.choose(place)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -224,7 +225,7 @@ class PlaceChart(QWidget):
 
     def _click(self, point: QPointF) -> None:
         place, reachable = self.place_at(point), self.reachable()
-        if place is not None and reachable:  # an empty place means the bar beside it
+        if place is not None and reachable:  # a press on an empty place means the bar beside it
             self.choose(min(reachable, key=lambda n: abs(n - place)))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

@@ -27,21 +27,21 @@ from app.plotting.twin_rows import SeriesRows
 
 ZOOM = 0.8
 CLICK = 4
-"""Pixels that the pointer may move between press and release of a click."""
+"""Pixels that the pointer can move between press and release of a click."""
 
 
 class Plot(Canvas):
-    """A plot. Subclass it or add items to it; once a frame call ``refresh``.
+    """A plot. Subclass it or add items to it, and call ``refresh`` once a frame.
 
     Attributes:
-        title: its accessible name, and what is above it.
+        title: its accessible name, also shown above it.
         empty: the sentence shown while there are no data.
 
     Signals:
         cursor_moved: the user has put the cursor at this x (click, arrows, Home, End).
         hovered: the pointer is over this x; NaN when it has left.
         activated: Return or a double click at this x.
-        zoomed: the user has zoomed, moved what is zoomed in, or asked for the whole range again.
+        zoomed: the user has zoomed, panned, or restored the whole range.
     """
 
     cursor_moved = Signal(float)
@@ -66,24 +66,25 @@ class Plot(Canvas):
         self.setAccessibleName(title)
         self._apply_style()
 
-    # -- what panels use ----------------------------------------------------------------------------------------------
+    # -- interface for panels
+    # -------------------------------------------------------------------------------------------
 
     def set_summary(self, sentence: str) -> None:
-        """One sentence on what the plot shows, for screen readers."""
+        """Set the accessible summary, one sentence on what the plot shows."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
     @property
     def cursor_x(self) -> float | None:
-        """Place of the cursor, if it is anywhere."""
+        """Place of the cursor, None if there is none."""
         return self.cursor_band.place
 
     def set_cursor(self, x: float | None) -> None:
-        """Put the cursor at ``x``. Emits nothing."""
+        """Move the cursor to ``x`` without emitting a signal."""
         self.cursor_band.place = x
 
     def explain_current(self) -> None:
-        """Ask for an explanation of what is under the cursor."""
+        """Request an explanation of the place under the cursor."""
         span = self.places()
         if span is not None:
             self.activated.emit(self.cursor_x if self.cursor_x is not None else span[1])
@@ -94,14 +95,14 @@ class Plot(Canvas):
         return self.x_scale.label or "x"
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
-        """The read-out at ``x``: lines of (text, meaning). Subclasses override it where they know better."""
+        """The read-out at ``x``: lines of (text, meaning). Subclasses can override it."""
         values = [(curve, curve.at(x)) for curve in self.curves if curve.isVisible()]
         lines = [(f"{c.label}  {shown(v, 6)}", c.meaning) for c, v in values if not is_missing(v)]
         where = shown(self.number_at(round(x) if self.x_scale.whole else x))
         return [(f"{self.place_name} {where}", "muted"), *lines]
 
     def table(self) -> tuple[list[Column], Rows]:
-        """The plot as a table whose rows are made when asked for. Subclasses without curves override it."""
+        """The plot as a table whose rows are made on demand. Subclasses without curves override it."""
         columns = [Column("x", self.place_name, chars=8, decimals=0 if self.x_scale.whole else 3)]
         columns += [Column(c.key, c.label, chars=9, help=c.label) for c in self.curves]
         return columns, SeriesRows([(c.series, c.first) for c in self.curves], whole=self.x_scale.whole)
@@ -113,7 +114,7 @@ class Plot(Canvas):
         self.zoomed.emit()
 
     def zoom_as(self, other: Plot) -> None:
-        """Show the part of the x axis that ``other`` shows."""
+        """Show the same part of the x axis as ``other``."""
         self._zoomed = other._zoomed
         if self._zoomed:
             self.view_box.setXRange(*other.view_box.viewRange()[0], padding=0)
@@ -122,11 +123,11 @@ class Plot(Canvas):
         self.refresh()
 
     def forget_view(self) -> None:
-        """Other data are drawn from now on: neither their axes nor what was zoomed in follow from those before."""
+        """Reset axes and zoom, because other data are drawn from now on."""
         self._zoomed, self._held = False, {"x": None, "y": None}
 
     def zoom(self, factor: float, about: float | None = None) -> None:
-        """Show ``factor`` times as much of the x axis, around ``about`` or the cursor or the middle."""
+        """Show ``factor`` times as much of the x axis, around ``about``, the cursor, or the middle."""
         low, high = self.view_box.viewRange()[0]
         middle = next((v for v in (about, self.cursor_x) if v is not None and low <= v <= high), (low + high) / 2)
         self._zoomed = True
@@ -135,7 +136,7 @@ class Plot(Canvas):
         self.zoomed.emit()
 
     def has_data(self) -> bool:
-        """Whether there is anything to draw. Otherwise ``empty`` stands in its place."""
+        """Whether there is anything to draw. Otherwise ``empty`` is shown."""
         return any(len(curve.series) for curve in self.curves)
 
     # -- drawing ------------------------------------------------------------------------------------------------------
@@ -149,7 +150,7 @@ class Plot(Canvas):
         instead = "" if self.has_data() else self.empty
         if instead != self._instead:
             self._instead = instead
-            self.viewport().update()  # all of it: the items say only where they themselves have changed
+            self.viewport().update()  # repaint everything, since the items know only of their own changes
         bottom, top = self.view_box.viewRange()[1]
         self.cursor_band.refresh(bottom, top)
         self.hover_band.refresh(bottom, top)
@@ -190,14 +191,14 @@ class Plot(Canvas):
     # -- input --------------------------------------------------------------------------------------------------------
 
     def snap(self, x: float) -> float | None:
-        """The nearest place that has data. None without any."""
+        """The nearest place with data. None if there are none."""
         span = self.places()
         if span is None:
             return None
         return min(max(round(x) if self.x_scale.whole else x, span[0]), span[1])
 
     def _x_at(self, point: QPointF) -> float | None:
-        """The place under a point of the viewport. None outside the area of the data."""
+        """The place under a point of the viewport. None outside the data rectangle."""
         scene = self.mapToScene(point.toPoint())
         if not self.view_box.sceneBoundingRect().contains(scene):
             return None
@@ -269,7 +270,7 @@ class Plot(Canvas):
         self.hovered.emit(math.nan)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom where that is meant, with Ctrl left to the window. Else the wheel scrolls what the plot is in."""
+        """Zoom if the plot is zoomable and Ctrl is not pressed. Otherwise the wheel scrolls the surrounding area."""
         if self.zoomable and not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.zoom(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM, self._x_at(event.position()))
             event.accept()

@@ -1,18 +1,18 @@
-"""A series that only grows, and its picture at any zoom: minimum and maximum of fixed buckets, on several levels."""
+"""A growing series that can be drawn at any zoom, from minimum and maximum of fixed buckets on several levels."""
 
 from __future__ import annotations
 
 import numpy as np
 
 FACTOR = 16
-"""Places of one level that make a bucket of the next; memory above the raw series is 2 / 15 of it."""
+"""Places of one level per bucket of the next. The levels take 2 / 15 of the raw series' memory."""
 
 
 class Pyramid:
     """A float64 series that grows at its end, with minimum and maximum per bucket of 16, 256, 4096, ... places.
 
-    Bucket borders are fixed multiples, so what is drawn of old places does not change as new ones arrive. NaN marks a
-    place without a value: it takes part in no minimum and leaves a gap where a whole bucket is NaN.
+    Bucket borders are fixed multiples, so the drawing of old places does not change as new ones arrive. NaN marks a
+    place without a value: it is ignored in minima and maxima, and a bucket of only NaN leaves a gap.
     """
 
     def __init__(self, values: np.ndarray | None = None) -> None:
@@ -28,7 +28,7 @@ class Pyramid:
 
     @property
     def values(self) -> np.ndarray:
-        """The whole series, (n,), read-only view."""
+        """The whole series, (n,), as a read-only view."""
         return self._raw.view
 
     @property
@@ -38,16 +38,16 @@ class Pyramid:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use: of the series and of all levels."""
+        """Bytes used by the series and all levels."""
         self._raise()
         return self._raw.view.nbytes + sum(a.view.nbytes + b.view.nbytes for a, b in self._levels)
 
     def append(self, value: float) -> None:
-        """Add one value. To add several, ``extend`` costs the same once."""
+        """Add one value. To add several, call ``extend`` once, which costs the same."""
         self.extend(np.array([value]))
 
     def extend(self, values: np.ndarray) -> None:
-        """Add values (k,) at the end. Those of an empty series may not be changed afterwards."""
+        """Add values (k,) at the end. An array added to an empty series must not be modified afterwards."""
         values = np.asarray(values, dtype=np.float64)
         if not values.size:
             return
@@ -55,14 +55,14 @@ class Pyramid:
         self.version += 1
 
     def overwrite(self, start: int, values: np.ndarray) -> None:
-        """Put values (k,) in the place of others from ``start`` on, as where they were not known before."""
+        """Replace values from ``start`` on by ``values`` (k,), for example when they become known later."""
         whole = np.array(self.values)
         whole[start : start + len(values)] = values
         self._raw, self._levels, self._raised = _Growing(), [], 0
         self.extend(whole)
 
     def _raise(self) -> None:
-        """Let the levels follow the series. Only what is drawn needs them: of a run's series a few."""
+        """Update the levels. This is done on drawing only, since few of a run's series are drawn."""
         if self._raised == len(self):
             return
         start, self._raised = self._raised, len(self)
@@ -80,11 +80,11 @@ class Pyramid:
             low, high = lows, highs
 
     def window(self, start: int, stop: int, pixels: int) -> tuple[np.ndarray, np.ndarray]:
-        """The places [start, stop) thinned for ``pixels`` columns: x as places, y, both (k,), k <= 2 * pixels + 4.
+        """The places [start, stop) thinned for ``pixels`` columns: x and y, both (k,), k <= 2 * pixels + 4.
 
-        Few enough places come as they are. Otherwise each bucket of a power of two gives two points at its middle:
-        its minimum and its maximum, the one nearer to where the line comes from first. Buckets at the rim are whole,
-        so they may reach out of the window by less than their width.
+        If there are few enough places, they are returned unchanged. Otherwise each bucket of a power of two gives two
+        points at its middle, its minimum and its maximum, in the order that continues the line. Buckets at the border
+        are whole, so they may exceed the window by less than their width.
         """
         start, stop = max(start, 0), min(stop, len(self))
         if stop <= start:
@@ -100,21 +100,23 @@ class Pyramid:
         return np.repeat(middle, 2), _zigzag(low, high)
 
     def extent(self, start: int, stop: int) -> tuple[float, float]:
-        """Smallest and largest finite value in [start, stop), rim buckets included; NaN, NaN if there is none."""
+        """Smallest and largest finite value in [start, stop), including whole border buckets. NaN, NaN if there is
+        none."""
         y = self.window(start, stop, 256)[1]
         y = y[np.isfinite(y)]
         return (float(y.min()), float(y.max())) if y.size else (float("nan"), float("nan"))
 
     @staticmethod
     def bucket(span: int, pixels: int) -> int:
-        """Places per drawn bucket: the smallest power of two that needs at most ``pixels`` buckets for ``span``."""
+        """Places per drawn bucket, the smallest power of two that needs at most ``pixels`` buckets for ``span``."""
         width = 1
         while width * pixels < span:
             width *= 2
         return width
 
     def _extremes(self, first: int, end: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """Minimum and maximum of the buckets [first, end) of ``width`` places, from the coarsest level that divides."""
+        """Minimum and maximum of the buckets [first, end) of ``width`` places, from the coarsest level that divides
+        ``width``."""
         self._raise()
         low = high = self._raw
         each = width
@@ -127,7 +129,7 @@ class Pyramid:
 
 
 class _Growing:
-    """A float64 array that doubles its room. Pages beyond its size are never touched."""
+    """A float64 array that grows by doubling its capacity. Unused pages are never touched."""
 
     def __init__(self) -> None:
         self._space = np.empty(0)
@@ -140,7 +142,7 @@ class _Growing:
         return view
 
     def write(self, start: int, values: np.ndarray) -> None:
-        """Replace everything from ``start`` on. An array that it begins with is kept as it is, rather than copied."""
+        """Replace everything from ``start`` on. An initial array is kept rather than copied."""
         self.size = start + len(values)
         if not len(self._space):
             self._space = values
@@ -153,18 +155,19 @@ class _Growing:
 
 
 def _bucketed(reduce: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
-    """``reduce`` over runs of ``width``, a power of two. The last may be short."""
+    """``reduce`` over groups of ``width``, a power of two. The last group may be shorter."""
     if width == 1:
         return values.copy()
     whole = len(values) // width * width
     full = values[:whole]
-    for _ in range(width.bit_length() - 1):  # by halves: four times as fast as along a short axis
+    # by repeated halving, which is four times as fast as reducing along a short axis
+    for _ in range(width.bit_length() - 1):
         full = reduce(full[0::2], full[1::2])
     return np.append(full, reduce.reduce(values[whole:])) if whole < len(values) else full
 
 
 def _zigzag(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Both extremes of every bucket, (2k,). The lower first where the line is rising."""
+    """Both extremes of every bucket, (2k,), the lower one first if the line is rising."""
     with np.errstate(invalid="ignore"):
         middle = low + high
     rising = np.append(True, middle[1:] >= middle[:-1])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 SPARE = 0.4
-"""An axis shrinks only once its data use less than this share of it."""
+"""Share of an axis that its data must fall below before it shrinks."""
 
 
 def round_step(least: float) -> float:
@@ -17,7 +17,7 @@ def round_step(least: float) -> float:
 
 
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
-    """Round numbers in [low, high], about ``most`` of them at most and at least two. Whole numbers if asked."""
+    """Round numbers in [low, high]: at least two, and about ``most`` at most. Whole numbers if ``whole``."""
     if not (high > low and math.isfinite(high - low)):
         return []
     least = (high - low) / max(most - 1, 1)
@@ -33,10 +33,10 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[fl
 def held_range(
     low: float, high: float, current: tuple[float, float] | None, *, tight: bool = False
 ) -> tuple[float, float]:
-    """A range of round numbers around the data [low, high] that stays as it is while it fits.
+    """A range of round numbers around the data [low, high] that stays the same while it fits.
 
-    It widens as soon as the data leave it and narrows when they fill less than 40 % of it. ``tight`` keeps ``low``
-    where it is, as for an axis that counts updates.
+    It widens as soon as the data exceed it, and narrows when they fill less than 40 % of it. ``tight`` uses ``low``
+    exactly, as for an axis of updates.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return current or (0.0, 1.0)
@@ -52,7 +52,7 @@ def held_range(
         low, high = (low, low + 2 * space) if tight else (low - space, high + space)
     step = round_step((high - low) / 5)
     fitting = (low if tight else math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step)
-    # Rounding may give back a range as wide as the current one; keeping that one moves nothing.
+    # Rounding may give a range as wide as the current one. Keeping the current one then avoids a shift.
     fits = current is not None and current[0] <= low and high <= current[1]
     return current if current is not None and fits and fitting[1] - fitting[0] >= current[1] - current[0] else fitting
 
@@ -66,16 +66,17 @@ def rung(most: float) -> float:
 def lane_range(
     low: float, high: float, current: tuple[float, float] | None, *, symmetric: bool = False, cap: float | None = None
 ) -> tuple[float, float]:
-    """A range around 0 and the data [low, high] whose ends are steps of 1, 2 or 5. It stays as it is while it fits.
+    """A range around 0 and the data [low, high] with ends of 1, 2 or 5 times a power of ten. It stays the same while it
+    fits.
 
-    What reaches furthest from 0 fills at least two thirds of its side. The range widens as soon as the data leave it
-    and narrows when they fill less than 40 % of it.
+    The larger side is filled to at least two thirds. The range widens as soon as the data exceed it, and narrows when
+    they fill less than 40 % of it.
 
     Args:
         low, high: the data's ends.
-        current: the range that is shown now.
-        symmetric: whether both sides reach equally far.
-        cap: where the range ends at the latest.
+        current: the range currently shown.
+        symmetric: whether both sides are equally long.
+        cap: largest end of the range.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return current or (0.0, 1.0)
@@ -96,7 +97,8 @@ def lane_range(
 
 
 def lane_ticks(low: float, high: float, most: int) -> list[float]:
-    """0 and multiples of a step of 1, 2 or 5 in [low, high]: ``most`` of them, or 0 and one on each side with room."""
+    """0 and multiples of a step of 1, 2 or 5 in [low, high]: ``most`` of them, or 0 and one on each side if they
+    fit."""
     step = rung((high - low) / max(most - 1, 1))
     while True:
         ticks = _multiples(low, high, step)
@@ -113,16 +115,16 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
 
 
 def push_apart(wanted: Sequence[float], size: float, low: float, high: float) -> list[float | None]:
-    """Centres of labels of height ``size`` within [low, high], as near to ``wanted`` as they go without overlap.
+    """Centres of labels of height ``size`` within [low, high], as near as possible to ``wanted`` without overlap.
 
-    The order is kept and the sum of squared moves is smallest (pool adjacent violators). Where there is no room for
-    all, the last ones given get None.
+    The order is kept, and the sum of squared shifts is minimal (pool adjacent violators). If not all fit, the last ones
+    get None.
     """
     space = max(int((high - low) / size + 1e-9), 0) if size > 0 else len(wanted)
     kept = sorted(range(min(space, len(wanted))), key=lambda i: wanted[i])
     blocks: list[tuple[float, int]] = []
     for rank, i in enumerate(kept):
-        # Minus rank * size the labels need only be in order; a block shares the mean of its members.
+        # Minus rank * size, the centres only need to be in ascending order. A block takes the mean of its members.
         block = (min(max(wanted[i], low + size / 2), high - size / 2) - rank * size, 1)
         while blocks and blocks[-1][0] > block[0]:
             mean, count = blocks.pop()

@@ -1,4 +1,4 @@
-"""The range of many repeats of a run behind its curve, with the line of their median."""
+"""The range of a run's repeats behind its curve, with their median."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from app.plotting.band import Ribbon
 from app.theme.tokens import Theme
 
 STRENGTH = 0.6
-"""Of the line of the median over the ground."""
+"""Opacity of the median."""
 
 
 class RepeatBand(Ribbon):
-    """An area from the lowest to the highest repeat, and in it the median. Drawn again when more updates have come."""
+    """An area from the lowest to the highest repeat with the median in it, redrawn when further updates have come."""
 
     def __init__(self, meaning: str) -> None:
         super().__init__(meaning)
@@ -39,7 +39,7 @@ class RepeatBand(Ribbon):
         self._middle.setData(x, np.median(values, axis=-1))
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        """The colours of ``theme``, at this size."""
+        """Set the theme and the scale."""
         super().apply_style(theme, scale)
         pen = theme.pen(self.meaning, 2.0 if theme.bold else 1.2 * scale, Qt.PenStyle.DashLine)
         pen.setColor(theme.faint(self.meaning, STRENGTH))

@@ -1,4 +1,4 @@
-"""Rows of numbers as a Qt model: what a table shows, sorts by, says and copies."""
+"""Rows of numbers as a Qt model, which provides display, sorting, speech and copying."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 
 Rows: TypeAlias = Sequence[Sequence[object]]
-"""Rows of plain values, of any length: a list, or something that makes them as they are asked for."""
+"""Rows of plain values, of any length: a list, or a sequence that makes them on demand."""
 Index: TypeAlias = QModelIndex | QPersistentModelIndex
 SORT_LIMIT = 100_000
-"""Rows beyond which a table keeps its order: sorting them would take longer than a person waits."""
+"""Number of rows beyond which a table cannot be sorted, since that would take too long."""
 CHIP = Qt.ItemDataRole.UserRole + 1
 WORDS = ("text", "mono", "chip", "line")
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -26,12 +26,12 @@ RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 class Marked(str):
-    """Text of a cell in the colour of a meaning of its own.
+    """The text of a cell in a colour of its own.
 
     Attributes:
         meaning: its colour, by the theme's name.
-        line: the kind of line that stands for it in a plot; in a column of kind "line" a sample is before the text.
-        beside: what is shown after the text and is no part of it.
+        line: its line style in a plot, of which a column of kind "line" shows a sample before the text.
+        beside: a text shown after it that does not belong to it.
     """
 
     meaning: str
@@ -46,17 +46,17 @@ class Marked(str):
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its key, title, and how its cells are written.
+    """A column of a table: its key, title, and the format of its cells.
 
     Attributes:
         key: stable name; signals carry it.
         title: the header; a letter where the field has one.
         chars: width in digits.
-        decimals: of its numbers.
+        decimals: decimals of its numbers.
         kind: "number"; "push" (up or down glyph and colour); "signed" (plus or minus and colour);
             "text"; "mono"; "chip" (a small pill; nothing where the text is empty); "line" (text after a sample of the
             line that stands for it).
-        unit: said on hover.
+        unit: unit, shown on hover.
         help: one sentence for the header's tooltip.
         meaning: colour of its text by the theme's name, or empty.
     """
@@ -72,7 +72,7 @@ class Column:
 
 
 class TableModel(QAbstractTableModel):
-    """Columns and rows. Row numbers in its methods are those of the data, whatever the order on screen."""
+    """Columns and rows. Row numbers in its methods are those of the data, whatever the displayed order."""
 
     def __init__(self, columns: Sequence[Column] = (), parent: Any = None) -> None:
         super().__init__(parent)
@@ -87,14 +87,14 @@ class TableModel(QAbstractTableModel):
     # -- data ---------------------------------------------------------------------------------------------------------
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Other columns. The rows go."""
+        """Replace the columns, and remove the rows."""
         if tuple(columns) != self.columns:
             self.beginResetModel()
             self.columns, self._rows, self._count, self._order, self._sorted = tuple(columns), (), 0, None, None
             self.endResetModel()
 
     def set_rows(self, rows: Rows) -> None:
-        """Other rows, in the order chosen before."""
+        """Replace the rows, in the current sort order."""
         count = len(rows)
         if count > self._count:
             self.beginInsertRows(QModelIndex(), self._count, count - 1)
@@ -114,28 +114,28 @@ class TableModel(QAbstractTableModel):
         self._order = self._ordered()
 
     def set_look(self, theme: Theme, factor: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         self.theme, self.factor = theme, factor
         if self._count and self.columns:
             self.dataChanged.emit(self.index(0, 0), self.index(self._count - 1, len(self.columns) - 1))
 
     def value(self, place: int, column: int) -> object:
-        """The value in the row at ``place`` on screen."""
+        """The value in the displayed row ``place``."""
         row = self._rows[self.row_at(place)]
         return row[column] if column < len(row) else None
 
     def row_at(self, place: int) -> int:
-        """The data's row at ``place`` on screen."""
+        """The data's row at the displayed row ``place``."""
         return place if self._order is None else self._order[place]
 
     def place_of(self, row: int) -> int | None:
-        """Place of the data's ``row`` on screen."""
+        """The displayed row of the data's ``row``."""
         if not 0 <= row < self._count:
             return None
         return row if self._order is None else self._order.index(row)
 
     def text(self, place: int, column: int, *, narrow: bool = False) -> str:
-        """Text of a cell. In a ``narrow`` one numbers with an exponent are brief."""
+        """Text of a cell. In a ``narrow`` one, numbers with an exponent are shortened."""
         value, what, written = self.value(place, column), self.columns[column], brief if narrow else shown
         if what.kind in WORDS:
             beside = f"  {value.beside}" if isinstance(value, Marked) and value.beside else ""
@@ -148,7 +148,7 @@ class TableModel(QAbstractTableModel):
         return written(value, what.decimals)
 
     def tsv(self, places: Sequence[int]) -> str:
-        """The rows at these places as tab-separated text with a header, at full precision."""
+        """The displayed rows ``places`` as tab-separated text with a header, at full precision."""
         lines = ["\t".join(column.title for column in self.columns)]
         for place in places:
             row = self._rows[self.row_at(place)]
@@ -193,11 +193,12 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(what.help) or None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return LEFT if what.kind in WORDS else RIGHT  # with rows or without: nothing repaints it when they come
+            # with rows or without, since the header is not repainted when rows come
+            return LEFT if what.kind in WORDS else RIGHT
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Order the rows by a column, missing values last. A column below 0 brings back the order of the data."""
+        """Sort the rows by a column, missing values last. A negative column restores the order of the data."""
         self._sorted = (column, order) if 0 <= column < len(self.columns) else None
         self.layoutAboutToBeChanged.emit()
         before = self.persistentIndexList()
@@ -222,7 +223,7 @@ class TableModel(QAbstractTableModel):
         return there + absent
 
     def ink(self, place: int, column: int) -> QColor:
-        """The colour of what stands in a cell."""
+        """The text colour of a cell."""
         return self.theme.ink(self._meaning(place, column))
 
     def _meaning(self, place: int, column: int) -> str:
@@ -237,7 +238,7 @@ class TableModel(QAbstractTableModel):
 
 
 def _sort_key(value: object) -> tuple[int, float, str] | None:
-    """Numbers before words. None where there is nothing to sort by."""
+    """Sort key with numbers before words. None for a missing value."""
     if is_missing(value):
         return None
     if isinstance(value, (int, float)) or hasattr(value, "__float__"):

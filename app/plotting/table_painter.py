@@ -1,4 +1,4 @@
-"""Painting of a table's cells: words, numbers, samples of lines and chips, a column at a time."""
+"""Painting of a table's cells, column by column: words, numbers, samples of lines, and chips."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from app.theme.tokens import Theme
 SAMPLE = 22
 """Pixels at 100 % of the sample of a line before a text."""
 MOST_SIGNS = 500
-"""Signs of a cell that are painted at most: no column is so wide."""
+"""Largest number of characters painted in a cell. No column is wider."""
 
 
 class TablePainter:
     """Paints the cells of one table in one look.
 
     Attributes:
-        font: of all columns but those of kind "mono" and "chip".
-        metrics: of that font.
+        font: font of all columns except those of kind "mono" and "chip".
+        metrics: metrics of that font.
     """
 
     def __init__(self, model: TableModel, theme: Theme, factor: float) -> None:
@@ -34,8 +34,8 @@ class TablePainter:
     def paint_column(
         self, painter: QPainter, column: int, left: float, width: float, high: float, rows: Sequence[tuple[int, float]]
     ) -> None:
-        """Paint a column, in rows ``high`` pixels high. ``rows``: (place on screen, top) of those painted."""
-        # The model is asked directly: through Qt the way costs more than the answer.
+        """Paint a column with rows of ``high`` pixels. ``rows``: (displayed row, top) of those to paint."""
+        # The model is called directly, because the way through Qt costs more than the answer.
         model, pad = self._model, 8 * self._factor
         kind, space = model.columns[column].kind, width - 2 * pad
         metrics = self._mono_metrics if kind == "mono" else self.metrics
@@ -44,7 +44,7 @@ class TablePainter:
             painter.setFont(self._mono_font if kind == "mono" else self.font)
         before = painter.layoutDirection()
         if kind not in ("text", "chip", "line"):
-            painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # a sign stands before its number
+            painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # the sign is before its number
         for place, top in rows:
             text = model.text(place, column)
             if not text:
@@ -55,7 +55,7 @@ class TablePainter:
                 continue
             if kind == "line":
                 inner = self._paint_sample(painter, inner, model.value(place, column))
-            if len(text) > MOST_SIGNS:  # to measure a long text takes longer than to paint all others
+            if len(text) > MOST_SIGNS:  # measuring a long text takes longer than painting all others
                 text = text[:MOST_SIGNS] + "…"
             wide = metrics.horizontalAdvance(text)
             if kind not in WORDS and wide > inner.width():
@@ -68,7 +68,7 @@ class TablePainter:
         painter.setLayoutDirection(before)
 
     def _paint_sample(self, painter: QPainter, area: QRectF, value: object) -> QRectF:
-        """The line that stands for ``value`` in a plot, and the room beside it."""
+        """Paint the line style of ``value``, and return the remaining rectangle."""
         wide, meaning = SAMPLE * self._factor, value.meaning if isinstance(value, Marked) else "text"
         style = value.line if isinstance(value, Marked) and value.line is not None else Qt.PenStyle.SolidLine
         mirrored = painter.layoutDirection() is Qt.LayoutDirection.RightToLeft
@@ -79,7 +79,7 @@ class TablePainter:
         return area.adjusted(0, 0, -gap, 0) if mirrored else area.adjusted(gap, 0, 0, 0)
 
     def paint_lines(self, painter: QPainter, area: QRectF, *, chosen: bool) -> None:
-        """A hairline below a row. A chosen one is between two stronger ones."""
+        """Paint a hairline below a row. A selected one is between two stronger lines."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(self._theme.colour("selection" if chosen else "border"), 1))
         painter.drawLine(area.bottomLeft(), area.bottomRight())
@@ -87,7 +87,7 @@ class TablePainter:
             painter.drawLine(area.topLeft(), area.topRight())
 
     def paint_focus(self, painter: QPainter, area: QRectF) -> None:
-        """The ring around the cell under the keyboard's cursor."""
+        """Paint the ring around the current cell."""
         painter.setPen(QPen(self._theme.colour("selection"), self._theme.ring_width))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(area.adjusted(1, 1, -1, -1))

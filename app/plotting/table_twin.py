@@ -1,4 +1,4 @@
-"""The one table widget: the twin of every plot, and the step detail."""
+"""The table widget, used as the twin of every plot and for the step detail."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 LARGEST = (1 << 24) - 1
-"""Pixels: Qt's greatest height of a widget."""
+"""Qt's largest height of a widget in pixels."""
 
 
 class TableTwin(QTableView):
-    """A table of numbers: fixed column widths, sortable, copied as TSV at full precision.
+    """A sortable table of numbers with fixed column widths, copied as TSV at full precision.
 
     Attributes:
-        table: what stands in it.
-        cells: paints the cells in the look of the moment.
+        table: the model.
+        cells: the painter of the cells in the current look.
 
     Signals:
         selected: the user has moved to this row of the data.
@@ -64,7 +64,7 @@ class TableTwin(QTableView):
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setHighlightSections(False)
-        header.setMinimumSectionSize(8)  # a column of one digit is as narrow as its digit
+        header.setMinimumSectionSize(8)  # a column of one digit is that narrow
         header.setSortIndicatorClearable(True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.setSortingEnabled(True)
@@ -72,24 +72,25 @@ class TableTwin(QTableView):
         self.selectionModel().currentRowChanged.connect(self._on_row)
         self._apply_style()
 
-    # -- what panels use ----------------------------------------------------------------------------------------------
+    # -- interface for panels
+    # -------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self._apply_style()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Other columns. The rows go."""
+        """Replace the columns, and remove the rows."""
         if tuple(columns) != self.table.columns:
             self.table.set_columns(columns)
             self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             self._apply_style()
 
     def set_rows(self, rows: Rows) -> None:
-        """Other rows. Order and selection stay. Where the current row goes with others, Qt moves to the next one, which
-        the user has not chosen: nothing is emitted."""
+        """Replace the rows, keeping order and selection. If the current row disappears, Qt moves to the next one; since
+        the user has not selected that, no signal is emitted."""
         self._filling = True
         try:
             self.table.set_rows(rows)
@@ -97,18 +98,18 @@ class TableTwin(QTableView):
             self._filling = False
 
     def set_summary(self, sentence: str) -> None:
-        """One sentence on what the table shows, for screen readers."""
+        """Set the accessible summary, one sentence on what the table shows."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
     def end_with_rows(self) -> None:
-        """Take no more height than all rows need, so that what is below the table follows its last row."""
+        """Limit the height to that of all rows, so that the widget below follows the last row."""
         rows = self.table.rowCount() * self.verticalHeader().defaultSectionSize()
         high = self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth()
         self.setMaximumHeight(min(high, LARGEST))
 
     def select_row(self, row: int | None) -> None:
-        """Mark a row of the data. Emits nothing."""
+        """Select a row of the data without emitting a signal."""
         place = None if row is None else self.table.place_of(row)
         chosen = self.selectionModel()
         if place is None:
@@ -126,18 +127,18 @@ class TableTwin(QTableView):
         self.viewport().update()
 
     def current_cell(self) -> tuple[int, str] | None:
-        """The (row of the data, key of the column) under the cursor."""
+        """The current cell as (row of the data, key of the column)."""
         index = self.currentIndex()
         return (self.table.row_at(index.row()), self.table.columns[index.column()].key) if index.isValid() else None
 
     def explain_current(self) -> None:
-        """Ask for an explanation of the cell under the cursor."""
+        """Request an explanation of the current cell."""
         cell = self.current_cell()
         if cell is not None:
             self.activated_cell.emit(*cell)
 
     def copy(self) -> None:
-        """The selected rows, or all, to the clipboard as TSV."""
+        """Copy the selected rows, or all, to the clipboard as TSV."""
         places = sorted(index.row() for index in self.selectionModel().selectedRows())
         QGuiApplication.clipboard().setText(self.table.tsv(places or range(self.table.rowCount())))
 
@@ -147,7 +148,8 @@ class TableTwin(QTableView):
         self.table.set_look(self.theme, self.factor)
         self.cells = TablePainter(self.table, self.theme, self.factor)
         titles = self.theme.font("digits", self.factor).pixelSize()
-        larger = titles > self.theme.font("small", self.factor).pixelSize()  # before a class; the sheet has the usual
+        # for presenting mode, since the style sheet has the usual size
+        larger = titles > self.theme.font("small", self.factor).pixelSize()
         sheet = f"QHeaderView::section {{ font-size: {titles}px; }}" if larger else ""
         if sheet != self.horizontalHeader().styleSheet():
             self.horizontalHeader().setStyleSheet(sheet)
@@ -163,20 +165,20 @@ class TableTwin(QTableView):
             self.setColumnWidth(n, width)
 
     def set_least_texts(self, texts: Mapping[str, str]) -> None:
-        """Make each column at least as wide as its text of a line below the table, by the column's key. The widths on
-        screen change with the next :meth:`fit_columns`."""
+        """Make each column at least as wide as its text on a line below the table, by the column's key. The displayed
+        widths change with the next :meth:`fit_columns`."""
         pad = 16 * self.factor
         wide = {key: math.ceil(self.cells.metrics.horizontalAdvance(text) + pad) for key, text in texts.items()}
         self._least_widths = [wide.get(column.key, 0) for column in self.table.columns]
 
     def full_width(self, column: int) -> int:
-        """Pixels that a column takes by its digits, its title and the text below it, shown or hidden."""
+        """Width in pixels of a column for its digits, its title and the text below it, whether shown or hidden."""
         return max(self._full_widths[column], self._least_widths[column])
 
     def fit_columns(self, order: Sequence[int], space: int) -> list[int]:
-        """Show as many columns as ``space`` pixels hold, those first in ``order`` first, so that nothing is scrolled
-        sideways. The places of the hidden ones. Where some are hidden, the others share the room that is left; the
-        first one alone is as narrow as the room."""
+        """Show as many columns as fit into ``space`` pixels, in the priority ``order``, so that nothing scrolls
+        sideways, and return the indices of the hidden ones. If some are hidden, the others share the remaining width; a
+        single one is shrunk to it."""
         fitting, left = set[int](), space
         for n in order:
             if fitting and self.full_width(n) > left:
@@ -189,7 +191,7 @@ class TableTwin(QTableView):
             if self.isColumnHidden(n) != (n in hidden):
                 self.setColumnHidden(n, n in hidden)
         fitted = (space, tuple(sorted(fitting)), tuple(widths[n] for n in sorted(fitting)))
-        if fitted != self._fitted:  # else the widths stay as the user has pulled them
+        if fitted != self._fitted:  # otherwise the widths set by the user are kept
             self._fitted = fitted
             spare = max(left, 0) if hidden else 0
             for place, n in enumerate(sorted(fitting)):
@@ -198,7 +200,8 @@ class TableTwin(QTableView):
         return hidden
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """All cells in one loop, a column at a time: half of what a delegate's call for each of them costs."""
+        """Paint all cells in one loop, column by column, which takes half the time of delegates called for each
+        cell."""
         if not self.plain:
             super().paintEvent(event)
             return
@@ -234,7 +237,7 @@ class TableTwin(QTableView):
 
     @property
     def plain(self) -> bool:
-        """Whether every cell is painted in the same way."""
+        """Whether all cells are painted in the same way."""
         own = type(self.itemDelegate()) is _Cell
         return own and not any(self.itemDelegateForColumn(n) for n in range(len(self.table.columns)))
 
@@ -249,7 +252,7 @@ class TableTwin(QTableView):
             super().keyPressEvent(event)
 
     def keyboardSearch(self, search: str) -> None:
-        """Letters are commands here, they do not search."""
+        """Do nothing, because letters are commands here rather than a search."""
 
     def _activate(self, index: QModelIndex) -> None:
         if index.isValid():
@@ -266,7 +269,8 @@ class TableTwin(QTableView):
 
 
 class _Cell(QStyledItemDelegate):
-    """One cell, in a table that has delegates of its own for others. All others paint themselves in one loop."""
+    """A delegate for ordinary cells, in a table with custom delegates for others. Otherwise all cells are painted in
+    one loop."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

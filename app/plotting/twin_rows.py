@@ -1,4 +1,4 @@
-"""The rows of a plot's table, made as they are asked for: a million updates cost nothing until somebody looks."""
+"""The rows of a plot's table, made on demand, so that a million updates cost nothing until they are shown."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from app.plotting.pyramid import Pyramid
 
 
 class SeriesRows(Sequence[Sequence[object]]):
-    """One row a place: x or the number said of it, then the value of each series there, None where it has none.
+    """One row per place: x or its displayed number, then the value of each series there, None if it has none.
 
-    The length is that at the time of making, so that a table does not change under a view.
+    The length is fixed at creation, so that a table does not change while it is displayed.
     """
 
     def __init__(

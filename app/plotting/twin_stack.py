@@ -1,4 +1,4 @@
-"""A plot and the same data as a table: one button or the key T between them."""
+"""A plot and its table, switched by a button or the key T."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.theme.tokens import Theme
 from grpo_core.text import tr
 
 SENTENCE = 320
-"""Pixels at 100 % that a headline needs beside the legend; in less room it stands above it."""
+"""Pixels at 100 % that a headline needs beside the legend. With less it is above it."""
 
 
 class TwinStack(QWidget):
@@ -27,7 +27,7 @@ class TwinStack(QWidget):
     Attributes:
         plot: lines, bars or lanes; ``refresh`` draws them.
         headline: a sentence above the plot, None where there is none.
-        table: its twin, filled from ``plot.table()`` while it is the one shown; made when it is first asked for.
+        table: its twin, made on first use and filled from ``plot.table()`` while it is shown.
 
     Signals:
         toggled: the table is shown (True) or the plot (False).
@@ -42,7 +42,7 @@ class TwinStack(QWidget):
         self._summary = ""
         self.title = Label(plot.title)
         self.title.setObjectName("section")
-        self.title.setMinimumWidth(1)  # a narrow panel cuts the title rather than grow
+        self.title.setMinimumWidth(1)  # a narrow panel cuts off the title rather than grow
         self.legend = Legend(legend)
         self.headline: Headline | None = None
         self.button = QToolButton()
@@ -63,7 +63,7 @@ class TwinStack(QWidget):
         column.addWidget(self.stack, 1)
         self._choices: list[QWidget] = []
         self._bare = False
-        self._alone: bool | None = None  # whether the headline has a line of its own; None before there is one
+        self._alone: bool | None = None  # whether the headline has its own line; None before there is one
         self._look: tuple[Theme, float] | None = None
         self._apply_style()
         self._name()
@@ -85,7 +85,7 @@ class TwinStack(QWidget):
         return self.stack.currentWidget() is not self.plot
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size, for all parts."""
+        """Set the theme and the scale of all parts."""
         if (theme, scale) == self._look:
             return
         self._look = theme, scale
@@ -99,15 +99,15 @@ class TwinStack(QWidget):
         self._place_headline()
 
     def hide_header(self) -> None:
-        """No title, legend and button: whoever shows several plots side by side has one of each for all."""
+        """Hide title, legend and button, because a row of plots has one of each in common."""
         for widget in (self.title, self.legend, self.button):
             widget.hide()
         self._bare = True
         self._apply_style()
 
     def show_headline(self, text: str, shorter: str = "") -> None:
-        """Say ``text``, or ``shorter`` where it has no room, in the header left of the legend. In a narrow stack above
-        it."""
+        """Show ``text``, or ``shorter`` if that does not fit, in the header left of the legend, or above it in a narrow
+        stack."""
         if self.headline is None:
             self.headline = Headline()
             if self._look is not None:
@@ -117,7 +117,8 @@ class TwinStack(QWidget):
             self.headline.say(text, shorter)
 
     def _place_headline(self) -> None:
-        """Beside the legend where a sentence has room there: a matter of widths, so that no text moves anything."""
+        """Place the headline beside the legend if a sentence fits there. This depends only on widths, so that no text
+        moves anything."""
         if self.headline is None or self._bare:
             return
         others = [widget for widget in (*self._choices, self.title, self.legend, self.button) if not widget.isHidden()]
@@ -142,12 +143,12 @@ class TwinStack(QWidget):
         self._place_headline()
 
     def add_to_header(self, widget: QWidget) -> None:
-        """Put a widget, such as a choice, at the left end of the header."""
+        """Add a widget, such as a combo box, at the left end of the header."""
         self._row.insertWidget(0, widget)
         self._choices.append(widget)
 
     def refresh(self) -> None:
-        """Draw what is new in whichever is shown."""
+        """Draw the changes in the plot or the table, whichever is shown."""
         if self.shows_table:
             columns, rows = self.plot.table()
             self.table.set_columns(columns)
@@ -156,7 +157,7 @@ class TwinStack(QWidget):
             self.plot.refresh()
 
     def set_summary(self, sentence: str) -> None:
-        """One sentence on what is shown, for screen readers."""
+        """Set the accessible summary, one sentence on what is shown."""
         self._summary = sentence
         self.plot.set_summary(sentence)
         if self._table is not None:
@@ -192,6 +193,7 @@ class TwinStack(QWidget):
         self._row.setSpacing(round(8 * self.plot.factor))
         font = self.plot.theme.font("digits", self.plot.factor)
         self.button.setFont(font)
-        # Both words fit, so the header does not move when they change places.
+        # Both texts fit, so that the header does not move when they alternate.
         both = self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.plot.factor)
-        self.button.setMinimumWidth(max(both, self.button.sizeHint().width()))  # a headline gives way, not the button
+        # a headline shrinks rather than the button
+        self.button.setMinimumWidth(max(both, self.button.sizeHint().width()))

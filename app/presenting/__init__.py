@@ -1,1 +1,1 @@
-"""Showing the program to a class: full screen, for a projector, with a second window for the speaker."""
+"""Presenting to a class: full screen, projector settings, and a second window for the speaker."""

@@ -1,8 +1,8 @@
-"""Keeping the screen on while a class looks at it, with what each system itself offers for that.
+"""Keeping the screen on while presenting, by the means of each operating system.
 
-Linux: ``org.freedesktop.ScreenSaver.Inhibit`` on a bus connection of our own. The service forgets an inhibition when
-the connection that asked for it goes, also when the program dies, so no cookie has to be given back.
-Windows: ``SetThreadExecutionState``. macOS: ``caffeinate``, which ends with the process that it watches.
+Linux: ``org.freedesktop.ScreenSaver.Inhibit`` on a separate bus connection. The service drops an inhibition when the
+connection that requested it is closed, even by a crash, so no cookie has to be returned. Windows:
+``SetThreadExecutionState``. macOS: ``caffeinate``, which ends with the process that it watches.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _CONTINUOUS, _SYSTEM, _DISPLAY = 0x80000000, 0x1, 0x2
 
 
 class Awake:
-    """Asks the system to leave the screen on. No method raises, and none waits for an answer.
+    """Asks the system to leave the screen on. No method raises or waits for an answer.
 
     Attributes:
-        kept: the system has been asked, and has not been told otherwise since.
+        kept: whether the request is in force.
     """
 
     def __init__(self) -> None:
@@ -32,13 +32,13 @@ class Awake:
         self._helper: QProcess | None = None
 
     def keep(self) -> bool:
-        """Leave the screen on from now on. False where this system offers no way to ask."""
+        """Leave the screen on from now on. Returns False if this system has no means for that."""
         if not self.kept:
             self.kept = self._ask()
         return self.kept
 
     def release(self) -> None:
-        """The screen may go dark again."""
+        """Allow the screen to turn off again."""
         if not self.kept:
             return
         self.kept = False
@@ -64,13 +64,13 @@ class Awake:
 
 
 def _inhibited() -> bool:
-    """Ask the screen saver's service to hold off. False without a session bus or without such a service."""
+    """Ask the screen saver service for an inhibition. False without a session bus or such a service."""
     try:
         from PySide6.QtDBus import QDBusConnection, QDBusMessage
     except ImportError:  # a build of Qt without D-Bus
         return False
     if not os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
-        return False  # without an address Qt would start a bus of its own, which nobody listens to
+        return False  # without an address Qt would start a new bus, on which nothing listens
     bus = QDBusConnection.connectToBus(QDBusConnection.BusType.SessionBus, BUS)
     if not bus.isConnected():
         QDBusConnection.disconnectFromBus(BUS)

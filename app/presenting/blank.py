@@ -1,4 +1,4 @@
-"""A black screen, so that everybody looks at the speaker. Any key, or a click, brings the picture back."""
+"""A black screen that draws attention to the speaker. Any key, or a click, brings the picture back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.text import tr
 
 
 class Blank(QWidget):
-    """Covers a window. While it is there it has the keyboard, and no shortcut acts.
+    """Covers a window. While visible it has the keyboard, and no shortcut acts.
 
     Signals:
         lifted: the picture is back.
@@ -30,7 +30,7 @@ class Blank(QWidget):
         self.hide()
 
     def drop(self) -> None:
-        """Cover the window, and what floats beside it."""
+        """Cover the window, and everything that floats beside it."""
         self._before = QApplication.focusWidget()
         self._floating = [
             dock for dock in self._window.findChildren(QDockWidget) if dock.isFloating() and dock.isVisible()
@@ -44,7 +44,7 @@ class Blank(QWidget):
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def lift(self) -> bool:
-        """Show the picture again. False where nothing covers it."""
+        """Show the picture again. Returns False if nothing is covered."""
         if self.isHidden():
             return False
         self._window.removeEventFilter(self)
@@ -59,12 +59,12 @@ class Blank(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride:
-            event.accept()  # the key shall come here and nowhere else
+            event.accept()  # keys must arrive here and nowhere else
             return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if not event.isAutoRepeat():  # the key that blanked the screen may still be down
+        if not event.isAutoRepeat():  # the key that blanked the screen may still be pressed
             self.lift()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -1,4 +1,4 @@
-"""The update and the stage, so large that the back row reads them."""
+"""The update and the stage in letters that the back row can read."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from app.workspace.view import View
 from grpo_core.text import tr
 
 LARGE, SMALL = 1.5, 1.6
-"""Times the type scale's "counter" and "body"."""
+"""Factors on the sizes of the roles "counter" and "body"."""
 MARGIN = 12
 CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
-"""What people click or drag."""
+"""Widgets to click or drag."""
 CONTENT = (Plot, PlaceChart, Label)
-"""What people read."""
+"""Widgets to read."""
 CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
-"""Where else it may stand, as shares of the room beside it, the first choice first."""
+"""Alternative places, as shares of the free space beside it, in order of preference."""
 
 
 def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
-    """Place of the controls of ``window`` that can be seen and used, those of ``but`` left out."""
+    """Rectangles of the visible, usable controls of ``window``, except those in ``but``."""
     controls = [part for part in window.findChildren(QWidget) if isinstance(part, CONTROLS)]
     return [
         QRect(part.mapTo(window, QPoint()), part.size())
@@ -36,18 +36,18 @@ def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
 
 
 def seen_content(window: QWidget) -> list[QRect]:
-    """Place of the plots and the words of ``window`` that can be seen."""
+    """Rectangles of the visible plots and texts of ``window``."""
     parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
     drawn = [part.viewport() if isinstance(part, Plot) else part for part in parts]  # it hides all of its plot from Qt
     return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]
 
 
 class StepCounter(QWidget):
-    """Lies over the window where it covers no control and as little as can be of plots and words. Can be dragged.
+    """An overlay that covers no control and as little as possible of plots and texts. It can be dragged.
 
     Args:
-        window: that it lies over.
-        beside: name of the widget whose right end it takes where nothing else is there.
+        window: the window that it covers.
+        beside: name of the widget at whose right end it is placed if that is free.
     """
 
     def __init__(self, window: QWidget, beside: str = "") -> None:
@@ -57,7 +57,7 @@ class StepCounter(QWidget):
         self._scale = 1.0
         self._lines = ("", "")
         self._grip: QPoint | None = None
-        self._place: tuple[float, float] | None = None  # where it was dragged, as a share of the room beside it
+        self._place: tuple[float, float] | None = None  # where it was dragged, as a share of the free space
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
         self.setAccessibleName(tr("Step counter"))
@@ -74,7 +74,7 @@ class StepCounter(QWidget):
             self._settle()
 
     def show_view(self, view: View) -> None:
-        """Say where the eye is."""
+        """Show the cursor's update and stage."""
         content = (shown_now(view), view.theme, view.scale)
         if content == (self._lines, self._theme, self._scale):
             return
@@ -87,7 +87,7 @@ class StepCounter(QWidget):
     def sizeHint(self) -> QSize:
         large, small = self._fonts()
         edge = round(16 * self._scale)
-        # The widest that it becomes in a run of four digits: it must not jump with each update.
+        # The widest text in a run of four digits, so that it does not jump with each update.
         usual = ("0,000", tr("Update, pass 4/4"))
         wide = max(
             *(large.horizontalAdvance(text) for text in (usual[0], self._lines[0])),
@@ -105,13 +105,13 @@ class StepCounter(QWidget):
         return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
 
     def _settle(self) -> None:
-        """Keep the size and the place: where it was dragged, or else where it covers the least."""
+        """Update size and place: where it was dragged, or else where it covers the least."""
         self.resize(self.sizeHint())
         self.move(self._free_place() if self._place is None else self._at(self._place))
         self.raise_()
 
     def settle_anew(self) -> None:
-        """The window has been arranged: look for a free place again, unless a hand has chosen one."""
+        """Look for a free place again after the window was rearranged, unless it was dragged."""
         if not self.isHidden():
             self._settle()
 
@@ -120,8 +120,8 @@ class StepCounter(QWidget):
         return QPoint(edge + round(share[0] * wide), edge + round(share[1] * high))
 
     def _free_place(self) -> QPoint:
-        """The right end of the row it belongs to, or the first corner with the fewest controls below it and, among
-        those, with the least of plots and words."""
+        """The right end of its row, or the first corner with the fewest controls below it and, among those, with the
+        least of plots and texts."""
         window, edge = self.window(), round(MARGIN * self._scale)
         places = [self._at(corner) for corner in CORNERS]
         row = window.findChild(QWidget, self._beside) if self._beside else None

@@ -1,4 +1,4 @@
-"""One panel in the place of all, in larger type, and everything back exactly as it was."""
+"""One panel shown in place of all, in larger type, and the restoration of the others."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from app.window.docks import Dock
 from app.window.saved_docks import put_back
 
 MOST = 1.5
-"""Times the scale before, for a panel that has the window to itself."""
+"""Largest factor on the scale for a maximized panel."""
 BARS = (900, 110)
-"""Width that the toolbar needs, and height of all that stands above the panel, in pixels at 100 %."""
+"""Pixels at 100 %: width of the toolbar, and height of everything above the panel."""
 
 
 def scale_alone(size: QSize, panel: str, scale: float) -> float:
-    """The scale for a panel that fills a window of ``size`` alone. At least ``scale``, which all panels have."""
+    """The scale for a panel that fills a window of ``size``, at least the usual ``scale``."""
     wide, high = next(spec.size for spec in PANELS if spec.id == panel)
     most = min(size.width() / max(wide, BARS[0]), size.height() / (high + BARS[1]), scale * MOST)
     return max((step for step in SCALES if step <= most), default=scale) if most > scale else scale
 
 
 def focus_of(window: QMainWindow) -> QWidget | None:
-    """The widget that has the focus in ``window``, or will have it there. Often there is none."""
+    """The widget that has the focus in ``window``, or will have it there. Often None."""
     return window.focusWidget()
 
 
 def focus_again(window: QMainWindow, widget: QWidget | None) -> None:
-    """The focus where it was, on ``widget`` or nowhere. Hiding docks has passed it on."""
+    """Return the focus to ``widget``, or clear it. Hiding docks has moved it."""
     now = focus_of(window)
     if widget is not None and Shiboken.isValid(widget):
         widget.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -44,7 +44,7 @@ class Maximizer:
     """Hides every dock but one, and enlarges its type.
 
     Attributes:
-        panel: id of the panel that fills the window, None while all are where they belong.
+        panel: id of the maximized panel, None if there is none.
     """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], look: Look) -> None:
@@ -54,7 +54,7 @@ class Maximizer:
         self.panel: str | None = None
 
     def maximize(self, id: str, *, enlarge: bool = True) -> None:
-        """Give the window to the panel ``id``, which has a dock. ``enlarge`` its type as far as it has room."""
+        """Maximize the panel ``id``, which has a dock, and ``enlarge`` its type as far as it fits."""
         self.restore()
         self._scale = self._look.scale
         focus = focus_of(self._window)
@@ -67,13 +67,13 @@ class Maximizer:
         chosen.setFloating(False)
         chosen.show()
         chosen.raise_()
-        if focus is not None and chosen.isAncestorOf(focus):  # hiding the others has passed it on
+        if focus is not None and chosen.isAncestorOf(focus):  # hiding the others has moved the focus
             focus.setFocus(Qt.FocusReason.OtherFocusReason)
         if enlarge:
             self._look.set(scale=scale_alone(self._window.size(), id, self._scale))
 
     def restore(self) -> bool:
-        """Every dock as it was. False where none was maximized."""
+        """Restore every dock. Returns False if none was maximized."""
         if self._before is None:
             return False
         focus = focus_of(self._window)
@@ -87,7 +87,7 @@ class Maximizer:
         return True
 
     def forget(self) -> None:
-        """The docks are being arranged anew: there is nothing to go back to but the size of the type."""
+        """Restore only the type size, because the docks are being rearranged."""
         if self.panel is not None:
             self._look.set(scale=self._scale)
         self._before, self.panel = None, None

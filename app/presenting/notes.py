@@ -1,4 +1,4 @@
-"""The speaker's notes on disk: written a little after the last change, there again at the next start."""
+"""The speaker's notes on disk, written a little after the last change and read at the next start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.settings.files import write_or_say
 from grpo_core.text import tr
 
 LARGEST = 1_000_000
-"""Bytes of notes that are read."""
+"""Largest file of notes in bytes that is read."""
 SETTLE_MS = 2000
 
 
@@ -19,7 +19,7 @@ class NotesFile(QObject):
     """Keeps the notes of a speaker's window in a text file.
 
     Signals:
-        refused: they could not be written; the sentence why.
+        refused: they could not be written, for the reason in the sentence.
     """
 
     refused = Signal(str)
@@ -36,20 +36,20 @@ class NotesFile(QObject):
 
     @Slot()
     def save(self) -> None:
-        """Write them now."""
+        """Write the notes now."""
         self._later.stop()
         refusal = write_or_say(self._path, self._speaker.text.encode("utf-8", "replace"), tr("The notes"))
         if refusal:
             self.refused.emit(refusal)
 
     def close(self) -> None:
-        """Write what has not been written yet."""
+        """Write pending changes."""
         if self._later.isActive():
             self.save()
 
 
 def _read(path: Path) -> str:
-    """The notes of the last time. None where they cannot be read."""
+    """The stored notes. Empty if they cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(LARGEST).decode("utf-8", errors="replace")

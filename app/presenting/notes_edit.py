@@ -1,4 +1,4 @@
-"""The speaker's notes on screen: read until somebody asks to edit them."""
+"""The speaker's notes on screen, read-only until the user edits them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.text import tr
 
 
 class NotesEdit(QPlainTextEdit):
-    """A text field that takes keys only while it is being edited.
+    """A text field that accepts keys only while it is being edited.
 
     Signals:
         clicked: a mouse button was pressed on it.
@@ -28,7 +28,7 @@ class NotesEdit(QPlainTextEdit):
         self.set_editing(False)
 
     def set_editing(self, on: bool) -> None:
-        """Take keys, or leave all of them to the window."""
+        """Accept keys, or leave all of them to the window."""
         self.setReadOnly(not on)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if on else Qt.FocusPolicy.NoFocus)
 

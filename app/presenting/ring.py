@@ -1,4 +1,4 @@
-"""A ring around the mouse pointer that the back row sees."""
+"""A ring around the mouse pointer that can be seen from the back row."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 RADIUS = 30
-"""Pixels at 100 %."""
+"""Radius in pixels at 100 %."""
 
 
 class PointerRing(QWidget):
-    """Follows the pointer over its window, thicker while a button is down. Lets every click through."""
+    """A ring that follows the pointer over its window, thicker while a button is pressed. Clicks pass through."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -45,7 +45,7 @@ class PointerRing(QWidget):
             self._watched.installEventFilter(self)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         self._theme, self._scale = theme, scale
         side = round(2 * (RADIUS + 6) * scale)
         self.resize(side, side)
@@ -72,6 +72,7 @@ class PointerRing(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         centre, radius = QPointF(self.width() / 2, self.height() / 2), RADIUS * self._scale
         width = (6.0 if self._pressed else 3.5) * self._scale
-        for meaning, wide in (("ground", width + 3 * self._scale), ("text", width)):  # a halo: it stands out anywhere
+        # a halo, so that it contrasts with any background
+        for meaning, wide in (("ground", width + 3 * self._scale), ("text", width)):
             painter.setPen(QPen(theme.colour(meaning), wide))
             painter.drawEllipse(centre, radius, radius)

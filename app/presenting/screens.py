@@ -1,4 +1,4 @@
-"""The screen that the class sees, and where the speaker's window goes."""
+"""The screen for the class, and the place of the speaker's window."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from app.theme.look import SCALES
 from grpo_core.text import tr
 
 SPACE = (1180, 720)
-"""Width and height, in pixels, that the layout Present fills well at 100 %."""
+"""Pixels that the layout Present fills well at 100 %."""
 LESSON_SPACE = (1080, 610)
-"""Width and height, in pixels, that a lesson fills well at 100 %: fewer things stand around it."""
+"""Pixels that a lesson fills well at 100 %, less because there are fewer things around it."""
 LEGIBLE = 0.02
 """Least size of the type in pictures, as a share of the height of the screen."""
 
 
 def screens() -> list[QScreen]:
-    """The screens that show something of their own. Of those that mirror each other, the first."""
+    """The screens with distinct content. Of mirrored ones, the first."""
     distinct: list[QScreen] = []
     for screen in QGuiApplication.screens():
         if all(screen.geometry() != known.geometry() for known in distinct):
@@ -31,9 +31,9 @@ def screens() -> list[QScreen]:
 
 
 def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
-    """The screen for the class: the one ``chosen`` by name, else the first that is not the main one.
+    """The screen for the class: the one called ``chosen``, else the first that is not the primary one.
 
-    A laptop's own screen is its main one, and the projector is the other.
+    A laptop's own screen is usually the primary one, and the projector the other.
     """
     main = QGuiApplication.primaryScreen()
     named = [screen for screen in there if screen.name() == chosen]
@@ -42,12 +42,12 @@ def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
 
 
 def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
-    """The first of the screens ``there`` that is not the ``shown`` one, which the class sees. None without another."""
+    """The first of the screens ``there`` other than ``shown``, which the class sees. None if there is no other."""
     return next((screen for screen in there if screen is not shown), None)
 
 
 def described(screen: QScreen, place: int) -> str:
-    """A screen in words a person can tell apart, ``place`` counted from 1."""
+    """A recognizable description of a screen, ``place`` counted from 1."""
     size = screen.geometry().size()
     main = tr(", main screen") if screen is QGuiApplication.primaryScreen() else ""
     name = screen.name() or screen.model()
@@ -59,21 +59,21 @@ def described(screen: QScreen, place: int) -> str:
 
 
 def fitting_scale(space: QRect, needed: tuple[int, int] = SPACE) -> float:
-    """The largest scale at which what takes ``needed`` at 100 % is complete on a screen of this size."""
+    """The largest scale at which content that needs ``needed`` at 100 % fits on a screen of this size."""
     most = min(space.width() / needed[0], space.height() / needed[1])
     return max((scale for scale in SCALES if scale <= most), default=SCALES[0])
 
 
 def least_type(height: int) -> int:
-    """Pixels of type that the back row reads on a screen of ``height`` pixels: 2 % of it."""
+    """Type size in pixels that the back row can read on a screen of ``height`` pixels, 2 % of it."""
     return math.ceil(LEGIBLE * height)
 
 
 def fill(window: QWidget, screen: QScreen) -> None:
-    """Full screen on ``screen``.
+    """Show the window in full screen on ``screen``.
 
-    A window that fills another screen, maximised or full screen, becomes a plain one first: window managers leave a
-    maximised window on the screen where it was maximised.
+    A window that is maximized or full screen on another screen becomes a normal one first, because window managers
+    leave a maximized window on its screen.
     """
     if window.isFullScreen() and window.geometry() == screen.geometry():
         return
@@ -85,16 +85,17 @@ def fill(window: QWidget, screen: QScreen) -> None:
 
 
 def go_to(window: QWidget, screen: QScreen) -> None:
-    """Move a window onto ``screen``, no larger than that."""
+    """Move a window to ``screen``, reduced to fit if needed."""
     handle = window.windowHandle()
     if handle is not None:
-        handle.setScreen(screen)  # else the window learns where it is only when the system tells it, which is too late
+        # otherwise the window learns its place only when the system reports it, which is too late
+        handle.setScreen(screen)
     if not screen.geometry().contains(window.geometry()):
         window.setGeometry(clamped(window.geometry(), [screen.availableGeometry()]))
 
 
 def put_beside(window: QWidget, screen: QScreen | None, there: Sequence[QScreen]) -> None:
-    """A plain window onto ``screen``, or, without one, where it is but on a screen that exists."""
+    """Move a normal window to ``screen`` or, without one, make sure that it is on an existing screen."""
     here = window.geometry()
     homes = [screen] if screen is not None else list(there)
     if homes and not any(home.availableGeometry().contains(here) for home in homes):

@@ -1,4 +1,4 @@
-"""The speaker's own window: what comes next, a clock, notes, and which screen the class sees."""
+"""The speaker's window: what comes next, a clock, notes, and the choice of the screen for the class."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ KEYS = (
     "present.ring", "present.counter", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
     "lesson.keep", "lesson.leave", "messages",
 )  # fmt: skip
-"""Commands whose keys act in the speaker's window too."""
+"""Commands whose shortcuts act in the speaker's window too."""
 ALONE = tr("There is one screen, and the class sees it. Drag this window wherever you like.")
 
 
 class SpeakerWindow(QWidget):
-    """A plain window beside the one that the class sees.
+    """A normal window beside the one that the class sees.
 
     Attributes:
-        notes: what the speaker wants to say; read-only until a click or the button "Edit notes", so that keys of a
-            lesson and of a remote control do not end up in it.
-        key_target: returns the widget of the main window that gets the keys for which this window has no use, such as
-            an open question; None for no widget.
-        choice: the screens; the class sees the one that is chosen.
+        notes: the speaker's notes; read-only until a click or the button "Edit notes", so that keys of a lesson and of
+            a remote control do not end up in them.
+        key_target: returns the widget of the main window that gets the keys that this window does not use, such as an
+            open question; None for no widget.
+        choice: the combo box for the screen that the class sees.
 
     Signals:
-        noted: the notes were changed by hand.
-        screen_chosen: name of the screen that the class shall see.
+        noted: the user has changed the notes.
+        screen_chosen: name of the screen chosen for the class.
         changed: the window was closed or opened.
     """
 
@@ -79,7 +79,7 @@ class SpeakerWindow(QWidget):
         self.choice = QComboBox()
         self.choice.setAccessibleName(tr("The class sees"))
         self.choice.activated.connect(self._on_choice)
-        for widget in (self.reset, self.edit, self.choice):  # a click on one of them leaves the keys where they are
+        for widget in (self.reset, self.edit, self.choice):  # clicking one of them does not move the keyboard focus
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.alone = Label(ALONE)
         self._ticks = QTimer(self)
@@ -125,7 +125,8 @@ class SpeakerWindow(QWidget):
         column.addWidget(self.alone)
 
     def use_commands(self, commands: Mapping[str, QAction]) -> None:
-        """Take the commands of the main window by their ids: ``BUTTONS`` get buttons, the keys of ``KEYS`` act."""
+        """Take commands of the main window by their ids: ``BUTTONS`` get buttons, the shortcuts of ``KEYS`` act
+        here."""
         self.addActions([commands[id] for id in KEYS])
         for id in BUTTONS:
             button = QToolButton()
@@ -142,14 +143,14 @@ class SpeakerWindow(QWidget):
     # -- what it shows -----------------------------------------------------------------------------------------------
 
     def show_view(self, view: View) -> None:
-        """Say where the eye is and what comes next, where no lesson says so."""
+        """Show the cursor's place and what comes next, unless a lesson does."""
         if not self.isVisible() or self._lesson_is_open:
             return
         self.now.setText(sentence_now(view))
         self.next.setText(sentence_next(view))
 
     def show_lesson(self, now: str, next_: str, notes: str) -> None:
-        """A lesson is open: where it is, what its next step is, and its notes for the speaker."""
+        """Show an open lesson: its place, its next step, and its notes for the speaker."""
         self._lesson_is_open = True
         self.now.setText(now)
         self.next.setText(next_)
@@ -157,13 +158,13 @@ class SpeakerWindow(QWidget):
         self.lesson.setVisible(bool(notes))
 
     def end_lesson(self) -> None:
-        """No lesson is open: the run says where it is from now on."""
+        """Return to showing the run after a lesson."""
         self._lesson_is_open = False
         self.lesson.setText("")
         self.lesson.hide()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """A look of its own: it is on another screen than the one that the class sees."""
+        """Set the theme and the scale, which differ from those of the class's screen."""
         self.setPalette(palette(theme))
         body, large = theme.font("body", scale).pixelSize(), theme.font("body", 1.3 * scale).pixelSize()
         first = f"QWidget {{ color: {theme.hex('text')}; font-size: {body}px; }}"
@@ -171,7 +172,7 @@ class SpeakerWindow(QWidget):
         self.setStyleSheet(f"{first} {stylesheet(theme, scale)} {last}")
 
     def show_screens(self, there: Sequence[QScreen], shown: QScreen | None) -> None:
-        """Offer the screens there are. With one there is nothing to choose."""
+        """Offer the available screens. With only one there is nothing to choose."""
         several = len(there) > 1
         with QSignalBlocker(self.choice):
             self.choice.clear()
@@ -184,7 +185,7 @@ class SpeakerWindow(QWidget):
         self.alone.setVisible(not several)
 
     def set_presenting(self, on: bool) -> None:
-        """Start the clock of the talk, or stop it. Notes are edited no longer."""
+        """Start or stop the clock of the talk. Editing of the notes ends."""
         self.edit.setChecked(False)
         if on and self._begun is None:
             self.restart()
@@ -204,8 +205,8 @@ class SpeakerWindow(QWidget):
 
     @Slot()
     def restart(self) -> None:
-        """The clock of the talk begins at 0:00."""
-        self._begun = time.monotonic()  # the wall clock may be put right meanwhile
+        """Restart the clock of the talk at 0:00."""
+        self._begun = time.monotonic()  # the wall clock may be adjusted meanwhile
         self._tick()
 
     @Slot()

@@ -1,1 +1,1 @@
-"""``--self-test``: whether this copy is whole and its numbers are right, tried out rather than looked up."""
+"""``--self-test``: a test whether this copy is complete and its numbers are right, by actually running it."""

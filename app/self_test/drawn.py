@@ -1,4 +1,4 @@
-"""Checks of what is drawn: whether fonts, icons and formulas leave ink, not only whether nothing was raised."""
+"""Checks of drawing: whether fonts, icons and formulas produce ink, rather than merely raise no error."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from grpo_core.record import Step
 from grpo_core.shipped import resource
 
 SPOTS = 6
-"""Columns of a formula that must each hold ink: a lost glyph leaves a hole."""
+"""Number of columns of a formula that must each contain ink, since a lost glyph leaves a gap."""
 COLOURS = 40
-"""Fewer different colours than this, and a window is a blank."""
+"""Number of different colours below which a window counts as blank."""
 LANGUAGE_FILE = "checkpoints/arithmetic.safetensors"
 
 
 def resources() -> str:
-    """Look into every kind of shipped file."""
+    """Check every kind of shipped file."""
     if load_fonts() != (SANS, MONO):
         raise CheckFailed(f"of the fonts only {load_fonts()} are there")
     for family in (SANS, MONO):
@@ -37,7 +37,7 @@ def resources() -> str:
     blank = [name for name in icons if not _ink(icon(name, "#000000").pixmap(QSize(32, 32)).toImage()).any()]
     if blank or not icons:
         raise CheckFailed(f"the icons {', '.join(blank)} are blank" if icons else "there are no icons")
-    glyphs = sorted(GLYPHS.glob("*.svg"))  # style sheets draw these through Qt's plugin for SVG, icons do not
+    glyphs = sorted(GLYPHS.glob("*.svg"))  # style sheets draw these through Qt's SVG plugin, unlike icons
     lost = [path.name for path in glyphs if not _ink(QIcon(str(path)).pixmap(QSize(16, 16)).toImage()).any()]
     if lost or not glyphs:
         raise CheckFailed(f"the signs of the controls are not drawn ({', '.join(lost) or 'none is there'})")
@@ -88,5 +88,5 @@ def _pixels(image: QImage) -> np.ndarray:
 
 
 def _ink(image: QImage) -> np.ndarray:
-    """The pixels (height, width) of a picture on a transparent ground that are covered."""
+    """The covered pixels (height, width) of a picture on a transparent background."""
     return np.asarray(_pixels(image)[..., 3] > 100)

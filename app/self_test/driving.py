@@ -1,4 +1,4 @@
-"""The program driven from outside: waiting for it without standing in its way."""
+"""Control of the program by the self-test, with waiting that keeps the event loop running."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ RESTING = (State.IDLE, State.PAUSED)
 
 
 class Driven:
-    """A program in folders of its own below ``home``.
+    """A program with its own folders below ``home``.
 
     Attributes:
-        program: with its window shown, as at a first start.
-        home: the folder; it also takes what the checks write.
+        program: the program with its window shown, as at a first start.
+        home: the folder, also used for output of the checks.
     """
 
     def __init__(self, application: QApplication, home: Path) -> None:
@@ -38,7 +38,7 @@ class Driven:
         self.settle()
 
     def wait(self, reached: Callable[[], bool], what: str, seconds: float) -> None:
-        """Let the program run until ``reached()``.
+        """Run the program until ``reached()`` is true.
 
         Raises:
             CheckFailed: it took too long, or the run failed; with the program's own last message.
@@ -52,12 +52,12 @@ class Driven:
             turn(LOOK_MS)
 
     def settle(self) -> None:
-        """Let the window draw what is due."""
+        """Let the window finish drawing."""
         self.program.workspace.request_frame()
         turn(100)
 
     def run(self, updates: int, seconds: float) -> RunHandle:
-        """So many updates of the active run, through the worker. Returns the run."""
+        """Make ``updates`` updates of the active run, through the worker. Returns the run."""
         run = self.program.workspace.run
         if run is None:
             raise CheckFailed("the window holds no run")
@@ -71,7 +71,7 @@ class Driven:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing is computed or replayed."""
+        """Whether nothing is being computed or replayed."""
         return self.program.controller.state in RESTING and self.program.player.mode is Mode.RESTING
 
     @property
@@ -81,7 +81,7 @@ class Driven:
         return lines[-1].text if lines else ""
 
     def close(self, seconds: float) -> None:
-        """Close the window as a person does, and wait for the worker.
+        """Close the window like a user, and wait for the worker.
 
         Raises:
             CheckFailed: it did not close in time.
@@ -95,14 +95,14 @@ class Driven:
 
 
 def turn(milliseconds: int) -> None:
-    """Let Qt work for so long."""
+    """Let Qt process events for this time."""
     loop = QEventLoop()
     QTimer.singleShot(milliseconds, loop.quit)
     loop.exec()
 
 
 def own_folder() -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder whose name has a space and letters that are not ASCII, as people's folders do.
+    """A temporary folder with a space and non-ASCII letters in its name, like users' folders have.
 
     Raises:
         OSError: there is no folder that can be written.

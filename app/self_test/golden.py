@@ -1,4 +1,4 @@
-"""The first updates of the default bandit as they should be, and whether this computer's are the same."""
+"""The expected first updates of the default bandit, and a comparison with this computer's."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from grpo_core.shipped import resource
 
 UPDATES = 20
 TOLERANCE = 1e-9
-"""Relative for numbers above 1, absolute below. Processors and builds of NumPy differ in the last bits, no more."""
+"""Tolerance, relative for numbers above 1 and absolute below. Processors and builds of NumPy differ only in the last
+bits."""
 
 
 def golden_file() -> Path:
-    """Place of the golden numbers. ``python -m tools.make_golden`` writes them."""
+    """Path of the golden numbers. ``python -m tools.make_golden`` writes them."""
     return resource("golden.json")
 
 
 def numbers(step: Step) -> dict[str, Any]:
-    """The compared numbers of an update: the drawn actions, the logits after it, and every series it has."""
+    """The compared numbers of an update: the drawn actions, the logits after it, and all its series."""
     series = {name: value for name, value in metrics(step).items() if not math.isnan(value)}
     return {
         "actions": step.tokens.ravel().tolist(),
@@ -36,13 +37,13 @@ def numbers(step: Step) -> dict[str, Any]:
 
 
 def golden_numbers(settings: Settings) -> dict[str, Any]:
-    """The content of the file, computed here."""
+    """The content for the file, computed here."""
     updates = [numbers(step) for step in islice(learner(settings), UPDATES)]
     return {"settings": json.loads(settings.to_json()), "updates": updates}
 
 
 def compared(path: Path) -> str:
-    """The largest difference from the numbers in ``path``, in words.
+    """A text on the largest difference from the numbers in ``path``.
 
     Raises:
         CheckFailed: a number differs, or the file cannot be read.

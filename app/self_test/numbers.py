@@ -1,4 +1,4 @@
-"""Checks of the mathematics that need no window."""
+"""Checks of the mathematics, which need no window."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES, Path, Ratio
 
 H = 1e-6
-"""Half the distance between the two losses of a finite difference."""
+"""Step size of the central differences."""
 SLOPE_TOLERANCE = 1e-7
 SLOPED = tuple(name for name, s in SURROGATES.items() if s.path is not Path.LOG_PROB or s.ratio is Ratio.NONE)
-"""Surrogates whose gradient is the slope of their loss; the others hold a weight still, which no difference sees."""
+"""Surrogates whose gradient is the slope of their loss. The others treat a weight as constant, which differences
+cannot."""
 ESTIMATES = (*kl.ESTIMATORS, kl.EXACT)
 EXPLAINED = 400
-"""Numbers of an update that are computed a second time."""
+"""Number of an update's numbers that are recomputed."""
 
 
 def gradient_is_the_slope() -> str:
-    """Hold the closed-form gradient on the logits against central differences of the loss, away from pass 1."""
+    """Compare the closed-form gradient on the logits with central differences of the loss, away from pass 1."""
     worst, count = 0.0, 0
     for surrogate in SLOPED:
         for estimate in ESTIMATES:
@@ -42,7 +43,7 @@ def gradient_is_the_slope() -> str:
 
 
 def _slope(step: Step, passed: int) -> np.ndarray:
-    """The loss's change with each logit by central differences, (C, A)."""
+    """The derivative of the loss by each logit from central differences, (C, A)."""
     dist_logp = step.distribution(passed)
     if dist_logp is None:
         raise CheckFailed("the update does not hold its distributions")
@@ -56,7 +57,7 @@ def _slope(step: Step, passed: int) -> np.ndarray:
 
 
 def _loss(step: Step, logits: np.ndarray) -> float:
-    """The loss of ``step``'s completions under a policy of other logits (C, A)."""
+    """The loss of ``step``'s completions under a policy with other logits (C, A)."""
     if step.context is None or step.ref_dist_logp is None:
         raise CheckFailed("the update does not hold its distributions")
     now = policy.log_probs(logits[None], step.settings.learner.temperature)[0]
@@ -74,7 +75,7 @@ def _loss(step: Step, logits: np.ndarray) -> float:
 
 
 def explained(step: Step) -> str:
-    """Compute the loss, and the numbers it came from, a second time in plain Python.
+    """Recompute the loss, and the numbers from which it follows, in plain Python.
 
     Raises:
         CheckFailed: a number disagrees.
@@ -82,7 +83,7 @@ def explained(step: Step) -> str:
     numbers = Numbers(step)
     waiting = [Quantity("loss", passed=step.passes - 1)]
     seen = set(waiting)
-    for quantity in waiting:  # grows while it is walked
+    for quantity in waiting:  # the list grows during the iteration
         explanation = explain_from(numbers, quantity)
         if not explanation.agrees:
             raise CheckFailed(

@@ -1,4 +1,4 @@
-"""The pretrained model of the full package learns in the window, offline."""
+"""The check that the pretrained model of the full package learns in the window, offline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from app.workspace.run_handle import RunHandle
 from grpo_core.shipped import shipped_model
 
 LOADING_SECONDS = 300.0
-"""Patience with a slow or busy computer; one that is neither takes some 20 s, most of it for reading the GGUF file."""
+"""Time limit in seconds for a slow or busy computer. Usually it takes some 20 s, most of it for reading the GGUF
+file."""
 SMALL = {
     "task.prompts": 1, "learner.group_size": 2, "task.max_tokens": 4, "task.held_out": 1, "model.rows_at_once": 2,
     "model.watch_reference": True,
@@ -16,10 +17,10 @@ SMALL = {
 
 
 def pretrained(driven: Driven) -> str:
-    """Choose the shipped model as the menu does, and train it for one small update.
+    """Choose the shipped model like the menu does, and train it for one small update.
 
     Raises:
-        CheckFailed: it is not there, cannot be loaded, or learns nothing.
+        CheckFailed: it is missing, cannot be loaded, or learns nothing.
     """
     program = driven.program
     if shipped_model() is None:
@@ -41,5 +42,5 @@ def pretrained(driven: Driven) -> str:
 
 
 def _is_small(run: RunHandle | None) -> bool:
-    """Whether the run without an update has been replaced by one under the changed settings."""
+    """Whether the run without an update has been replaced by one with the changed settings."""
     return run is not None and all(run.origin.settings.get(path) == value for path, value in SMALL.items())

@@ -1,4 +1,4 @@
-"""One line for each check, and how many failed."""
+"""The report of the checks: one line each, and the number of failures."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 
 class CheckFailed(Exception):  # noqa: N818 - what a check says, not what went wrong inside it
-    """A check found something wrong. Its text goes on after “because”."""
+    """A failed check. Its text continues a sentence after “because”."""
 
 
 class CheckReport:
-    """Runs checks and prints what became of them.
+    """Runs checks and prints their results.
 
     Attributes:
-        failed: how many have failed.
-        passed: how many have not.
+        failed: number of failed checks.
+        passed: number of passed checks.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -25,12 +25,13 @@ class CheckReport:
         self.passed = 0
 
     def check(self, claim: str, look: Callable[[], str]) -> bool:
-        """Print “ok  claim: what ``look`` found”, or “FAILED  claim, because …” if it raises. Whether it holds."""
+        """Print “ok claim: result of ``look``”, or “FAILED claim, because …” if it raises. Returns whether it
+        passed."""
         try:
             result = look()
         except CheckFailed as failure:
             why = str(failure)
-        except Exception as error:  # whatever it is, the checks after it still tell something
+        except Exception as error:  # whatever it is, later checks are still informative
             place = traceback.extract_tb(error.__traceback__)[-1]
             why = f"of {type(error).__name__}: {error} ({place.name}, line {place.lineno})"
         else:
@@ -43,7 +44,7 @@ class CheckReport:
 
 
 def tell(line: str) -> None:
-    """Print ``line`` at once, in a terminal of any encoding. Without a terminal it goes nowhere."""
+    """Print ``line`` at once, in a terminal of any encoding. Does nothing without a terminal."""
     if sys.stdout is None:  # a windowed executable on Windows
         return
     encoding = sys.stdout.encoding or "ascii"

@@ -1,6 +1,6 @@
 """``grpo-lab --self-test``: all checks in order, one line each, and an exit status.
 
-It needs no display and no home folder, writes to a temporary folder only, and takes it away again.
+It needs no display and no home folder, and writes only to a temporary folder, which it removes.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.traces.importers.parquet import Columns
 
 HARMLESS = ("This plugin does not support", "Detected locale")
-"""What the offscreen platform says of everything that takes a window manager, and Qt of a terminal without UTF-8."""
+"""Messages to ignore: of the offscreen platform without a window manager, and of Qt in a terminal without UTF-8."""
 LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.")
-"""Import torch where it is there, which is for a language model's process alone; that one is tried too."""
+"""Modules that import torch if it is installed, which only a language model's process may do. That process has its own
+check."""
 
 
 def self_test(out: Path | None = None, *, golden: Path | None = None, window: bool = True) -> int:
-    """Run every check. 0 if all hold, else 1.
+    """Run every check. Returns 0 if all pass, else 1.
 
     Args:
-        out: a folder that keeps the picture of the window; None to keep nothing.
+        out: a folder in which the picture of the window is kept; None to keep nothing.
         golden: the golden numbers; the shipped ones by default.
-        window: whether to try the window too, or the numbers alone.
+        window: whether to check the window too, or only the numbers.
     """
     tell(described())
     report = CheckReport(tell)
@@ -55,7 +56,7 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
 
 
 def parquet_loads() -> str:
-    """Load pyarrow with everything that it takes: then a missing file is named as missing.
+    """Load pyarrow with all its dependencies, so that a missing file is reported by name.
 
     Raises:
         CheckFailed: it cannot be loaded.
@@ -70,12 +71,12 @@ def parquet_loads() -> str:
 
 
 def _loaded() -> str:
-    """Import the whole program: a package may lack a module that is asked for late."""
+    """Import the whole program, because a package may lack a module that is imported late."""
     return f"{_load(__name__.partition('.')[0]) + _load('grpo_core')} modules"
 
 
 def _load(name: str) -> int:
-    """Import a module and those below it. Returns how many."""
+    """Import a module and its submodules. Returns their number."""
     module = importlib.import_module(name)
     below = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}.")
     wanted = (one.name for one in below if not one.name.endswith("__main__") and not one.name.startswith(LEFT_OUT))

@@ -1,4 +1,4 @@
-"""Checks of the program as people use it: a window, a run, its file, the language model."""
+"""Checks of the program in use: a window, a run, its file, the language model."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from grpo_core.runs.run_file import RunReader
 from grpo_core.shipped import shipped_model
 
 BANDIT_SECONDS = 60.0
-"""Patience with a slow or busy computer; one that is neither takes a second."""
+"""Time limit in seconds for a slow or busy computer. Usually it takes a second."""
 LOADING_SECONDS = 180.0
 CLOSING_SECONDS = 20.0
 LANGUAGE_UPDATES = 1
 HEAVY = ("torch", "scipy", "matplotlib")
-"""What must not be loaded into the window's process."""
+"""Modules that must not be loaded in the window's process."""
 
 
 def check_window(report: CheckReport, out: Path | None) -> None:
     """Open the window offscreen, check what needs it, and close it again.
 
     Args:
-        report: takes what is found.
-        out: a folder that keeps the picture of the window; None to keep nothing.
+        report: receives the results.
+        out: a folder in which the picture of the window is kept; None to keep nothing.
     """
     draw_offscreen()
     application = QApplication.instance() or QApplication(sys.argv[:1])
@@ -68,7 +68,7 @@ def check_window(report: CheckReport, out: Path | None) -> None:
 
 
 def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
-    """Check the program as long as the window is open."""
+    """Check the program while the window is open."""
     report.check("the worker trains as the learner does", lambda: _trained(driven))
     if sys.platform == "linux" and this_build().kind in (SLIM, FULL):
         report.check("every process loads this package's libraries", own_libraries)
@@ -85,7 +85,7 @@ def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
 
 
 def _panels(driven: Driven) -> str:
-    """Make and draw each panel of the registry, one after the other, then show the window as it was."""
+    """Make and draw each panel of the registry one after the other, then restore the window."""
     window = driven.program.window
     before = window.saveState()
     for spec in PANELS:
@@ -118,7 +118,7 @@ def _fail(why: str) -> str:
 
 
 def _trained(driven: Driven) -> str:
-    """Train the default bandit in the window, and without it."""
+    """Train the default bandit in the window, and compare with training without it."""
     run = driven.run(UPDATES, BANDIT_SECONDS)
     for step in islice(learner(Settings()), UPDATES):
         _same(_step(run, step.step), step, "the worker's")
@@ -128,7 +128,7 @@ def _trained(driven: Driven) -> str:
 
 
 def _saved(driven: Driven, name: str) -> str:
-    """Save the active run, read the file, and open it as another window would."""
+    """Save the active run, read the file, and open it like another window would."""
     run, target = _run(driven), driven.home / name
     kept = [_step(run, number) for number in range(1, run.head + 1)]
     driven.program.run_manager.save_as(run, target)

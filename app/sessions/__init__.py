@@ -1,1 +1,1 @@
-"""Reading and writing session files beside the window."""
+"""Reading and writing of session files in the background."""

@@ -1,7 +1,7 @@
-"""Work on files that would keep the window waiting, done one at a time in a thread of its own.
+"""Background work on files that would block the window, one task at a time in a separate thread.
 
-A disk or a network drive may not answer at all, and nobody can end a thread that waits for it. So a task that does not
-hear that it was cancelled is left behind after some seconds, and no program waits for it at its end.
+A disk or a network drive may not respond at all, and a thread that waits for it cannot be ended. So a cancelled task
+that does not react is abandoned after some seconds, and the program does not wait for it at its end.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.text import tr
 
 PATIENCE_MS = 300
-"""Nothing is said of a wait that is shorter."""
+"""Milliseconds of a wait before it is shown."""
 PROGRESS_MS = 500
-"""Between two looks at how far a task is."""
+"""Milliseconds between two updates of the displayed progress."""
 DEAF_MS = 5000
-"""Within that time a task has to hear that it was cancelled; then it is left behind."""
+"""Milliseconds within which a cancelled task must react before it is abandoned."""
 
 
 class TaskPoll:
-    """The poll of a task: called, it says whether the task is to be given up. ``tell`` says how far it is.
+    """The poll passed to a task. Calling it tells whether the task is cancelled; ``tell`` reports its progress.
 
     Attributes:
-        fraction: of the task that is done, from 0 to 1; None where that is not known.
+        fraction: finished share of the task, from 0 to 1; None if unknown.
     """
 
     def __init__(self) -> None:
@@ -41,24 +41,24 @@ class TaskPoll:
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
-        """From now on it says that the task is to be given up."""
+        """Make the poll report that the task is cancelled."""
         self._cancelled.set()
 
     def tell(self, fraction: float) -> None:
-        """So much is done."""
+        """Report the finished share."""
         self.fraction = fraction
 
 
 Work: TypeAlias = Callable[[TaskPoll], object]
-"""Does the work; polls what it is given and raises ``Cancelled`` when that turns true."""
+"""A function that does the work. It polls its argument, and raises ``Cancelled`` when that returns True."""
 
 
 class FileTask(QObject):
     """Runs ``work`` once, in a thread that is asked to stop, never killed.
 
     Signals:
-        done: what it returned.
-        failed: why it did not come to an end, in a sentence; empty when it was cancelled.
+        done: the result of ``work``.
+        failed: a sentence why it failed; empty when it was cancelled.
     """
 
     done = Signal(object)
@@ -71,26 +71,27 @@ class FileTask(QObject):
         self._thread = threading.Thread(target=self._run, name="files", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask it to stop. ``failed`` follows unless it is done already."""
+        """Cancel the task. ``failed`` follows unless it is done already."""
         self.poll.cancel()
 
     def leave(self) -> None:
-        """Ask it to stop, and neither hear of it nor wait for it: the thread keeps it until it ends by itself."""
+        """Cancel the task without waiting for it or receiving its signals. The thread keeps the object until it
+        ends."""
         self.cancel()
         self.blockSignals(True)
         self.setParent(None)
 
     def wait(self, seconds: float = DEAF_MS / 1000) -> bool:
-        """Wait for the end of the thread, but no longer than that. Whether it has ended."""
+        """Wait for the end of the thread for at most ``seconds``. Returns whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        with suppress(RuntimeError):  # the window that would hear of it is gone, as at the end of the program
+        with suppress(RuntimeError):  # the window that would receive it is gone, as at the end of the program
             try:
                 result = self._work(self.poll)
             except Cancelled:
@@ -108,14 +109,14 @@ class FileTask(QObject):
 
 
 class FileTasks(QObject):
-    """Runs one task at a time. Where it takes long, the message bar says so and offers to cancel it.
+    """Runs one task at a time. If it takes long, a message shows that and offers to cancel.
 
     Args:
-        message: id of the message about a task that is at work.
-        abandon: a task that the user cancels is given up at once and without a word, instead of when it hears of it.
+        message: id of the message about a running task.
+        abandon: whether a task cancelled by the user is abandoned at once and silently, rather than when it reacts.
 
     Signals:
-        ended: the task is over, whatever became of it.
+        ended: the task is over, whether it succeeded or not.
     """
 
     ended = Signal()
@@ -136,13 +137,13 @@ class FileTasks(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a task is at work."""
+        """Whether a task is running."""
         return self._task is not None
 
     def start(self, title: str, work: Work, finish: Callable[[Any], object]) -> bool:
-        """Begin ``work``, called ``title``. ``finish`` takes its result.
+        """Start ``work``, called ``title``. ``finish`` takes its result.
 
-        While another task is at work nothing begins: the message bar says so, and this returns False.
+        While another task is running, nothing is started: the message bar shows that, and this returns False.
         """
         if self._task is not None:
             self._messages.say(tr("{doing} is not finished yet; try again then.").format(doing=self._title))
@@ -157,7 +158,7 @@ class FileTasks(QObject):
 
     @Slot()
     def say_at_work(self) -> None:
-        """Say that the task is at work and how far it is, with a button that cancels it."""
+        """Show that the task is running, with its progress and a button that cancels it."""
         task = self._task
         if task is None:
             return
@@ -174,14 +175,14 @@ class FileTasks(QObject):
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=self._message))
 
     def cancel(self) -> None:
-        """Give up what is being written or read. Nothing of it is left."""
+        """Cancel the current reading or writing. Nothing of it is left."""
         if self._task is not None:
             self._task.cancel()
             if not self._deaf.isActive():
                 self._deaf.start(DEAF_MS)
 
     def close(self) -> None:
-        """Give up at once what is half done. It leaves nothing, and nothing follows."""
+        """Cancel at once. Nothing half-done is left, and no signal follows."""
         if self._task is not None:
             task = self._detached()
             if not self._abandon:
@@ -189,7 +190,7 @@ class FileTasks(QObject):
 
     @Slot()
     def _on_deaf(self) -> None:
-        """It does not hear that it was cancelled: perhaps a disk does not answer."""
+        """Abandon a task that does not react to cancellation, perhaps because a disk does not respond."""
         if self._task is None:
             return
         self._detached()
@@ -201,7 +202,7 @@ class FileTasks(QObject):
         self.ended.emit()
 
     def _detached(self) -> FileTask:
-        """The task, of which nothing more is heard. It stays until its thread has ended, however late that is."""
+        """Detach the task from all signals. It is kept until its thread has ended, however late."""
         task = self._task
         assert task is not None
         task.done.disconnect(self._on_done)
@@ -231,7 +232,7 @@ class FileTasks(QObject):
         self.ended.emit()
 
     def _clear(self) -> None:
-        """The task has come to its end."""
+        """Forget the finished task."""
         task = self._task
         self._forget()
         if task is not None and task.wait():

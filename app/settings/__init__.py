@@ -1,1 +1,1 @@
-"""Files of the program, preferences of the user, and how the windows were arranged."""
+"""The program's files, the user's preferences, and the arrangement of the windows."""

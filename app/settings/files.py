@@ -1,4 +1,4 @@
-"""Writing small files so that either the old or the new content is there, whatever happens."""
+"""Atomic writing of small files: afterwards there is either the old or the new content."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _REASONS = {
 
 
 def reason(error: OSError) -> str:
-    """The reason why the system refused, in plain words without a full stop."""
+    """The system's reason for an error, in plain words without a full stop."""
     return _REASONS.get(error.errno or 0, error.strerror or "the system refused")
 
 
 def exists(path: str | Path) -> bool:
-    """Whether there is a file or folder. False for a name that none can have."""
+    """Whether a file or folder exists. False for an invalid name."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):
@@ -59,7 +59,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_or_say(path: Path, data: bytes, what: str) -> str | None:
-    """Like :func:`write_atomically`, but a refusal becomes a sentence about ``what``."""
+    """Like :func:`write_atomically`, but an error becomes a sentence about ``what``."""
     try:
         write_atomically(path, data)
     except OSError as error:

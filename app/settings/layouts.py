@@ -1,7 +1,7 @@
-"""Places of docks and windows, kept so that a damaged file can never reach Qt.
+"""Storage of the arrangement of docks and windows, safe against damaged files.
 
-One flipped byte in what ``saveState`` returns can crash ``restoreState``. The state is therefore kept with a checksum,
-the version of the layout and of Qt; whatever does not match is left alone, and the window stays as it was built.
+One flipped byte in the result of ``saveState`` can crash ``restoreState``. The state is therefore stored with a
+checksum and the versions of the layout and of Qt; if anything does not match, the window stays as it was built.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from app.settings.files import reason, write_or_say
 from grpo_core.text import tr
 
 LAYOUT_VERSION = 1
-"""Grows when docks are renamed or no longer fit older layouts."""
+"""Version of stored layouts. It increases when docks are renamed or no longer fit older layouts."""
 LAST = "Last used"
-"""The layout in which the window was closed; not among the names."""
+"""Name of the layout in which the window was closed. It is not listed."""
 LONGEST_NAME = 60
 
 
 class Layouts:
     """Named layouts, one file each, in one folder.
 
-    Build the default layout first and restore onto it: a refusal then leaves the default standing.
+    Build the default layout first and restore onto it, so that a refusal leaves the default.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def names(self) -> tuple[str, ...]:
-        """Layouts that the user has saved, in alphabetical order."""
+        """Names of the user's saved layouts, in alphabetical order."""
         names = {unquote(path.stem.removeprefix("layout-")) for path in self._folder.glob("layout-*.json")}
         return tuple(sorted(names - {LAST}))
 
     def save(self, window: QMainWindow, name: str = LAST) -> str | None:
-        """Keep the layout of ``window``. A sentence when that was not possible.
+        """Save the layout of ``window``. Returns a sentence if that failed.
 
-        Floating docks are put back first: where they floated need not exist the next time.
+        Floating docks are docked first, since their screen may not exist the next time.
         """
         if not name.strip() or len(name) > LONGEST_NAME:
             return tr("A layout needs a name of 1 to {longest_name} characters.").format(longest_name=LONGEST_NAME)
@@ -54,9 +54,9 @@ class Layouts:
         return write_or_say(self._path(name), _packed(_state(window)), tr("The layout “{name}”").format(name=name))
 
     def restore(self, window: QMainWindow, name: str = LAST) -> str | None:
-        """Arrange ``window`` as it was kept. A sentence when the layout could not be used.
+        """Arrange ``window`` as stored. Returns a sentence if the layout could not be used.
 
-        Without such a layout nothing happens, and nothing is said about the one last used.
+        A missing layout changes nothing, and is not reported for the one last used.
         """
         try:
             content = self._path(name).read_bytes()
@@ -75,7 +75,7 @@ class Layouts:
         return None
 
     def delete(self, name: str) -> str | None:
-        """Forget a layout. A sentence when that was not possible."""
+        """Delete a layout. Returns a sentence if that failed."""
         try:
             self._path(name).unlink(missing_ok=True)
         except OSError as error:
@@ -87,7 +87,7 @@ class Layouts:
 
 
 class LayoutError(Exception):
-    """A kept layout that must not be handed to Qt. The text says why, without a full stop."""
+    """A stored layout that must not be passed to Qt. The text says why, without a full stop."""
 
 
 def clamped(wanted: QRect, screens: Sequence[QRect]) -> QRect:
@@ -116,14 +116,14 @@ def _state(window: QMainWindow) -> dict[str, Any]:
 
 
 def _arrange(window: QMainWindow, state: dict[str, Any]) -> None:
-    """Put ``window`` into ``state``.
+    """Restore ``state`` in ``window``.
 
-    Of a hidden window that is maximized already Qt (6.11, ``QMainWindowLayout::restoredState``) keeps what is restored,
-    and puts it back at every resize until it fits: over what was moved since, and with docks that were placed anew it
-    crashes. So the docks come first.
+    If a hidden window is already maximized, Qt (6.11, ``QMainWindowLayout::restoredState``) keeps the restored state
+    and applies it again at every resize until it fits. That overrides later moves, and crashes if docks have been moved
+    meanwhile. So the docks are restored before the window is maximized.
 
     Raises:
-        LayoutError: the state has another form, or Qt does not take it.
+        LayoutError: the state has the wrong form, or Qt rejects it.
     """
     try:
         docks = base64.b64decode(state["docks"], validate=True)
@@ -145,7 +145,7 @@ def _packed(state: dict[str, Any]) -> bytes:
 
 
 def _unpacked(content: bytes) -> dict[str, Any]:
-    """The state in the bytes of a file.
+    """The state in the content of a file.
 
     Raises:
         LayoutError: the file is damaged, or written by another version.

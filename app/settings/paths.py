@@ -1,4 +1,4 @@
-"""The folders the program writes to."""
+"""The folders to which the program writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 HOME_VARIABLE = "GRPO_LAB_HOME"
-"""Environment variable that puts all four folders below one folder."""
+"""Environment variable with a folder that contains all four folders."""
 
 _PURPOSE = {
     "data": tr("runs"), "config": tr("preferences"), "cache": tr("temporary pictures"), "log": tr("log files"),
@@ -24,12 +24,12 @@ _PURPOSE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Paths:
-    """Four folders that exist and can be written.
+    """Four existing, writable folders.
 
     Attributes:
-        data: runs that were not saved elsewhere.
+        data: runs that are saved automatically.
         config: preferences and window layouts.
-        cache: files that the program makes anew where they are missing.
+        cache: files that can be made again if they are missing.
         log: log files.
         problems: one sentence if folders had to be replaced by temporary ones.
     """
@@ -47,7 +47,7 @@ class Paths:
 
     @property
     def update_times(self) -> Path:
-        """The file of how long updates of models from folders took here."""
+        """The file with measured update times of models from folders."""
         return self.cache / "update_times.json"
 
     @property
@@ -62,15 +62,15 @@ class Paths:
 
     @property
     def runs(self) -> Path:
-        """The folder of the runs that save themselves."""
+        """The folder of automatically saved runs."""
         return self.data / "runs"
 
 
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
-    """The user's folders, made if need be. What cannot be written is replaced by a temporary folder, and said.
+    """The user's folders, created if needed. An unwritable one is replaced by a temporary folder, and reported.
 
     Raises:
-        GrpoError: no folder can be written, a temporary one neither.
+        GrpoError: no folder can be written, not even a temporary one.
     """
     wanted = _wanted(environment.get(HOME_VARIABLE, ""))
     refused = {kind: why for kind, folder in wanted.items() if (why := _refusal(folder))}
@@ -98,7 +98,7 @@ def _paths(folders: Mapping[str, Path], *problems: str) -> Paths:
 
 
 def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
-    """The sentence on folders that could not be used and why, however many they are, and on what is used instead."""
+    """A sentence on the folders that could not be used, why, and what is used instead."""
     names = [_PURPOSE[kind] for kind in refused]
     places, reasons = zip(*refused.values(), strict=True)
     if len(names) == 1:
@@ -116,7 +116,7 @@ def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
 
 
 def _wanted(home: str) -> dict[str, Path]:
-    """The folder of each kind that should be used."""
+    """The preferred folder of each kind."""
     if home:
         root = Path(home).expanduser().absolute()
         return {kind: root / kind for kind in _PURPOSE}
@@ -130,10 +130,10 @@ def _wanted(home: str) -> dict[str, Path]:
 
 
 def _refusal(folder: Path) -> str:
-    """The reason why ``folder`` cannot be written. Empty when it can."""
+    """The reason why ``folder`` cannot be written. Empty if it can."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # permissions alone do not tell: a network share or a mount may refuse what the mode bits allow
+        # permissions alone are not enough: a network share or a mount may refuse what the mode bits allow
         with tempfile.TemporaryFile(dir=folder):
             return ""
     except OSError as error:

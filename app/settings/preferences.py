@@ -1,6 +1,6 @@
-"""The user's preferences, as one frozen object that goes to a JSON file and back.
+"""The user's preferences, as one frozen object that is stored as a JSON file.
 
-A preference that cannot be read costs that preference alone, and a message names it.
+An unreadable preference is reset without affecting the others, and a message names it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 RECENT = 10
-"""Recent files that are kept."""
+"""Number of recent files kept."""
 MOST_BREAKPOINTS = 100
 LARGEST = 1_000_000
-"""Bytes of a preferences file beyond which it cannot be ours."""
+"""Size in bytes beyond which a file cannot be a preferences file."""
 MIN_SCALE, MAX_SCALE, SCALE_STEP = 0.8, 2.5, 0.1
 SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, None)
 """Speeds on offer, in updates per second; None is as fast as the machine can."""
@@ -58,7 +58,7 @@ def _length(tempo: Tempo, title: str, whose: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
-    """The choices that outlive a session. The text beside each field is its only help text.
+    """The user's choices that are kept between sessions. The text beside each field is its only help text.
 
     Raises:
         SettingsError: a field is outside its range.
@@ -147,7 +147,7 @@ class Preferences:
         return self.replace(recent=(str(path), *others)[:RECENT])
 
     def zoomed(self, steps: int) -> Preferences:
-        """A copy that is larger by ``steps`` tenths, within the limits. 0 steps is 100 %."""
+        """A copy enlarged by ``steps`` tenths, within the limits. 0 steps is 100 %."""
         scale = 1.0 if steps == 0 else round(self.scale + steps * SCALE_STEP, 2)
         return self.replace(scale=min(MAX_SCALE, max(MIN_SCALE, scale)))
 
@@ -172,7 +172,7 @@ def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
 
 
 def save_preferences(preferences: Preferences, path: Path) -> str | None:
-    """Write what of ``preferences`` is not as usual. A sentence when that was not possible. Never raises."""
+    """Write the preferences that differ from their defaults. Returns a sentence if that failed. Never raises."""
     usual = dataclasses.asdict(Preferences())
     chosen = {name: value for name, value in dataclasses.asdict(preferences).items() if value != usual[name]}
     text = json.dumps(chosen, indent=1)
@@ -180,7 +180,7 @@ def save_preferences(preferences: Preferences, path: Path) -> str | None:
 
 
 def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
-    """Preferences from the bytes of a file, key by key, and what was reset."""
+    """Preferences from the content of a file, key by key, and sentences on what was reset."""
     try:
         if len(content) > LARGEST:
             raise ValueError
@@ -209,20 +209,20 @@ def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
 
 
 def _stored(name: str, value: Any) -> Any:
-    """The value of the preference ``name`` from what JSON made of it."""
+    """The value of the preference ``name`` from its JSON form."""
     if not isinstance(value, list):
         return value
     return tuple(map(breakpoint_from_json, value)) if name == "breakpoints" else tuple(value)
 
 
 def title(name: str) -> str:
-    """Name of the preference ``name`` on screen."""
+    """Displayed name of the preference ``name``."""
     rules = dict(described(Preferences))
     return rules[name].title if name in rules else name.replace("_", " ").capitalize()
 
 
 def _kept_copy(path: Path, content: bytes) -> str:
-    """Keep the bytes of a bad file beside it, and say where."""
+    """Save the content of a bad file beside it, and return a sentence that says where."""
     backup = path.with_suffix(".bad.json")
     try:
         write_atomically(backup, content)

@@ -1,4 +1,4 @@
-"""The preferences that hold now, and their way to the disk."""
+"""The current preferences, and their storage on disk."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.settings.preferences import Preferences, save_preferences
 
 SETTLE_MS = 2000
-"""Preferences are written this long after the last change."""
+"""Milliseconds after the last change when preferences are written."""
 
 
 class PreferenceStore(QObject):
-    """Keeps the preferences of a window in their file.
+    """Keeps a window's preferences in their file.
 
     Attributes:
-        current: the preferences as they are now.
+        current: the current preferences.
 
     Signals:
-        refused: they could not be written; the sentence why.
+        refused: they could not be written, for the reason in the sentence.
     """
 
     refused = Signal(str)
@@ -35,12 +35,12 @@ class PreferenceStore(QObject):
         self._later.timeout.connect(self.save)
 
     def put(self, preferences: Preferences) -> None:
-        """From now on these hold. They are written a little later."""
+        """Replace the preferences. They are written a little later."""
         self.current = preferences
         self._later.start()
 
     def change(self, **changes: Any) -> None:
-        """Change some of them.
+        """Change some preferences.
 
         Raises:
             SettingsError: a value is outside its range; nothing has changed.

@@ -1,7 +1,7 @@
-"""The dialogs that ask for a file or a folder.
+"""Dialogs that ask for a file or a folder.
 
-Qt's own dialogs, which are shown where a desktop offers none, rename files and delete folders with their contents. Here
-they only choose.
+Qt's own dialogs, shown where the desktop has none, can rename files and delete folders with their contents. These are
+restricted to choosing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ _ONLY_CHOOSES = QFileDialog.Option.ReadOnly
 
 
 def file_to_open(parent: QWidget | None, title: str, folder: str, kinds: str = "") -> str:
-    """The path of a file that exists, of one of ``kinds`` (Qt's filters). Empty after Cancel."""
+    """The path of an existing file of one of ``kinds`` (Qt's filters). Empty after Cancel."""
     name, _ = QFileDialog.getOpenFileName(parent, title, folder, kinds, "", _ONLY_CHOOSES)
     return name
 
 
 def folder_to_use(parent: QWidget | None, title: str, folder: str) -> str:
-    """The path of a folder that exists. Empty after Cancel."""
+    """The path of an existing folder. Empty after Cancel."""
     options = QFileDialog.Option.ShowDirsOnly | _ONLY_CHOOSES
     return QFileDialog.getExistingDirectory(parent, title, folder, options)
 

@@ -1,7 +1,7 @@
-"""Labels and tooltips: what they show is plain text, unless it is our own and says so.
+"""Labels and tooltips that show plain text, unless their HTML is written by this program.
 
-Qt guesses: a text that looks like HTML is laid out as HTML. The vocabulary of a run, its title or a prompt come from a
-file that anybody may have written, and an ``<img>`` in it would open a file of this computer, or ask another host.
+By default, Qt renders a text that looks like HTML as HTML. The vocabulary of a run, its title or a prompt may come from
+a malicious file, in which an ``<img>`` would open a local file or contact another host.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 
 class Label(QLabel):
-    """A label that shows its text letter by letter."""
+    """A label that shows its text literally."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
@@ -21,7 +21,7 @@ class Label(QLabel):
 
 
 class EmptyLabel(Label):
-    """A sentence, in the middle of a panel that has nothing to show, on what will be there.
+    """A sentence in the middle of an empty panel about its future content.
 
     Args:
         margin: pixels around it.
@@ -36,7 +36,7 @@ class EmptyLabel(Label):
 
 
 class RichLabel(QLabel):
-    """A label for HTML that this program writes. Whatever comes from elsewhere is escaped before it gets here."""
+    """A label for HTML written by this program. Text of other origin must be escaped."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
@@ -44,17 +44,17 @@ class RichLabel(QLabel):
 
 
 def plain_tip(text: str) -> str:
-    """``text`` for a tooltip that shows it letter by letter, its lines as they are."""
-    if "<" not in text:  # without a tag no text is taken for HTML
+    """``text`` for a tooltip that shows it literally, with its line breaks."""
+    if "<" not in text:  # a text without a tag is never taken for HTML
         return text
     return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>'
 
 
 def wrapped_tip(text: str) -> str:
-    """``text`` for a tooltip that shows it letter by letter, in lines of a readable length."""
+    """``text`` for a tooltip that shows it literally, in lines of a readable length."""
     return f"<p>{html.escape(text)}</p>" if text else ""
 
 
 def rich_tip(text: str) -> str:
-    """HTML that this program writes, for a tooltip. Whatever comes from elsewhere in it is escaped already."""
+    """HTML written by this program, for a tooltip. Text of other origin in it must be escaped already."""
     return text

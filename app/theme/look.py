@@ -1,4 +1,4 @@
-"""The look of the whole program: theme, scale, fonts. Follows the system where asked to."""
+"""The look of the whole program: theme, scale, fonts. It can follow the system."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ TITLES = {
     "system": tr("System"), "light": tr("Light"), "dark": tr("Dark"), "projector": tr("Projector"),
     "contrast": tr("High contrast"),
 }  # fmt: skip
-"""The themes on offer: by the name that is kept, what they are called."""
+"""The themes on offer: stored name -> displayed name."""
 CHOICES = tuple(TITLES)
 SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)
-"""What Ctrl + and Ctrl - go through."""
+"""Scales stepped through by Ctrl + and Ctrl -."""
 FUSION = "fusion_is_set"
-"""Property of the application."""
+"""Property of the application: whether the Fusion style is set."""
 
 
 def families() -> tuple[str, str]:
-    """The shipped fonts (sans, mono). Empty names, which mean the system's, where they are missing."""
+    """The shipped fonts (sans, mono). An empty name means the system's font, if one is missing."""
     try:
         from app.resources import load_fonts
     except ImportError:
@@ -33,10 +33,11 @@ def families() -> tuple[str, str]:
 
 
 def choose(app: QApplication, choice: str) -> Theme:
-    """The theme that ``choice`` means now. For "system" its wish for contrast decides, then its scheme, else light.
+    """The theme that ``choice`` means now. "system" follows the system's contrast setting first, then its colour
+    scheme, else light.
 
     Raises:
-        ValueError: ``choice`` is none of ``CHOICES``.
+        ValueError: ``choice`` is not in ``CHOICES``.
     """
     if choice == "system":
         if _high_contrast(app):
@@ -48,7 +49,7 @@ def choose(app: QApplication, choice: str) -> Theme:
 
 
 def _high_contrast(app: QApplication) -> bool:
-    """Whether the system asks for it. PySide6 6.11 can lose hold of the object that knows."""
+    """Whether the system asks for high contrast. PySide6 6.11 can lose the object that provides this."""
     hints = app.styleHints()
     try:
         return hints.accessibility().contrastPreference() is Qt.ContrastPreference.HighContrast
@@ -73,7 +74,8 @@ def apply(
     sans, mono = families()
     theme = dataclasses.replace(theme, sans=sans, mono=mono, legible=legible)
     scale = clamp(scale)
-    if not app.property(FUSION):  # under a stylesheet the style no longer knows its own name, and setting it costs much
+    # under a stylesheet the style no longer reports its own name, and setting it is expensive
+    if not app.property(FUSION):
         app.setStyle("Fusion")
         app.setProperty(FUSION, True)
     app.setPalette(palette(theme))
@@ -83,10 +85,10 @@ def apply(
 
 
 def _put_on(app: QApplication, sheet: str) -> None:
-    """Set the stylesheet of the application, unless it is the one that is set already.
+    """Set the stylesheet of the application, unless it is already set.
 
-    One that takes the place of another is set after the other was taken off: Qt needs half the time for both together
-    than for replacing it, with 900 widgets 0.1 s instead of 0.2 s.
+    An old stylesheet is removed before the new one is set, because Qt needs half the time for both steps than for
+    replacing it: 0.1 s instead of 0.2 s with 900 widgets.
     """
     if app.styleSheet() == sheet:
         return
@@ -98,36 +100,36 @@ def _put_on(app: QApplication, sheet: str) -> None:
 
 
 def put_font_on_all(app: QApplication) -> None:
-    """Give the application's font to the widgets that have taken a font of the system.
+    """Give the application's font to widgets that have a system font.
 
-    With a first stylesheet, and with the first after none, Qt asks the system anew for its fonts of menus, lists and
-    messages; Windows and macOS have such.
+    When a stylesheet is set after none, Qt queries the system again for its fonts of menus, lists and messages, which
+    exist on Windows and macOS.
     """
     font = app.font()
     kinds = ("QMenuBar", "QAbstractItemView")
     if all(app.font(kind) == font for kind in kinds):  # type: ignore[call-overload]  # PySide6 takes str and says bytes
         return
-    app.setFont(font)  # forgets the fonts of kinds of widgets; those that are there are told
+    app.setFont(font)  # resets the fonts by widget class, and notifies existing widgets
     for widget in app.allWidgets():
         app.sendEvent(widget, QEvent(QEvent.Type.ApplicationFontChange))
 
 
 def clamp(scale: float) -> float:
-    """``scale`` within what the program can draw."""
+    """``scale`` clamped to the supported range."""
     return min(max(scale, SCALES[0]), SCALES[-1])
 
 
 class Look(QObject):
-    """Applies the look that the user has chosen. The stylesheet waits for :meth:`apply_style`.
+    """Applies the user's choice of look. The stylesheet waits for :meth:`apply_style`.
 
     Attributes:
         choice: one of ``CHOICES``.
-        theme: what that means now.
+        theme: the theme that it currently means.
         scale: 0.8 to 2.5.
-        legible: pixels that words and digits within pictures have at least.
+        legible: least size in pixels of words and digits within pictures.
 
     Signals:
-        changed: theme or scale are different now.
+        changed: theme or scale has changed.
     """
 
     changed = Signal()
@@ -142,11 +144,11 @@ class Look(QObject):
         app.styleHints().colorSchemeChanged.connect(self._on_scheme)
 
     def apply_style(self) -> None:
-        """Put the stylesheet on, once the window is built: under one, each new parent of a widget styles it again."""
+        """Set the stylesheet once the window is built, because under one, every reparented widget is styled again."""
         _put_on(self._app, stylesheet(self.theme, self.scale))
 
     def set(self, choice: str | None = None, scale: float | None = None, *, legible: int | None = None) -> None:
-        """Choose another theme or scale, or another least size of the type in pictures."""
+        """Change the theme, the scale, or the least type size in pictures."""
         wanted = (
             self.choice if choice is None else choice,
             self.scale if scale is None else clamp(scale),
@@ -159,7 +161,7 @@ class Look(QObject):
         self._apply()
 
     def zoom(self, steps: int) -> None:
-        """Larger (+1) or smaller (-1) by one step of ``SCALES``. 0 goes back to 100 %."""
+        """Enlarge (+1) or reduce (-1) by one step of ``SCALES``. 0 returns to 100 %."""
         nearest = min(range(len(SCALES)), key=lambda i: abs(SCALES[i] - self.scale))
         self.set(scale=SCALES[min(max(nearest + steps, 0), len(SCALES) - 1)] if steps else 1.0)
 

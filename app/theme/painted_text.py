@@ -1,4 +1,4 @@
-"""Words that change while a run goes on, painted into a fixed number of lines: no layout hears of them."""
+"""Frequently changing text, painted into a fixed number of lines so that no layout is triggered."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from app.theme.tokens import Theme
 
 
 class PaintedText(QWidget):
-    """A paragraph of at most ``lines`` lines, cut off with an ellipsis, or in fewer words where there is no room.
+    """A paragraph of at most ``lines`` lines. If it does not fit, it is elided or replaced by a shorter text.
 
-    A label lays out its whole window again with every text; this widget asks for the same room whatever it says.
+    A label lays out its whole window again with every new text; this widget's size hint does not depend on its text.
 
     Args:
         role: its font in the type scale.
-        colour: the meaning whose colour it has.
-        lines: how many lines it has room for.
-        grown: how much larger than that font it is.
+        colour: the theme's name of its colour.
+        lines: number of lines.
+        grown: enlargement of the font.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class PaintedText(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def text(self) -> str:
-        """The whole text, also where there is no room for all of it."""
+        """The whole text, even if it does not fit."""
         return self._text
 
     def set_look(self, theme: Theme, scale: float) -> bool:
-        """Take the font and the colour of this look, and return whether it is another one than before."""
+        """Set the font and the colour of this look, and return whether it has changed."""
         if self._look == (theme, scale):
             return False
         self._look = theme, scale
@@ -53,17 +53,17 @@ class PaintedText(QWidget):
         return True
 
     def lines_needed(self, text: str) -> int:
-        """The number of lines that ``text`` takes at the width that there is."""
+        """Number of lines of ``text`` at the current width."""
         return len(self._lines_of(text))
 
     def set_lines(self, lines: int) -> None:
-        """Be that many lines high from now on."""
+        """Set the number of lines, and with it the height."""
         if lines != self._lines:
             self._lines = lines
             self.updateGeometry()
 
     def show_text(self, text: str, theme: Theme, scale: float, shorter: str = "") -> None:
-        """Say ``text`` in this look, or ``shorter`` where there is no room for all of it."""
+        """Show ``text`` in this look, or ``shorter`` if the whole does not fit."""
         if not self.set_look(theme, scale) and (text, shorter) == (self._text, self._shorter):
             return
         self._text, self._shorter = text, shorter
@@ -90,7 +90,7 @@ class PaintedText(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, line)
 
     def _broken(self) -> list[str]:
-        """The lines that have room."""
+        """The lines that fit."""
         lines = self._lines_of(self._text)
         if len(lines) > self._lines and self._shorter:
             lines = self._lines_of(self._shorter)
@@ -101,7 +101,7 @@ class PaintedText(QWidget):
         return [*(line.strip() for line in lines[: self._lines - 1]), cut]
 
     def _lines_of(self, text: str) -> list[str]:
-        """``text`` broken between words at the width that there is."""
+        """``text`` broken between words at the current width."""
         layout = QTextLayout(text, self.font())
         layout.setTextOption(QTextOption())
         layout.beginLayout()

@@ -1,4 +1,4 @@
-"""Reasons why something cannot be pressed now: on hover, and for a screen reader."""
+"""Reasons why a widget is disabled, in its tooltip and for screen readers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from PySide6.QtWidgets import QWidget
 from app.theme.labels import plain_tip, rich_tip
 
 WHY, USUAL = "why", "usual words"
-"""Properties of a widget: why it is disabled, and its tooltip and description when it is not."""
+"""Properties of a widget: the reason why it is disabled, and its usual tooltip and description."""
 
 
 def allow(widget: QWidget, why_not: str = "") -> None:
-    """Enable ``widget``, or, with a sentence that says why not, disable it with all that is in it.
+    """Enable ``widget`` or, with a sentence why not, disable it and everything in it.
 
-    The sentence takes the place of its tooltip and of what screen readers read out, and of those of its parts, until it
-    is enabled again.
+    The sentence replaces the tooltip and the accessible description of the widget and its parts until it is enabled
+    again.
     """
     widget.setEnabled(not why_not)
     if (widget.property(WHY) or "") == why_not:

@@ -1,4 +1,4 @@
-"""Scroll areas that are seen only where something does not fit."""
+"""Scroll areas that are invisible unless something does not fit."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
 def plain_scroll_area(widget: QWidget | None = None, *, bars: bool = True) -> QScrollArea:
-    """An area around ``widget`` that is as wide as it is given, without a frame, and passed over by Tab.
+    """An area around ``widget`` that takes any width, without a frame, skipped by Tab.
 
     Args:
-        widget: what it holds; it can also be set later.
-        bars: whether it has a bar to scroll down; without one only what has the focus is scrolled to.
+        widget: its content; it can also be set later.
+        bars: whether it has a vertical scroll bar; without one it only scrolls to the focused widget.
     """
     area = QScrollArea()
     area.setFrameShape(QFrame.Shape.NoFrame)

@@ -1,4 +1,4 @@
-"""The one stylesheet and the palette, both made from the tokens."""
+"""The stylesheet and the palette of the application, both made from the tokens."""
 
 from __future__ import annotations
 
@@ -140,10 +140,11 @@ QLabel#disagrees, QLabel#refusal {{ color: {wrong_ink}; }}
 def stylesheet(theme: Theme, scale: float) -> str:
     """The application's stylesheet for ``theme`` at ``scale``."""
     lengths = {f"s{n}": max(round(n * scale), 1) for n in (2, 3, 4, 6, 8, 10, 12, 16, 20, 24)}
-    # The knob is centred on its groove only if what sticks out on both sides is a whole number.
+    # The knob is centred on its groove only if it protrudes by a whole number of pixels on both sides.
     out, ring = round(3 * scale), round(theme.ring_width)
     knob = lengths["s4"] + 2 * out
-    # What the ring adds to the border is taken from the padding: a button in focus must not push its neighbours.
+    # The width that the focus ring adds to the border is subtracted from the padding, so that a focused button does not
+    # push its neighbours.
     lengths |= {f"focus{n}": max(lengths[f"s{n}"] - (ring - 1), 0) for n in (2, 4, 6, 8, 12)}
     sizes = {
         "radius": round(RADIUS * scale), "small": theme.font("small", scale).pixelSize(),
@@ -151,7 +152,7 @@ def stylesheet(theme: Theme, scale: float) -> str:
         "box": lengths["s6"] + 2 * lengths["s4"] - 2, "round": (lengths["s6"] + 2 * lengths["s4"]) // 2,
         "knob_out": out + ring, "knob_round": knob // 2 + ring,
     }  # fmt: skip
-    # Under a name of their own: a path with letters beyond ASCII makes Qt throw the whole sheet away.
+    # A search path of its own, because a path with letters beyond ASCII makes Qt reject the whole stylesheet.
     QDir.setSearchPaths("glyphs", [str(GLYPHS)])
     check = "check-dark" if theme.dark else "check-light"
     names = ("ground", "surface", "border", "text", "muted", "accent", "selection", "dead", "push_down")

@@ -1,4 +1,4 @@
-"""The colour tokens: every colour means one thing, and never stands alone.
+"""The colour tokens. Every colour has one meaning, and is never the only cue.
 
 Okabe and Ito's family, adjusted until the tests on contrast and on simulated colour blindness pass.
 """
@@ -15,15 +15,15 @@ GRID = 4
 INSIDE, BETWEEN, AROUND = 8, 12, 16
 RADIUS = 6
 READABLE = 4.5
-"""Contrast that text needs against what is behind it (WCAG 2.2, 1.4.3)."""
+"""Contrast required of text against its background (WCAG 2.2, 1.4.3)."""
 
 
 @dataclass(frozen=True)
 class Cue:
-    """The second cue of a meaning, so that it survives without colour.
+    """The second cue of a meaning, which works without colour.
 
     Attributes:
-        line: how its curve is drawn.
+        line: line style of its curve.
         filled: whether its bars and markers are filled.
         glyph: its mark in text, or empty.
     """
@@ -63,10 +63,9 @@ ROLES: dict[str, tuple[int, QFont.Weight]] = {
     "number": (20, QFont.Weight.DemiBold),
     "counter": (28, QFont.Weight.DemiBold),
 }
-"""Four sizes in pixels at 100 %, and the weights they come in; "digits" and "heading" are those within pictures,
-"digits" is also that of a formula's values, "question" that of a lesson's questions, "reading" that of the stages and
-of what to watch, and "answer", in the monospace family, that of a model's answers; cells of tables are in the last
-two, their headings in "digits"."""
+"""Font sizes in pixels at 100 %, with weights. "digits" and "heading" are for pictures ("digits" also for the values of
+a formula), "question" for a lesson's questions, "reading" for the stages and for what to watch, and "answer", in the
+monospace family, for a model's answers. Table cells use the last two, table headings "digits"."""
 MONO_ROLES = ("mono", "answer")
 LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "answer")
 """Roles that are never smaller than ``Theme.legible``."""
@@ -79,9 +78,9 @@ class Theme:
     Attributes:
         name: "light", "dark", "projector" or "contrast".
         dark: light marks on a dark ground.
-        bold: wide lines and rings, for a projector, or for weak eyes.
+        bold: whether lines and rings are wide, for a projector or low vision.
         sans, mono: font families; empty means the system's.
-        legible: pixels that questions, values, and words in pictures have at least, so that the back row reads them.
+        legible: least size in pixels of questions, values, and words in pictures, so that the back row can read them.
     """
 
     name: str
@@ -105,11 +104,11 @@ class Theme:
     legible: int = 0
 
     def __hash__(self) -> int:
-        """By the name alone: inks are looked up by theme some thirty times a frame."""
+        """Hash by the name alone, because colours are looked up by theme some thirty times a frame."""
         return hash(self.name)
 
     def hex(self, meaning: str) -> str:
-        """The token of ``meaning``.
+        """The hex value of ``meaning``.
 
         Raises:
             KeyError: no such meaning.
@@ -121,20 +120,22 @@ class Theme:
         return value
 
     def colour(self, meaning: str) -> QColor:
-        """The colour of ``meaning``, for marks: 3 : 1 against the ground (4.5 : 1 in bold themes)."""
+        """The colour of ``meaning`` for marks, with a contrast of 3 : 1 against the background (4.5 : 1 in bold
+        themes)."""
         return QColor(self.hex(meaning))
 
     def ink(self, meaning: str) -> QColor:
-        """The colour of ``meaning`` for text: moved towards the text colour until it reads on ground and surface."""
+        """The colour of ``meaning`` for text, moved towards the text colour until it is readable on background and
+        surface."""
         return QColor(_readable(self, meaning))
 
     def on(self, fill: QColor) -> QColor:
-        """The text colour that reads best on ``fill``. A translucent fill lies on the ground."""
+        """The text colour most readable on ``fill``. A translucent fill is assumed to be over the background."""
         under = blend(fill, self.colour("ground"), fill.alphaF())
         return max((self.colour("text"), self.colour("ground")), key=lambda ink: contrast(ink, under))
 
     def faint(self, meaning: str, share: float) -> QColor:
-        """``meaning`` at ``share`` of its strength over the ground, opaque."""
+        """The colour of ``meaning`` at opacity ``share`` over the background, opaque."""
         return blend(self.colour(meaning), self.colour("ground"), share)
 
     @property
@@ -144,11 +145,11 @@ class Theme:
 
     @property
     def ring_width(self) -> float:
-        """Width of the ring around what is selected."""
+        """Width of the ring around the selection."""
         return 3.0 if self.bold else 2.0
 
     def pen(self, meaning: str, width: float | None = None, line: Qt.PenStyle | None = None) -> QPen:
-        """A cosmetic pen in the colour and the line style of ``meaning``."""
+        """A cosmetic pen in the colour and line style of ``meaning``."""
         pen = QPen(self.colour(meaning), self.line_width if width is None else width)
         pen.setStyle(CUES.get(meaning, Cue()).line if line is None else line)
         pen.setCosmetic(True)
@@ -158,30 +159,30 @@ class Theme:
         return pen
 
     def brush(self, meaning: str) -> QBrush:
-        """A fill. Hollow meanings have none, "clipped" is a hatch."""
+        """A brush for ``meaning``. Hollow meanings have no fill, "clipped" is a hatch."""
         if meaning == "clipped":
             return self.hatch("push_down")
         filled = CUES.get(meaning, Cue()).filled
         return QBrush(self.colour(meaning)) if filled else QBrush(Qt.BrushStyle.NoBrush)
 
     def hatch(self, meaning: str) -> QBrush:
-        """Diagonal lines in the colour of ``meaning``: what the clip has stopped."""
+        """A brush of diagonal lines in the colour of ``meaning``, for tokens stopped by the clip."""
         return QBrush(self.colour(meaning), Qt.BrushStyle.BDiagPattern)
 
     def font(self, role: str, scale: float = 1.0) -> QFont:
-        """A font of the type scale, by its role (``ROLES``), with digits of one width."""
+        """A font of the type scale by its role (``ROLES``), with digits of equal width."""
         family = self.mono if role in MONO_ROLES else self.sans
         least = self.legible if role in LEGIBLE_ROLES else 1
         return QFont(_font(family, role, max(round(ROLES[role][0] * scale), least, 1)))
 
     def type_unit(self, scale: float) -> float:
-        """The factor by which words and digits within pictures are larger than at 100 %."""
+        """The factor by which words and digits within pictures are enlarged from 100 %."""
         return self.font("digits", scale).pixelSize() / ROLES["digits"][0]
 
 
 @lru_cache(maxsize=256)
 def _font(family: str, role: str, pixels: int) -> QFont:
-    """The font of a role. Copying it costs a tenth of making it, and a picture asks for some twenty a frame."""
+    """The cached font of a role. Copying it costs a tenth of making it, and a picture needs some twenty a frame."""
     if family:
         font = QFont(family)
     else:

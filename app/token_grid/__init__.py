@@ -1,1 +1,1 @@
-"""The grid of tokens: cells, tints, notes and its film, for panels and lessons."""
+"""The grid of tokens with its cells, tints, notes and film, for panels and lessons."""

@@ -1,4 +1,4 @@
-"""Painting of one token and of the notes of a completion. Colours are mixed once a look, not once a token."""
+"""Painting of tokens and of the notes beside a completion. Colours are mixed once per look, not once per token."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LEVELS = 32
 BETWEEN = 14.0
 """Pixels between two columns of notes."""
 END = "⏎"
-"""The end sign: a token like any other, drawn quietly."""
+"""The end sign: a token like any other, drawn less prominently."""
 Note = tuple[str, str]
-"""A text beside a completion, and the meaning whose colour it has."""
+"""A text beside a completion, and the meaning that gives its colour."""
 
 
 class Cells:
@@ -52,8 +52,8 @@ class Cells:
         self, painter: QPainter, box: QRectF, text: str, share: float, *, signed: bool, clipped: bool, dead: bool,
         counts: bool = True,
     ) -> None:  # fmt: skip
-        """Tint by size, sign by colour and edge: solid above for up, dashed below for down. Clipped is hatched. A token
-        that does not count in the loss has a line below it and no tint."""
+        """Paint a token. The tint shows the size; colour and edge show the sign: solid above for up, dashed below for
+        down. Clipped tokens are hatched. A token that does not count in the loss has a line below it and no tint."""
         up = share >= 0
         ink = self._quiet
         if not counts:
@@ -78,7 +78,7 @@ class Cells:
         painter.drawStaticText(QPointF(box.left() + 0.45 * self.glyph, box.top() + self._drop), self._laid(text))
 
     def _laid(self, text: str) -> QStaticText:
-        """A token's text, shaped once: that is four times as quick as shaping it wherever it is."""
+        """The layout of a token's text, cached because that is four times as fast as shaping it at every occurrence."""
         if text not in self._texts:
             laid = self._texts[text] = QStaticText(text)
             laid.setTextFormat(Qt.TextFormat.PlainText)
@@ -95,17 +95,17 @@ class Cells:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def light(self, painter: QPainter, box: QRectF) -> None:
-        """Light the token at which the completions of a group part."""
+        """Highlight the token at which the completions of a group diverge."""
         painter.fillRect(box.adjusted(-2, -3, 2, 3), self._lit)
 
     def bar(self, painter: QPainter, space: QRectF, share: float) -> None:
-        """A bar of ``share`` of the width of ``space``: filled where it is above 0, hatched below."""
+        """Paint a bar as wide as ``share`` of ``space``: filled if ``share`` is positive, hatched if negative."""
         if share:
             bar = QRectF(space.left(), space.top(), max(space.width() * abs(share), 1.0), space.height())
             painter.fillRect(bar, self.theme.colour("push_up") if share > 0 else self._hatches[False])
 
     def columns(self, notes: Sequence[Sequence[Note]], space: float) -> list[float]:
-        """Width of each column of notes with the gap behind it, without the last ones where ``space`` is too narrow."""
+        """Width of each column of notes including its gap. Columns that do not fit into ``space`` are left out."""
         metrics = QFontMetricsF(self.small)
         count = max(map(len, notes), default=0)
         widths = [
@@ -116,7 +116,7 @@ class Cells:
         return widths
 
     def paint_notes(self, painter: QPainter, place: QRectF, notes: Sequence[Note], widths: Sequence[float]) -> None:
-        """Texts beside a completion, in columns from the left of ``place``."""
+        """Paint texts beside a completion, in columns from the left of ``place``."""
         painter.setFont(self.small)
         x = place.left()
         for (text, colour), width in zip(notes, widths, strict=False):
@@ -129,7 +129,7 @@ class Cells:
             x += width
 
     def paint_name(self, painter: QPainter, place: QRectF, name: str) -> None:
-        """Name of a row, to the left of its tokens: the number of its completion."""
+        """Paint the name of a row, the number of its completion, to the left of its tokens."""
         painter.setFont(self.small)
         painter.setPen(self._quiet)
         painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name)
@@ -137,6 +137,6 @@ class Cells:
 
 @lru_cache(maxsize=16)
 def _ramp(theme: Theme, meaning: str) -> list[tuple[QBrush, QPen]]:
-    """(fill, pen of the text on it) from no tint to the full one."""
+    """The fills and text pens from no tint to full tint."""
     fills = [theme.faint(meaning, 0.06 + 0.74 * level / LEVELS) for level in range(LEVELS + 1)]
     return [(QBrush(fill), QPen(theme.on(fill))) for fill in fills]

@@ -1,4 +1,4 @@
-"""Place of the tokens of a completion: one after the other, on as many lines as they need."""
+"""Layout of a completion's tokens one after the other, on as many lines as they need."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Flow:
 
     @property
     def ends(self) -> list[int]:
-        """The last token of each line."""
+        """Index of the last token of each line."""
         return [*(start - 1 for start in self.starts[1:]), len(self.left) - 1] if self.left else []
 
     def line_of(self, token: int) -> int:
-        """The line on which ``token`` is."""
+        """Index of the line that holds ``token``."""
         return bisect_right(self.starts, token) - 1
 
     def tokens(self, line: int) -> range:
-        """The tokens of a line."""
+        """Indices of the tokens of a line."""
         end = self.starts[line + 1] if line + 1 < len(self.starts) else len(self.left)
         return range(self.starts[line], end)
 
@@ -43,7 +43,7 @@ class Flow:
 
 
 def flow(texts: Sequence[str], *, left: float, space: float, glyph: float, gap: float) -> Flow:
-    """Lay out ``texts`` between ``left`` and ``left + room``. A token wider than the room has a line of its own."""
+    """Lay out ``texts`` between ``left`` and ``left + room``. A token wider than that has a line of its own."""
     if not texts:
         return Flow(left=[], width=[], starts=[0])
     letters = np.maximum(np.fromiter(map(len, texts), np.int64, len(texts)), 1)

@@ -1,4 +1,4 @@
-"""Completions as rows of tokens, drawn by hand: three tokens or two thousand, only what is in sight."""
+"""Completions as rows of tokens. Only the visible ones are painted, be it three tokens or two thousand."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ TOP = 4.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TokenRows:
-    """Data of the grid: one row a completion.
+    """The data of the grid, one row per completion.
 
     Attributes:
         index: (n,) row of the record for each row drawn.
         texts: tokens of each row.
         share: (n, T) tint between −1 and 1.
-        signed: whether the tint has a sign.
+        signed: whether the tint distinguishes signs.
         clipped: (n, T) boolean.
         notes: to the right of each row.
-        dead: the group carries no signal.
-        tip: what is said of (row drawn, token) under the mouse.
+        dead: whether the group carries no signal.
+        tip: tool tip of (row drawn, token).
         names: to the left of each row; by default the number of its completion.
-        scored: how many of the notes of each row come with its reward; the next is its advantage.
-        bars: (n,) each advantage over the largest, from −1 to 1; None where a completion has no single one.
+        scored: number of notes in each row that appear with its reward; the next is its advantage.
+        bars: (n,) each advantage divided by the largest, from −1 to 1; None where a completion has no single one.
         counts: tokens of each row that count in the loss; None where all do.
     """
 
@@ -55,12 +55,13 @@ class TokenRows:
 
 
 class TokenGrid(QAbstractScrollArea):
-    """Walk with the arrows, from group to group with PageUp and PageDown. Click a token, Return explains it.
+    """The grid widget. Arrow keys move between tokens, PageUp and PageDown between groups. A click selects a token,
+    Return explains it.
 
     Signals:
         chosen: (row of the record, token).
-        activated: explain this token (row, token).
-        turned: so many groups further.
+        activated: this token (row, token) is to be explained.
+        turned: number of groups to move on.
     """
 
     chosen = Signal(int, int)
@@ -89,7 +90,7 @@ class TokenGrid(QAbstractScrollArea):
         self._look: tuple[Theme, float] | None = None
 
     def show_rows(self, rows: TokenRows, theme: Theme, scale: float, selected: tuple[int, int] | None) -> None:
-        """Draw these rows with a ring around the selected (row of the record, token)."""
+        """Show these rows with a ring around the selected (row of the record, token)."""
         if self._look != (theme, scale):
             self._look, self._cells = (theme, scale), Cells(theme, scale)
         moved = selected is not None and selected != self._selected
@@ -100,7 +101,7 @@ class TokenGrid(QAbstractScrollArea):
         self.viewport().update()
 
     def show_moment(self, moment: Moment | None) -> None:
-        """Reveal no more than ``moment`` does. None reveals everything."""
+        """Reveal only as much as ``moment`` says. None reveals everything."""
         if moment != self._moment:
             self._moment = moment
             self.viewport().update()
@@ -108,12 +109,12 @@ class TokenGrid(QAbstractScrollArea):
     # -- geometry ----------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        """Place of each token. Laid out again only where the texts or the room have changed."""
+        """Compute the place of each token, only if the texts or the width have changed."""
         if self.rows is None or self._cells is None:
             return
         cells, texts, width = self._cells, self.rows.texts, self.viewport().width()
         self._columns = cells.columns(self.rows.notes, width * 0.5)
-        notes = max(sum(self._columns) - BETWEEN, 0.0)  # nothing stands behind the last column
+        notes = max(sum(self._columns) - BETWEEN, 0.0)  # no gap behind the last column
         space = max(width - cells.label - notes - 1.5 * cells.glyph, 6 * cells.glyph)
         if self._laid == (cells, space, width, texts):
             return
@@ -128,14 +129,14 @@ class TokenGrid(QAbstractScrollArea):
         bar.setSingleStep(round(cells.line))
 
     def box(self, n: int, token: int) -> QRectF:
-        """Place of a token of the row drawn as number ``n``, from the top of the first row."""
+        """Rectangle of a token in the row drawn as number ``n``, from the top of the first row."""
         assert self._cells is not None
         places = self._flows[n]
         top = self._tops[n] + places.line_of(token) * self._cells.line
         return QRectF(places.left[token], top, places.width[token], self._cells.height)
 
     def explained_box(self) -> QRect:
-        """Place of the selected token in the widget."""
+        """Rectangle of the selected token in the widget."""
         if self.rows is None or self._selected is None:
             return self.rect()
         row, token = self._selected
@@ -145,7 +146,7 @@ class TokenGrid(QAbstractScrollArea):
         return self.box(n, token).translated(0, -self.verticalScrollBar().value()).toAlignedRect()
 
     def _at(self, point: QPointF) -> tuple[int, int | None] | None:
-        """(row drawn, token) under a point of the viewport. No token beside the tokens."""
+        """The (row drawn, token) under a point of the viewport. The token is None beside the tokens."""
         if self._cells is None:
             return None
         y = point.y() + self.verticalScrollBar().value()
@@ -173,7 +174,7 @@ class TokenGrid(QAbstractScrollArea):
                 self._paint_row(painter, n, shift, bottom)
 
     def _paint_row(self, painter: QPainter, n: int, shift: float, bottom: float) -> None:
-        """The lines of a row that are in sight. Its number and its notes stay in sight with them."""
+        """Paint the visible lines of a row. Its number and notes stay in view with them."""
         assert self.rows is not None and self._cells is not None
         rows, cells, places, row = self.rows, self._cells, self._flows[n], int(self.rows.index[n])
         top, end = self._tops[n], self._tops[n + 1]
@@ -208,7 +209,7 @@ class TokenGrid(QAbstractScrollArea):
             cells.ring(painter, self.box(n, selected))
 
     def _paint_notes(self, painter: QPainter, n: int, y: float) -> None:
-        """Paint the notes beside a completion, as far as it is revealed. Under its advantage a bar while that grows."""
+        """Paint the revealed notes beside a completion, with a bar under its advantage while that grows."""
         assert self.rows is not None and self._cells is not None
         rows, cells, film = self.rows, self._cells, self._moment
         notes = rows.notes[n]
@@ -279,7 +280,7 @@ class TokenGrid(QAbstractScrollArea):
             self.activated.emit(*(self._selected or (int(self.rows.index[0]), 0)))
 
     def _reveal(self, row: int, token: int) -> None:
-        """Scroll no further than the token's line needs."""
+        """Scroll just far enough to show the token's line."""
         assert self.rows is not None and self._cells is not None
         for n, drawn in enumerate(self.rows.index):
             if drawn == row and token < len(self.rows.texts[n]):

@@ -1,4 +1,4 @@
-"""The scale under the token grid: what full colour means, with its sign in words, marks and glyphs."""
+"""The colour scale under the token grid: the value of full tint, with signs in words, marks and glyphs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from app.token_grid.tints import Tint, strength
 from grpo_core.text import tr
 
 STOPS = 24
-"""Colours of the scale that are given; Qt mixes those between."""
+"""Colour stops of the scale. Qt interpolates between them."""
 GAP, SHORT, LEAST = 8.0, 48.0, 24.0
-"""Pixels between the parts; width of the scale from which words stand beside it, and its least one."""
+"""Pixels: gap between the parts, scale width from which labels fit beside it, and least width."""
 
 
 class TintLegend(QWidget):
-    """A labelled colour scale. Of what its ends mean it says as much as there is room for, its accessible name all."""
+    """A labelled colour scale. It shows as much of the labels as fits; its accessible name has all."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,11 +42,11 @@ class TintLegend(QWidget):
         self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool, *, hatched: bool = True,
         left_out: bool = False,
     ) -> None:  # fmt: skip
-        """Show what the ends of ``tint`` mean.
+        """Show the meaning of the ends of ``tint``.
 
         Args:
-            theme: how it looks.
-            scale: of the type.
+            theme: the colours.
+            scale: the user's scale of the type.
             tint: the quantity.
             limit: the value of full tint.
             known: False where the record lacks the quantity.

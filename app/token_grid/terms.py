@@ -1,4 +1,4 @@
-"""One token in lines of text: every number on the way to its push."""
+"""One token in lines of text: every number that leads to its push."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _kl_total(view: StepView) -> float | None:
 
 
 def lines(view: StepView, row: int, token: int) -> list[Line]:
-    """Every term on the way to the token's push, and what the push does to the token's own logit."""
+    """Every term that leads to the token's push, and the push's effect on the token's own logit."""
     terms, step = view.terms, view.step
     if terms is None or step is None or view.gradient is None or not step.mask[row, token]:
         return []
@@ -64,8 +64,8 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
 
 
 def _of_sampler(view: StepView, row: int, token: int, door: Callable[[str], Quantity]) -> list[Line]:
-    """Both log-probabilities of the token, and the weight that their truncated ratio gives. Empty without a
-    sampler's."""
+    """Both log-probabilities of the token, and the weight given by their truncated ratio. Empty without the sampler's
+    log-probabilities."""
     step = view.step
     weights = None if step is None else recompute.importance_weights(step)
     if step is None or step.sampling_logp is None or weights is None:
@@ -101,7 +101,7 @@ def _entropy(view: StepView, row: int, token: int) -> list[Line]:
 
 
 def _branch(view: StepView, ratio: float) -> str:
-    """The branch of the minimum that a ratio takes. The surrogate's name where it is no minimum of the two."""
+    """The branch of the minimum that a ratio takes. The surrogate's name if it is not a minimum of two terms."""
     algorithm = SURROGATES[view.objective.surrogate]
     if algorithm.clip is None or algorithm.clip.cuts_weight or algorithm.path is not Path.RATIO:
         return worded(view.objective.surrogate)

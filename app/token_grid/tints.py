@@ -1,4 +1,4 @@
-"""Tints of tokens: a quantity of the update shown, on a fixed and labelled scale."""
+"""Tints of tokens: quantities of the update shown, each on a fixed, labelled scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Tint:
-    """A quantity of every token.
+    """A quantity of every token, and how its tint is scaled and labelled.
 
     Attributes:
         title: the name shown.
@@ -28,7 +28,7 @@ class Tint:
         limit: the value of full tint; it depends on settings, not on the update, so that colours compare.
         signed: whether negative values have a colour of their own.
         low, high: what the ends of the scale are called.
-        absent: what is said where there are no values.
+        absent: the sentence shown if there are no values.
     """
 
     title: str
@@ -45,7 +45,7 @@ class Tint:
 def strength(share: float) -> float:
     """Strength of a tint, from 0 to 1, for a share of its limit: the square root.
 
-    At one fork, one token in ten moves a tenth as far as any could; it must still be seen.
+    With a linear scale, a token that moves a tenth of the limit, as many do, would hardly be visible.
     """
     return math.sqrt(min(abs(share), 1.0))
 
@@ -102,7 +102,7 @@ def _ratio_limit(view: StepView) -> float:
 
 
 def _weight_limit(view: StepView) -> float:
-    """Three times what each token would weigh if all weighed the same."""
+    """Three times the weight of a token if all had the same weight."""
     if view.terms is None or view.step is None:
         return 1.0
     return max(3 * float(view.terms.weight.sum()) / max(int(view.step.mask.sum()), 1), 1e-12)
@@ -118,7 +118,7 @@ def _importance(view: StepView) -> np.ndarray | None:
 
 
 def _cap(view: StepView) -> float:
-    """The cap as the scale has it: log C, at least a factor of 1.1."""
+    """The upper end of the scale of the log-ratio cap: log C, at least that of a factor of 1.1."""
     cap = view.objective.importance_cap
     return max(math.log(USUAL_CAP if cap is None else cap), math.log(1.1))
 

@@ -1,4 +1,4 @@
-"""The film of one update on one prompt's group: what has been written, paid and pushed after a share of a stage.
+"""The film of one update on one prompt's group: the written, rewarded and pushed part at a given progress of a stage.
 
 Sample: answers are written token by token, and where they part the token lights up. Score: rewards come answer by
 answer. Normalize: bars grow to the advantages. Update: the tints of the tokens grow to their push. All of it comes from
@@ -23,19 +23,19 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 SCORING = 0.75
-"""Share of the stage Score in which rewards come, one answer after the other."""
+"""Share of the stage Score in which the rewards appear, one answer after the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """The part of a group that is revealed.
+    """The revealed part of a group.
 
     Attributes:
-        written: tokens of each completion that are there.
-        scored: completions, from the first, whose reward is there.
+        written: number of tokens shown of each completion.
+        scored: number of completions, from the first, whose reward is shown.
         advantage: how far the bars of the advantages have grown, from 0 to 1; their numbers come with the bars.
-        pushed: how far the tints have grown, from 0 to 1; what else the update made comes with them.
-        fork: the token at which the completions part, while it is lit; None otherwise.
+        pushed: how far the tints have grown, from 0 to 1; the update's other results come with them.
+        fork: the token at which the completions diverge, while it is highlighted; None otherwise.
     """
 
     written: int
@@ -70,12 +70,13 @@ def _share(cursor: Cursor, stage: Stage) -> float:
 
 
 def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
-    """Number of ``count`` that have come in ``stage`` by ``share`` of it."""
+    """Number of items, out of ``count``, that have appeared in ``stage`` at ``share`` of it."""
     return math.ceil(share * count) if cursor.stage is stage else 0
 
 
 def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
-    """Each completion's advantage over the largest of its group, (n,) from −1 to 1. None with one for each token."""
+    """Each completion's advantage divided by the largest of its group, (n,) from −1 to 1. None with one advantage per
+    token."""
     if view.advantage is None or view.step is None or view.advantage.ndim != 1:
         return None
     own = np.nan_to_num(view.advantage[view.step.group == group])
@@ -83,7 +84,8 @@ def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
 
 
 def stage_sentence(view: StepView, group: int, cursor: Cursor, *, short: bool = False) -> str:
-    """What the stage shown does with ``group``. Equal throughout a stage's film, and empty where the step has none.
+    """A sentence on what the stage shown does to ``group``. Constant throughout a stage's film, and empty where the
+    step has none.
 
     ``short``: in fewer words, for a narrow panel.
     """
@@ -139,14 +141,14 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short:
         return ""
     push, fork = -view.gradient[rows], fork_of(step, group)
     if fork is not None and not push[:, fork].any():
-        fork = None  # nothing happens there: all tokens are counted
+        fork = None  # nothing happens there: all tokens count
     clipped = int(view.terms.clipped[rows].sum())
     at = push if fork is None else push[:, fork]
     number = step.step if step.label is None else step.label
     counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": number}
     counted["count"] = len(rows) if fork is not None else int(step.mask[rows].sum())
     if not counted["up"] and not counted["down"]:
-        through_all = needs_distributions(view.objective)  # then tokens that were not sampled may be pushed
+        through_all = needs_distributions(view.objective)  # tokens that were not sampled may then be pushed
         sentence = (
             tr("Update {step:,}: the rewards push nothing here.")
             if through_all

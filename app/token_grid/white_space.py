@@ -1,4 +1,4 @@
-"""The text of a token as it is shown: on one line, with white space that can be seen."""
+"""The text of a token on one line, with visible white space."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=1 << 17)
 def visible_text(token: str) -> str:
-    """``token`` on one line, its line breaks and tabs as signs, as are the spaces at its ends."""
+    """Text of ``token`` on one line, with signs for line breaks, tabs, and the spaces at its ends."""
     if token.strip(" ") == token and token.isprintable():
         return token
     plain = token.replace("\r", "␍").replace("\n", "⏎").replace("\t", "⇥")

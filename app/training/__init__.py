@@ -1,1 +1,1 @@
-"""Training in a thread of its own: commands go in by a mailbox, updates come out by a buffer."""
+"""Training in a separate thread: commands go in through a mailbox, updates come out through a buffer."""

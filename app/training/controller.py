@@ -1,4 +1,4 @@
-"""The window's side of training: a state machine that posts commands to the worker and hears what became of them."""
+"""The window's side of training: a state machine that posts commands to the worker and receives its reports."""
 
 from __future__ import annotations
 
@@ -27,38 +27,39 @@ from grpo_core.text import tr
 __all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
 
 RUN_LENGTH = 200
-"""Updates after which a run pauses by itself, unless a command names another number."""
+"""Updates after which a run pauses by itself, unless a command gives another number."""
 PATIENCE_MS = 5000
-"""How long a shutdown may take before the window offers to wait or to quit."""
+"""Milliseconds that a shutdown may take before the window offers to wait or to quit."""
 
 
 class Controller(QObject):
-    """One learner trains at a time. Every method returns at once, but for the waits of ``commit`` and ``shutdown``.
+    """Controls the one learner that trains. Every method returns at once except ``commit``, ``settle`` and
+    ``shutdown``.
 
-    IDLE > PREPARING > PAUSED <> RUNNING, STOPPING between a press of pause (or close) and the end of the update in
-    progress, FAILED after an error; a failed run is at its last finished update and may be run again.
+    States: IDLE > PREPARING > PAUSED <> RUNNING; STOPPING between a press of pause (or close) and the end of the update
+    in progress; FAILED after an error. A failed run is at its last finished update and may be run again.
 
-    Whoever closes the window calls :meth:`shutdown`; if that returns False, waits for ``finished``, and at
-    ``still_busy`` asks. To quit all the same is to end the process with ``os._exit``: a thread is never terminated,
-    and every committed update is safe in its file.
+    To close the window, call :meth:`shutdown`; if that returns False, wait for ``finished``, and on ``still_busy`` ask
+    the user. To quit anyway, end the process with ``os._exit``: the thread is never terminated, and every committed
+    update is safe in its file.
 
     Attributes:
-        state: what the training is doing.
+        state: the current state of training.
         run_id: the current run, empty for none.
-        buffer: the current run's updates on their way, None before the first run; what was taken from it stays valid.
-        group: number of the group whose completions :attr:`progress` holds while they are sampled.
-        worker: the thread that trains; whoever draws asks it to hold, and it knows its process and devices.
+        buffer: the current run's updates not taken yet, None before the first run; data taken from it stays valid.
+        group: number of the group whose completions are in :attr:`progress` while they are sampled.
+        worker: the thread that trains; it can be held while a frame is drawn, and knows its process and devices.
 
     Signals:
-        state_changed: a :class:`State`; at a change only, never at an update.
+        state_changed: a :class:`State`; emitted at changes only, never at an update.
         failed: a :class:`Failure`.
         reached: the breakpoint at which the current run has just stopped, in a sentence.
         closed: id of a run whose file has just been closed.
-        finished: the worker has ended.
+        finished: the worker thread has ended.
         still_busy: a shutdown has been waiting for five seconds.
         answered: a question, and its answer or the sentence why there is none.
         notified: a sentence that the user should know.
-        progressed: :attr:`progress` is another one.
+        progressed: :attr:`progress` has changed.
     """
 
     state_changed = Signal(object)
@@ -79,14 +80,14 @@ class Controller(QObject):
         writers: Writers = run_writer,
         process: Main | None = None,
     ) -> None:
-        """A controller whose worker starts with the first run, or with :meth:`warm_up`.
+        """Make a controller whose worker starts with the first run, or with :meth:`warm_up`.
 
         Args:
-            parent: owns it.
+            parent: the Qt parent.
             learners: makes the learners of runs that are computed in the worker's thread.
             writers: makes the writers of their files.
-            process: the whole life of the process that computes runs, :func:`grpo_core.host.process.serve`;
-                None to compute bandits in the worker's thread.
+            process: main function of the process that computes runs, :func:`grpo_core.host.process.serve`; None to
+                compute bandits in the worker's thread.
         """
         super().__init__(parent)
         self.state = State.IDLE
@@ -123,17 +124,17 @@ class Controller(QObject):
         thin: bool = False,
         run_id: str | None = None,
     ) -> str:
-        """Make a run the current one, at its head and paused. The one before is closed. Returns the run's id.
+        """Make a run the current one, at its head and paused, and close the one before. Returns the run's id.
 
         Args:
             settings: of the next update.
-            path: its file. One that exists is continued, otherwise one is created with the first update.
-            resume: the update to go on from, None at update 0.
+            path: its file. An existing one is continued, otherwise one is created with the first update.
+            resume: the update to continue from, None at update 0.
             parent: (file of the run it branches from, update) for a branch that has no file yet.
             title: the name kept in the file.
-            limit: bytes at which the run stops, None for the file's own default.
-            thin: at the limit, rather thin out older updates.
-            run_id: what to call it; by default a fresh id.
+            limit: file size in bytes at which the run stops, None for the file's own default.
+            thin: at the limit, drop some older updates instead of stopping.
+            run_id: its id; by default a new one.
         """
         self.run_id = run_id if run_id is not None else uuid.uuid4().hex
         self._settings = settings
@@ -161,12 +162,12 @@ class Controller(QObject):
 
     @Slot()
     def warm_up(self) -> None:
-        """Start what computes, so that the first run need not wait for it. Not in a window that has been closed."""
+        """Start the computing process, so that the first run need not wait for it. Does nothing in a closed window."""
         if not self._over:
             self._start()
 
     def close_run(self) -> None:
-        """Give up the update in progress and close the current run's file."""
+        """Cancel the update in progress and close the current run's file."""
         if self.run_id:
             run_id, self.run_id, self._settings = self.run_id, "", None
             self._post(commands.Close(order=self._next_order(), run_id=run_id), State.STOPPING)
@@ -178,19 +179,20 @@ class Controller(QObject):
 
     @property
     def progress(self) -> Progress | None:
-        """Progress of the current run's update in progress. None where it is quick, over, or not being computed."""
+        """Progress of the current run's update. None where it is quick, over, or not being computed."""
         return self._progress if self._progress is not None and self._progress.step > self.head else None
 
     def take(self) -> Fresh | None:
-        """The current run's updates since the last call, for the frame timer. None if nothing is new."""
+        """The current run's updates since the last call, taken with each frame. None if nothing is new."""
         return self.buffer.take() if self.buffer is not None else None
 
     @Slot()
     def look(self) -> None:
-        """Ask for the updates that were finished since the last ones arrived, when a frame is drawn.
+        """Request the updates finished since the last ones arrived, when a frame is drawn.
 
-        The worker asks and takes in the answer while this thread rests. Beside a frame it would wait for Python, wake
-        at each of the frame's calls of Qt, a thousand times a second, and take the processor from the run's process.
+        The worker sends the request and handles the answer while this thread is idle. During a frame it would wait for
+        the interpreter lock, wake at each of the frame's Qt calls, a thousand times a second, and take processor time
+        from the run's process.
         """
         if self.buffer is None or self.worker.process is None:
             return
@@ -200,7 +202,7 @@ class Controller(QObject):
             self.worker.post(commands.Look(run_id=self.buffer.run_id, group=self.group))
 
     def commit(self, timeout: float = 0.5) -> bool:
-        """Wait until every finished update is on disk, for at most ``timeout`` seconds. Whether it is."""
+        """Wait until every finished update is on disk, for at most ``timeout`` seconds. Returns whether it is."""
         still = self.state not in (State.RUNNING, State.STOPPING)
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
@@ -209,23 +211,24 @@ class Controller(QObject):
         return done and self.buffer.committed == self.buffer.head
 
     def settle(self, timeout: float = 5.0) -> bool:
-        """Wait until the worker has obeyed every command so far, for at most ``timeout`` seconds. Whether it has.
+        """Wait until the worker has obeyed every command so far, for at most ``timeout`` seconds. Returns whether it
+        has.
 
-        The update in progress is given up for it.
+        The update in progress is cancelled.
         """
         return self.worker.carried_out(lambda token: commands.Settle(token=token), timeout)
 
-    # -- how it moves ----------------------------------------------------------------------------------------------
+    # -- running ---------------------------------------------------------------------------------------------------
 
     def run(self, length: int | None = RUN_LENGTH) -> None:
-        """Make ``length`` further updates and pause. None for no limit. A run of one update is a step."""
+        """Make ``length`` further updates and pause. None for no limit. A run of one update is a single step."""
         if length == 1:
             self.step()
         elif self.run_id:
             self._post(commands.Run(order=self._next_order(), run_id=self.run_id, updates=length), self._moving)
 
     def step(self) -> None:
-        """One update at once, whatever the speed. Presses add up."""
+        """Make one update at once, whatever the speed. Repeated presses add up."""
         if self.run_id:
             self._post(commands.OneStep(order=self._next_order(), run_id=self.run_id), self._moving)
 
@@ -236,12 +239,12 @@ class Controller(QObject):
             self._post(commands.Pause(order=self._next_order(), run_id=self.run_id), stopping)
 
     def ask(self, question: AnyQuestion) -> None:
-        """Ask the current run's model something. ``answered`` follows, between two updates."""
+        """Ask the current run's model a question. ``answered`` follows between two updates."""
         self.worker.go_on()
         self.worker.post(commands.Ask(run_id=self.run_id, question=question))
 
     def set_speed(self, speed: float | None) -> None:
-        """Updates per second. None for as many as possible.
+        """Set the updates per second. None for as many as possible.
 
         Raises:
             SettingsError: not a number above 0.
@@ -251,14 +254,14 @@ class Controller(QObject):
         self.worker.post(commands.SetSpeed(speed=speed))
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> None:
-        """Set the conditions at which any run that trains stops."""
+        """Set the conditions at which a run in training stops."""
         self.worker.post(commands.SetBreakpoints(breakpoints=breakpoints))
 
     def set_settings(self, settings: Settings) -> None:
-        """Set what the next update of the current run is computed under.
+        """Set the settings for the next update of the current run.
 
         Raises:
-            SettingsError: a structural setting differs, which takes a new run; nothing has changed.
+            SettingsError: a structural setting differs, which needs a new run; nothing has changed.
         """
         if self._settings is None or settings == self._settings:
             return
@@ -266,10 +269,10 @@ class Controller(QObject):
         self._settings = settings
         self.worker.post(commands.SetSettings(run_id=self.run_id, settings=settings))
 
-    # -- the end ---------------------------------------------------------------------------------------------------
+    # -- shutting down -----------------------------------------------------------------------------------------------
 
     def shutdown(self, timeout: float = 0.0) -> bool:
-        """Close the run and end the worker. Whether that happened within ``timeout`` seconds.
+        """Close the run and end the worker. Returns whether that happened within ``timeout`` seconds.
 
         If not, ``finished`` comes later, and ``still_busy`` after five seconds without it.
         """
@@ -293,7 +296,7 @@ class Controller(QObject):
         self._enter(State.IDLE)
         self.finished.emit()
 
-    # -- what the worker says --------------------------------------------------------------------------------------
+    # -- reports from the worker -------------------------------------------------------------------------------------
 
     @Slot(object)
     def _on_report(self, report: Report) -> None:
@@ -301,7 +304,7 @@ class Controller(QObject):
             self.closed.emit(report.closed)
         if report.order == self._order:
             self._enter(report.state)
-        if report.reached and report.order == self._order:  # nobody has asked for something else meanwhile
+        if report.reached and report.order == self._order:  # no other state was requested meanwhile
             self.reached.emit(report.reached)
         if report.failure is not None:
             self.failed.emit(report.failure)

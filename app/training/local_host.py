@@ -1,4 +1,4 @@
-"""A run's loop in the worker's own thread: in tests, headless, and where no process can be had."""
+"""A run's loop in the worker's own thread, for tests, headless use, and where no process can be started."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 LONGEST_FRAME = 0.1
-"""Seconds that the loop waits for the window to have drawn; then it goes on in any case."""
+"""Longest time in seconds for which the loop waits for the window to draw."""
 
 
 class LocalHost:
-    """The loop in this thread. It waits at the next pass while the window draws: Python runs one thread at a time."""
+    """The loop in this thread. It waits before its next pass while the window draws, because both share the interpreter
+    lock."""
 
     def __init__(
         self,
@@ -36,12 +37,12 @@ class LocalHost:
 
     @property
     def connection(self) -> None:
-        """There is nothing to listen to."""
+        """None: there is no connection to listen to."""
         return None
 
     @property
     def ended(self) -> bool:
-        """Whether a shutdown has been carried out."""
+        """Whether a shutdown has been completed."""
         return self._loop.ended
 
     def rest(self) -> float | None:
@@ -53,15 +54,16 @@ class LocalHost:
         self._loop.obey(commands)
 
     def advance(self) -> None:
-        """One update, if one is due."""
+        """Make one update, if one is due."""
         self._loop.advance()
 
     def leave(self) -> None:
-        """Close the run's file: another host goes on."""
+        """Close the run's file, as another host takes over."""
         self._loop.leave()
 
     def _interrupted(self) -> bool:
-        """Asked by the learner at every pass: waits while the window draws, but never for long."""
+        """Wait while the window draws, though never for long. The learner calls this at every pass; returns whether to
+        cancel."""
         if not self._may_go_on.is_set():
             self._may_go_on.wait(LONGEST_FRAME)
         return self._interrupts()

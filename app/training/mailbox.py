@@ -1,4 +1,4 @@
-"""Commands on their way to the worker. It reads them between two updates, and at once while it waits."""
+"""Commands on their way to the worker, which reads them between two updates, or at once while it waits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from grpo_core.host.commands import Command
 class Mailbox:
     """A queue of commands with one reader, and any number of writers. No writer ever waits.
 
-    A reader that waits can wait for a connection at the same time: posting rings a bell, which is a connection too.
+    A waiting reader can wait for a connection at the same time, because posting makes another connection, the bell,
+    readable.
     """
 
     def __init__(self) -> None:
@@ -22,19 +23,19 @@ class Mailbox:
         self._bell, self._button = Pipe(duplex=False)
 
     def post(self, command: Command) -> None:
-        """Leave a command. Whoever waits in :meth:`take` wakes at once."""
+        """Leave a command. A thread that waits in :meth:`take` wakes at once."""
         with self._lock:
-            if not self._commands:  # one byte at most is under way, so that this never waits
+            if not self._commands:  # at most one byte is in the pipe, so that writing never blocks
                 self._button.send_bytes(b"!")
             self._commands.append(command)
             self._urgent += command.urgent
 
     def take(self, timeout: float | None = 0.0, beside: Connection | None = None) -> list[Command]:
-        """All commands that are there, oldest first.
+        """All commands in the mailbox, oldest first.
 
         Args:
-            timeout: seconds to wait for the first one, asleep; 0 not at all, None without limit.
-            beside: a connection that ends the wait as well when it has something to say.
+            timeout: seconds to wait for the first one; 0 not to wait, None without limit.
+            beside: a connection that also ends the wait when it becomes readable.
         """
         if timeout != 0 and not self._commands:
             wait([self._bell] if beside is None else [self._bell, beside], timeout)
@@ -45,5 +46,5 @@ class Mailbox:
             return commands
 
     def interrupts(self) -> bool:
-        """Whether a command waits for which the update in progress is to be given up."""
+        """Whether a command is waiting for which the update in progress has to be cancelled."""
         return self._urgent > 0

@@ -1,8 +1,7 @@
-"""A run's loop in a process of its own, as the worker thread drives it.
+"""A run's loop in a separate process, as driven by the worker thread.
 
-Commands go out as they come, fresh updates come in when the window has looked. Should the process end, or leave an
-urgent command unheard, the run is at its last finished update and the next command that needs a process starts
-another.
+Commands are sent as they come, new updates are received when the window requests them. If the process ends, or ignores
+an urgent command, the run is at its last finished update, and the next command that needs a process starts another.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from grpo_core.questions import answer_from_json, question_from_json
 from grpo_core.text import tr
 
 LIMITS = Limits(nice=5)
-"""Of the process: where both processors are taken, the window draws first."""
+"""Limits of the process. On two busy cores, the window draws first."""
 
 
 class ProcessOutlet(Outlet, Protocol):
     """Outlet for the results, reports and progress of a process."""
 
     def progress(self, run_id: str, progress: Progress) -> None:
-        """Report the progress of the update of a run that is being computed."""
+        """Report the progress of a run's update."""
 
 
 class ProcessHost:
-    """The process, and what is needed to begin its run again in another.
+    """The process, and the state needed to begin its run again in another one.
 
     Attributes:
-        ended: a shutdown has been carried out.
-        unavailable: why no process can be had here, in a sentence; empty as long as one may be.
-        devices: what language models can be computed on, in words; empty until one was loaded.
+        ended: whether a shutdown has been completed.
+        unavailable: why no process can be started here, in a sentence; empty as long as one may be.
+        devices: devices for language models, in words; empty until one was loaded.
     """
 
     def __init__(self, outlet: ProcessOutlet, main: Main = serve, writers: Writers = run_writer) -> None:
@@ -59,7 +58,7 @@ class ProcessHost:
         self._outlet, self._main = outlet, main
         self._process: ChildProcess | None = None
         self._deadlines = Deadlines()
-        self._looked: Look | None = None  # whose fresh updates it was asked for and has not sent yet
+        self._looked: Look | None = None  # the run whose updates were requested and have not arrived yet
         self._closing = False
         self._serial = 0
         self._unheard: deque[tuple[int, Command]] = deque()
@@ -68,16 +67,16 @@ class ProcessHost:
 
     @property
     def connection(self) -> Connection | None:
-        """The connection to the process, readable when the process has sent something. None without a process."""
+        """The connection to the process, readable when the process has sent a message. None without a process."""
         return None if self._process is None else self._process.connection
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, None without one."""
+        """The id of the process, None without one."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start the process, before it is needed. Nothing where there is one, or none can be had."""
+        """Start the process before it is needed. Does nothing if there is one, or none can be started."""
         if self._process is not None or self.unavailable or self.ended:
             return
         try:
@@ -89,11 +88,11 @@ class ProcessHost:
         self._looked = None
 
     def rest(self) -> float | None:
-        """Seconds until the process is late. None where nothing is expected of it."""
+        """Seconds until the process is late. None if nothing is expected of it."""
         return None if self._process is None else self._deadlines.rest()
 
     def obey(self, commands: Sequence[Command]) -> None:
-        """Pass ``commands`` on to the process. Without one, carry them out or begin another."""
+        """Send ``commands`` to the process. Without one, carry them out here or start another."""
         for command in commands:
             self._state.note(command)
             if self.unavailable:
@@ -104,7 +103,7 @@ class ProcessHost:
                 self._without(command)
 
     def advance(self) -> None:
-        """Take in what the process has said, and notice where it has ended or is late."""
+        """Handle the messages of the process, and detect whether it has ended or is late."""
         process = self._process
         if process is None:
             return
@@ -140,7 +139,7 @@ class ProcessHost:
         self._on_end(sentence.format(name=name, seconds=seconds), gave_up_loading=bool(name))
 
     def handed_over(self) -> list[Command]:
-        """The commands that another host has to carry out, where no process can be had."""
+        """The commands for another host to carry out, if no process can be started."""
         return [command for _, command in self._unheard]
 
     # -- to the process --------------------------------------------------------------------------------------------
@@ -148,7 +147,7 @@ class ProcessHost:
     def _send(self, command: Command) -> None:
         process = self._process
         assert process is not None
-        with suppress(OSError):  # its end is read where it speaks, and deals with what was not heard
+        with suppress(OSError):  # its end is noticed when reading, which also deals with undelivered commands
             if isinstance(command, Look):
                 if self._looked != command:
                     self._looked = command
@@ -207,11 +206,11 @@ class ProcessHost:
 
     @property
     def _urgent(self) -> bool:
-        """Whether the process has not yet taken an urgent command."""
+        """Whether an urgent command has not been acknowledged by the process yet."""
         return any(command.urgent for _, command in self._unheard)
 
     def _close(self, process: ChildProcess) -> None:
-        """The process has heard that it is to end: take in what it says until its file is closed."""
+        """Handle the messages of a process that was told to end, until its file is closed."""
         messages: list[Message] = []
         deadline = time.monotonic() + CLOSING
         with suppress(EOFError, OSError):
@@ -241,7 +240,7 @@ class ProcessHost:
         ).format(how=how)
 
     def _on_end(self, sentence: str, *, gave_up_loading: bool = False) -> None:
-        """The process is gone: carry out what it did not hear, as far as that is still wanted."""
+        """Handle the end of the process: carry out the commands that it did not receive, as far as they still apply."""
         self._process = None
         unheard = [command for _, command in self._unheard]
         if not self._deadlines.ready and not any(isinstance(command, Shutdown) for command in unheard):
@@ -255,7 +254,7 @@ class ProcessHost:
                 self._send(command)
 
     def _without(self, command: Command) -> None:
-        """Carry out a command while there is no process. In another one, where it takes one."""
+        """Carry out a command while there is no process, starting another one if the command needs it."""
         remaining = self._stand_in.obey(command)
         if remaining:
             self.start()

@@ -1,4 +1,4 @@
-"""State of a run whose process has ended unexpectedly: its file, and the updates that only the window holds."""
+"""Recovery of a run whose process has ended unexpectedly, from its file and the updates held only by the window."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from grpo_core.runs.run_file import RunReader
 
 
 def recovered(begin: Begin, writers: Writers) -> tuple[Begin, GrpoError | None]:
-    """The command that begins a run again after its process has ended, and why some of its updates are in no file yet.
-    None where all of them are.
+    """The command that restarts a run after its process has ended, and the error because of which some of its updates
+    are in no file. None if all of them are.
 
-    What the process wrote and could not report any more is taken into the run's buffer; what it reported and could
-    not write is written now.
+    Updates that the process wrote but did not report are taken into the run's buffer; those that it reported but did
+    not write are written now.
     """
     reason: GrpoError | None = None
     try:
@@ -35,7 +35,7 @@ def recovered(begin: Begin, writers: Writers) -> tuple[Begin, GrpoError | None]:
 
 
 def _take_from_file(begin: Begin) -> None:
-    """Bring the buffer up to the end of the file."""
+    """Add the updates in the file that the buffer lacks."""
     buffer = begin.buffer
     if not begin.path.exists():
         return
@@ -62,7 +62,7 @@ def _same(step: Step) -> Step:
 
 
 def _standing(begin: Begin) -> Begin:
-    """The run as its buffer and its file hold it now."""
+    """The command that begins the run in the state of its buffer and file."""
     buffer = begin.buffer
     unwritten = tuple(step for step, _ in buffer.waiting(buffer.committed))
     resume = begin.resume

@@ -1,4 +1,4 @@
-"""The state that another process needs in order to go on where a run's process has ended."""
+"""The state needed to continue in another process after a run's process has ended."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from grpo_core.questions import AnyQuestion
 
 
 class RestartState:
-    """The commands that outlive a process, kept up to date as they go out.
+    """The commands that outlive a process, updated as they are sent.
 
     Attributes:
-        begins: the runs whose file may be open in the process, by id, the current one last, each as it would begin now.
+        begins: by id, the begin commands, as of now, of the runs whose file may be open in the process; the current run
+            is last.
         current: id of the run that trains; empty for none.
-        order: the largest order of a command so far.
+        order: the highest order number of a command so far.
         speed, breakpoints: the last commands of their kinds.
-        questions: what has been asked and not been answered.
-        tokens: of commands somebody waits for.
+        questions: unanswered questions.
+        tokens: tokens of commands that a thread waits for.
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,7 @@ class RestartState:
         self.tokens: set[int] = set()
 
     def note(self, command: Command) -> None:
-        """Remember of a command what another process would have to know."""
+        """Record the part of a command that another process would need."""
         self.order = max(self.order, command.order)
         match command:
             case Begin(run_id=run_id):
@@ -66,26 +67,27 @@ class RestartState:
             case Commit(token=token) | Settle(token=token):
                 self.tokens.add(token)
             case Run() | OneStep() | Pause() | Look() | Shutdown() | Close() | SetSettings():
-                pass  # carried out once, or for a run that has been left
+                pass  # carried out once, or for a run that is no longer current
             case _:
                 raise TypeError(f"nobody has said whether {command!r} outlives a process")
 
     def answered(self, question: AnyQuestion) -> None:
-        """A question has its answer, or the sentence why there is none."""
+        """Record that a question has been answered or refused."""
         with suppress(ValueError):
             self.questions.remove(question)
 
     def closed(self, run_id: str, order: int) -> None:
-        """The process has closed a run's file, after the command ``order``. The run may have begun again since then."""
+        """Record that the process has closed a run's file, after the command ``order``. The run may have begun again
+        since then."""
         if run_id in self.begins and self.begins[run_id].order <= order:
             del self.begins[run_id]
 
     @property
     def current_begin(self) -> Begin | None:
-        """The commands with which the run that trains would begin now. None without one."""
+        """The command that would begin the current run now. None without one."""
         return self.begins.get(self.current)
 
     @property
     def others(self) -> list[str]:
-        """Ids of the runs whose file may be open though they do not train."""
+        """Ids of the runs that are not current though their files may be open."""
         return [run_id for run_id in self.begins if run_id != self.current]

@@ -1,4 +1,4 @@
-"""Commands while there is no process: some are carried out here, some take another process."""
+"""Handling of commands while there is no process: some are carried out here, others need a new process."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ from grpo_core.text import tr
 
 
 class StandIn:
-    """Stands in for a process that has ended: closes its files, and reports what it cannot report any more.
+    """Replaces a process that has ended: closes its files, and makes its missing reports.
 
     Args:
-        state: what another process would have to know.
-        outlet: where results and reports go.
-        writers: makes the writers of run files, for updates that the process has finished and not written.
+        state: the state that another process would need.
+        outlet: the receiver of results and reports.
+        writers: makes the writers of run files, for updates that the process finished but did not write.
     """
 
     def __init__(self, state: RestartState, outlet: Outlet, writers: Writers) -> None:
         self._state, self._outlet, self._writers = state, outlet, writers
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """Hand on an answer, or the sentence why there is none. Nobody waits for it any more."""
+        """Forward an answer, or the sentence why there is none. The question is settled."""
         self._state.answered(question)
         self._outlet.answer(question, answer)
 
     def done(self, token: int) -> None:
-        """Hand on that a command has been carried out. Nobody waits for it any more."""
+        """Forward that a command has been carried out. Its token is settled."""
         self._state.tokens.discard(token)
         self._outlet.done(token)
 
     def take_over(
         self, sentence: str, unheard: Sequence[Command], *, gave_up_loading: bool = False
     ) -> Sequence[Command]:
-        """The process has ended, for the reason in ``sentence``: keep what it has finished, and report.
+        """Take over after the process ended for the reason in ``sentence``: keep its finished updates, and report.
 
         Args:
             sentence: for the user.
-            unheard: commands that it has not carried out; a shutdown among them ends all runs.
-            gave_up_loading: it was ended while it loaded something, so that whatever else is wanted need not wait.
+            unheard: commands that it did not carry out; a shutdown among them ends all runs.
+            gave_up_loading: whether it was killed while loading, so that other commands need not wait.
 
         Returns:
-            Those that are still to be carried out: runs are not begun or moved again by themselves, but for one that
-            the loading of another held up.
+            The commands still to be carried out. No run is restarted automatically, except one that was held up while
+            another one loaded.
         """
         leaving = any(isinstance(command, Shutdown) for command in unheard)
         held_up = self._held_up(unheard) if gave_up_loading and not leaving else []
@@ -74,7 +74,8 @@ class StandIn:
             self._close(run_id)
         if self._state.current_begin is None or held_up:
             self._outlet.tell(sentence)
-        elif not leaving:  # also a run that it had not begun yet: what ended it may end the next process as well
+        elif not leaving:
+            # also a run that it had not begun yet, because whatever ended it may end the next process as well
             self._fail(sentence)
         if held_up:
             return held_up
@@ -82,12 +83,12 @@ class StandIn:
         return [command for command in (unheard[-1:] if leaving else unheard) if not isinstance(command, given_up)]
 
     def _held_up(self, unheard: Sequence[Command]) -> list[Command]:
-        """The commands of the current run, from its beginning on, if its process has not begun it. Empty otherwise."""
+        """The commands of the current run, from its beginning on, if its process had not begun it. Empty otherwise."""
         begun = [n for n, c in enumerate(unheard) if isinstance(c, Begin) and c.run_id == self._state.current]
         return [c for c in unheard[begun[-1] :] if not isinstance(c, (Ask, Commit, Settle))] if begun else []
 
     def obey(self, command: Command) -> Sequence[Command]:
-        """Carry out ``command``. Returns what another process has to carry out for it, in this order."""
+        """Carry out ``command``. Returns the commands that another process has to carry out for it, in this order."""
         current = self._state.current_begin
         match command:
             case Begin(run_id=run_id):
@@ -104,14 +105,14 @@ class StandIn:
                 else:
                     self._report(State.IDLE)
             case Pause(run_id=run_id) if run_id in self._state.begins:
-                self._report(State.FAILED)  # where it has stood since its process ended
+                self._report(State.FAILED)  # where it has been since its process ended
             case Commit(token=token) | Settle(token=token):
                 self.done(token)
             case Shutdown():
                 for other in [*self._state.begins]:
                     self._close(other)
             case SetSpeed() | SetBreakpoints() | Look() | SetSettings():
-                pass  # noted in the state
+                pass  # recorded in the state
             case Run() | OneStep() | Pause():
                 pass  # for a run that is gone
             case _:
@@ -119,7 +120,8 @@ class StandIn:
         return []
 
     def _begun_again(self, begin: Begin) -> list[Command]:
-        """What begins a run in another process. What the window asked the old one to show, it has not seen."""
+        """The commands that begin a run in another process. The window never received the updates last requested from
+        the old one."""
         return [self._state.speed, self._state.breakpoints, begin, Look(run_id=begin.run_id)]
 
     def _fail(self, sentence: str) -> None:
@@ -129,7 +131,7 @@ class StandIn:
         self._report(State.FAILED, Failure(run_id=begin.run_id, sentence=sentence, step=begin.buffer.head))
 
     def _close(self, run_id: str) -> None:
-        """Close the file of a run that its process did not close."""
+        """Close the file of a run that its process left open."""
         begin, reason = recovered(self._state.begins.pop(run_id), self._writers)
         failure = None
         if reason is not None:

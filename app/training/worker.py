@@ -1,4 +1,4 @@
-"""The worker thread: it carries commands to what trains, and updates and reports back to the window."""
+"""The worker thread: it passes commands to the host that trains, and updates and reports back to the window."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.text import tr
 
 SWITCH_INTERVAL = 0.0005
-"""Seconds after which Python hands the interpreter to the window's thread; ``benchmarks.bench_latency`` compares."""
+"""Seconds after which the interpreter lock is handed to the window's thread; ``benchmarks.bench_latency`` compares
+values."""
 
 
 class Worker(QThread):
-    """Drives one host after the other: the thread's own loop, or a process from the moment on that one is wanted.
+    """Drives one host at a time: the loop in this thread or, as soon as one is needed, a process.
 
-    What the window's thread calls (:meth:`post` to :meth:`go_on`) returns at once, but for the wait of
-    :meth:`carried_out`. Commands may be posted before the thread runs; it carries them out when it does.
+    The methods for the window's thread (:meth:`post` to :meth:`go_on`) return at once, except :meth:`carried_out`.
+    Commands may be posted before the thread starts.
 
     Attributes:
-        process: the process's host, None as long as runs are computed in this thread.
-        devices: what language models can be computed on, in words; empty until one was loaded.
+        process: the host of the process, None as long as runs are computed in this thread.
+        devices: devices for language models, in words; empty until one was loaded.
 
     Signals:
         reported: a :class:`~grpo_core.host.reports.Report`, at a change of state and never at an update.
         answered: a question, and its answer or the sentence why there is none.
         notified: a sentence that the user should know.
-        progressed: id of a run, and how far its update in progress is (:class:`~grpo_core.progress.Progress`).
+        progressed: id of a run, and the progress of its update (:class:`~grpo_core.progress.Progress`).
     """
 
     reported = Signal(object)
@@ -57,17 +58,17 @@ class Worker(QThread):
         main: Main | None = None,
         parent: QObject | None = None,
     ) -> None:
-        """A thread that is not running yet.
+        """Make a thread that is not started yet.
 
         Args:
             learners: makes learners in this thread; by default those that need no torch, and a process for the others.
             writers: makes the writers of run files in this thread.
-            main: the whole life of the process that computes runs; None to compute bandits in this thread.
-            parent: owns it.
+            main: main function of the process that computes runs; None to compute bandits in this thread.
+            parent: the Qt parent.
         """
         super().__init__(parent)
         self._mailbox, self._receipts = Mailbox(), Receipts()
-        self._may_go_on = threading.Event()  # unset while the window draws and a loop in this thread had better wait
+        self._may_go_on = threading.Event()  # cleared while the window draws, so that a loop in this thread waits
         self._may_go_on.set()
         self._learners = learners
         self._writers = writers
@@ -82,10 +83,10 @@ class Worker(QThread):
         self._mailbox.post(command)
 
     def carried_out(self, command: Callable[[int], Command], timeout: float) -> bool:
-        """Wait until a command has been carried out, for at most ``timeout`` seconds. Whether it has.
+        """Wait until a command has been carried out, for at most ``timeout`` seconds. Returns whether it has.
 
         Args:
-            command: makes the command that carries the token that it is given, and reports it as done.
+            command: makes a command from a token, which is reported when the command is done.
             timeout: in seconds.
         """
         token, done = self._receipts.expected()
@@ -95,41 +96,41 @@ class Worker(QThread):
 
     @Slot()
     def hold(self) -> None:
-        """Let a loop in this thread wait at its next pass: Python runs one thread at a time, and taking turns at every
-        call of Qt makes a frame ten times as long."""
+        """Make a loop in this thread wait before its next pass. Otherwise both threads would take turns with the
+        interpreter lock at every Qt call, which makes a frame ten times as long."""
         self._may_go_on.clear()
 
     @Slot()
     def go_on(self) -> None:
-        """Let it go on: the frame is drawn."""
+        """Let the loop continue after the frame is drawn."""
         self._may_go_on.set()
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The devices on which language models can be computed, in words. Empty until one was loaded."""
+        """The devices for language models, in words. Empty until one was loaded."""
         return () if self.process is None else self.process.devices
 
     @property
     def in_this_process(self) -> bool:
-        """Whether runs are computed in this thread rather than in a process of their own."""
+        """Whether runs are computed in this thread rather than in a separate process."""
         return self.process is None or bool(self.process.unavailable)
 
     @property
     def pid(self) -> int | None:
-        """The number of the process that computes the runs, None without one."""
+        """The id of the process that computes the runs, None without one."""
         return None if self.process is None else self.process.pid
 
     # -- the thread ------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """The thread's whole life: wait, pass on, listen, and again."""
+        """Run the thread's loop: wait, pass commands on, handle messages."""
         sys.setswitchinterval(SWITCH_INTERVAL)
         self.process = None
         host = self._local() if self._main is None else self._in_process(self._main)
         while not host.ended:
             commands = self._mailbox.take(host.rest(), host.connection)
             for command in commands:
-                if isinstance(command, (SetSpeed, SetBreakpoints)):  # whatever trains, and whoever trains next
+                if isinstance(command, (SetSpeed, SetBreakpoints)):  # for whichever host trains next
                     self._standing[type(command)] = command
             if isinstance(host, LocalHost):
                 host = self._passed_to(host, commands)
@@ -152,7 +153,8 @@ class Worker(QThread):
         return self.process
 
     def _passed_to(self, host: LocalHost, commands: Sequence[Command]) -> LocalHost | ProcessHost:
-        """Who carries out ``commands``: a language model trains in a process, and from then on every run does."""
+        """Pass ``commands`` to the host that carries them out, and return it. From the first language model on, every
+        run trains in a process."""
         for place, command in enumerate(commands):
             if isinstance(command, Begin) and command.settings.is_language and self._may_start_process:
                 host.obey(commands[:place])
@@ -168,7 +170,7 @@ class Worker(QThread):
         return self._learners is None and self.process is None
 
     def _fallen_back(self, host: ProcessHost) -> LocalHost:
-        """No process can be had: bandits are computed in this thread."""
+        """The local host, since no process can be started: bandits are computed in this thread."""
         self.notified.emit(
             tr(
                 "{why} Runs are computed in the window's own process instead: the same numbers, but a window that "
@@ -179,27 +181,27 @@ class Worker(QThread):
         local.obey(host.handed_over())
         return local
 
-    # -- what hosts tell -------------------------------------------------------------------------------------------
+    # -- calls by the hosts ------------------------------------------------------------------------------------------
 
     def fresh(self, buffer: Buffer) -> None:
-        """The window takes it from the buffer with its next frame."""
+        """Do nothing: the window takes new updates from the buffer with its next frame."""
 
     def report(self, report: Report) -> None:
-        """Hand on a change of state."""
+        """Forward a change of state."""
         self.reported.emit(report)
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """Hand on a question's answer, or the sentence why there is none."""
+        """Forward an answer, or the sentence why there is none."""
         self.answered.emit(question, answer)
 
     def tell(self, sentence: str) -> None:
-        """Hand on a sentence that the user should know."""
+        """Forward a sentence for the user."""
         self.notified.emit(sentence)
 
     def progress(self, run_id: str, progress: Progress) -> None:
-        """Hand on how far the update in progress of a run is."""
+        """Forward the progress of a run's update."""
         self.progressed.emit(run_id, progress)
 
     def done(self, token: int) -> None:
-        """Note that the command with this token has been carried out."""
+        """Record that the command with this token has been carried out."""
         self._receipts.arrived(token)

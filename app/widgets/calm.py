@@ -1,4 +1,4 @@
-"""Sliders and choices that a turning wheel passes over: who scrolls a panel means no setting under the pointer."""
+"""Sliders and combo boxes that ignore the mouse wheel without focus, so that scrolling a panel changes no setting."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QStyle, QSt
 
 
 class CalmSlider(QSlider):
-    """A slider that minds the wheel only while it has the focus, which the wheel does not give it.
+    """A slider that reacts to the wheel only while it has the focus. Wheel events do not give it the focus.
 
     Attributes:
-        spoken: what a screen reader says of a position; without it, the position itself.
+        spoken: text that a screen reader reads for a position; None for the position itself.
     """
 
     spoken: Callable[[int], str] | None = None
@@ -31,9 +31,9 @@ class CalmSlider(QSlider):
 
 
 class CalmBox(QComboBox):
-    """A choice that minds the wheel only while it has the focus.
+    """A combo box that reacts to the wheel only while it has the focus.
 
-    Tab gives it the focus; a choice by mouse leaves the focus where it was, so that the keys of the window still act.
+    Tab gives it the focus. Choosing with the mouse does not, so that the window's keyboard shortcuts still work.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -41,7 +41,7 @@ class CalmBox(QComboBox):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def sizeHint(self) -> QSize:
-        """Room for the widest text: under a stylesheet Qt asks for a few pixels less than it takes."""
+        """Size that fits the widest text. Under a stylesheet Qt's own hint is a few pixels too narrow."""
         hint, option, metrics = super().sizeHint(), QStyleOptionComboBox(), self.fontMetrics()
         self.initStyleOption(option)
         option.rect = QRect(QPoint(), hint)
@@ -58,12 +58,12 @@ class CalmBox(QComboBox):
 
 
 def in_percent(position: int) -> str:
-    """The value of a slider from 0 to 100 % for a screen reader."""
+    """The text for a screen reader of a slider from 0 to 100 %."""
     return f"{position} %"
 
 
 class _SpokenSlider(QAccessibleWidget):
-    """The value and the unit of a slider's position, for screen readers."""
+    """The accessible value, with its unit, of a slider's position."""
 
     def __init__(self, slider: CalmSlider) -> None:
         super().__init__(slider, QAccessible.Role.Slider)
@@ -81,5 +81,5 @@ def _accessible(key: str, widget: QObject | None) -> QAccessibleInterface | None
 
 @cache
 def let_sliders_speak() -> None:
-    """From now on screen readers hear values instead of positions. Once a process."""
+    """Make screen readers read values instead of positions. Call once per process."""
     QAccessible.installFactory(_accessible)

@@ -1,4 +1,4 @@
-"""Boxes to choose from whose texts follow what is shown."""
+"""Combo boxes whose entries follow what is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.widgets.calm import CalmBox
 
 
 def choice_box(name: str) -> CalmBox:
-    """A box called ``name``, as wide as its widest entry."""
+    """A combo box called ``name``, as wide as its widest entry."""
     box = CalmBox()
     box.setAccessibleName(name)
     box.setToolTip(plain_tip(name))
@@ -21,7 +21,7 @@ def choice_box(name: str) -> CalmBox:
 
 
 def fill(box: QComboBox, texts: Sequence[str], current: int) -> None:
-    """Offer ``texts``, with one chosen, without a signal and without a change where nothing has changed."""
+    """Offer ``texts`` with ``current`` chosen. It emits no signal, and does nothing where nothing has changed."""
     with QSignalBlocker(box):
         if [box.itemText(i) for i in range(box.count())] != list(texts):
             box.clear()

@@ -1,4 +1,4 @@
-"""The base of every panel: a widget that draws a ``View``, and nothing else."""
+"""The base class of all panels: a widget that draws a ``View``."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from app.workspace.workspace import Workspace
 
 
 def in_window(widget: QWidget) -> bool:
-    """Whether any part of ``widget`` is in its window."""
+    """Whether any part of ``widget`` is within the visible area of its window."""
     window = widget.window()
     here = QRect(widget.mapTo(window, QPoint()), widget.size())
     return widget.isVisible() and window.rect().intersects(here)
 
 
 DESCRIBE_SECONDS = 1.0
-"""Between two descriptions of a panel while a run goes on; the last one comes when it rests."""
+"""Seconds between two accessible descriptions of a panel while a run goes on. The last one follows when the run stops.
+"""
 ROW = 110
-"""Pixels below which a row of cards or of formulas may not be squeezed, at 100 %; what it asks for may be more."""
+"""Least height in pixels at 100 % of a row of cards or formulas. A row may ask for more."""
 
 
 class Panel(QWidget):
-    """A dock's content. It draws the workspace's current view, once a frame at most, and only while it is visible.
+    """The content of a dock. It draws the workspace's current view at most once a frame, and only while visible.
 
     Attributes:
-        id, title: its stable name and the one that people read, given by its row of the registry of panels; empty for
-            a panel that is part of something else.
-        plans: it shows settings of the next update.
-        films: it shows the film within a stage.
-        controls_are_content: what can be operated in it is what it shows, so that pictures of it hold it.
-        large: it needs most of the middle while it is in front, the panels below it little.
+        id, title: stable name and displayed name, from its row of the panel registry; empty for a panel that is part of
+            another widget.
+        plans: whether it shows the settings of the next update.
+        films: whether it shows the film within a stage.
+        controls_are_content: its controls are its content, so exported pictures include them.
+        large: while in front, it needs most of the centre's height and the panels below it little.
         row_height: the height of a low panel that needs no more; 0 for all others.
 
     Signals:
-        row_changed: it needs another height now.
+        row_changed: its needed height has changed.
     """
 
     row_changed = Signal()
@@ -61,18 +62,18 @@ class Panel(QWidget):
         workspace.frame.connect(self.on_frame)
 
     def set_identity(self, id: str, title: str) -> None:
-        """Bear this name and title."""
+        """Set the stable name and the title."""
         self.id, self.title = id, title
         self.setObjectName(id)
         self.setAccessibleName(title)
 
     @property
     def place_drawn(self) -> object:
-        """:attr:`View.place` of what it shows. None where it has to be drawn anew."""
+        """The :attr:`View.place` last drawn. None if it has to be redrawn."""
         return None if self._drawn is None else self._drawn[0]
 
     def on_frame(self) -> None:
-        """A frame is due: draw if something that could show has changed and anybody could see it."""
+        """Draw for a due frame, if something it shows has changed and it is visible."""
         if not self.seen:
             return
         view = self.workspace.view
@@ -87,20 +88,21 @@ class Panel(QWidget):
         self._describe(view)
 
     def _describe(self, view: View) -> None:
-        """Update the description for screen readers. While a run goes on not more often than anybody listens."""
+        """Update the description for screen readers, throttled while a run goes on."""
         now = time.monotonic()
         if not view.running or now - self._described >= DESCRIBE_SECONDS:
             self._described = now
             self.describe(self.summary(view))
 
     def describe(self, sentence: str) -> None:
-        """Have screen readers say ``sentence`` of the panel. One with a plot says it of the plot too."""
+        """Set the accessible description, also that of a plot in the panel."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
     @property
     def seen(self) -> bool:
-        """Whether any part of it is in its window: Qt calls a dock behind a tab visible too, and keeps it outside."""
+        """Whether any part of it is within its window. Qt calls a dock behind a tab visible too, and places it outside
+        the window."""
         return in_window(self)
 
     @abstractmethod
@@ -108,17 +110,18 @@ class Panel(QWidget):
         """Show ``view``. Called in the GUI thread with at most a frame's worth of time."""
 
     def begin_run(self) -> None:
-        """Keep nothing of the run that was drawn before: no axis, no place among rows. Called before it draws."""
+        """Discard everything kept from the previous run, such as axes and scroll positions. Called before the new run
+        is drawn."""
 
     def summary(self, view: View) -> str:
         """The panel in one sentence, for screen readers."""
         return ""
 
     def focus_picture(self) -> None:
-        """Give the keyboard to the panel's picture. A panel without one leaves it where it is."""
+        """Give the keyboard focus to the panel's picture, if it has one."""
 
     def minimumSizeHint(self) -> QSize:
-        """Never so much that a large scale would push the window beyond a small screen."""
+        """Minimum size, capped so that a large scale cannot push the window beyond a small screen."""
         scale = self.workspace.scale
         least = super().minimumSizeHint().boundedTo(QSize(round(220 * scale), round(80 * scale)))
         return QSize(least.width(), min(self.row_height, round(ROW * scale))) if self.row_height else least
@@ -128,10 +131,10 @@ class Panel(QWidget):
         return QSize(hint.width(), self.row_height) if self.row_height else hint
 
     def set_row_height(self, height: int) -> None:
-        """Ask for exactly this height, by hints alone.
+        """Request exactly this height, by size hints alone.
 
-        A fixed height that changes while docks are being arranged leaves a dock over its neighbour: the layout does
-        not hear that a size it has set was refused.
+        ``setFixedHeight`` while docks are being arranged would leave a dock on top of its neighbour, because Qt's
+        layout is not told that the size it has set was refused.
         """
         if height != self.row_height:
             self.row_height = height
@@ -153,9 +156,9 @@ class Panel(QWidget):
         menu.popup(event.globalPos())
 
     def dispose(self) -> None:
-        """The program closes: nothing more is computed for this panel."""
+        """Cancel the panel's computations as the program closes."""
 
     def redraw(self) -> None:
-        """Forget what is drawn and draw again."""
+        """Discard the drawn state and draw again."""
         self._drawn = None
         self.on_frame()

@@ -1,4 +1,4 @@
-"""Facts on a panel before the panel is made: its name, its factory, and where layouts put it."""
+"""Facts about a panel that are known before it is made: its name, its factory, and its place in layouts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Area(Enum):
     """The toolbar's second row, as wide as the window; no dock."""
     LEFT = auto()
     STRIP = auto()
-    """Low rows above the centre. A title bar would cost too much height there: a grip at the left side moves them."""
+    """Low rows above the centre. They have a grip at the left because a title bar would take too much height."""
     CENTRE = auto()
-    """Tabs in the middle; in a window with little room they share one place with those at the bottom."""
+    """Tabs in the middle. A small window shows them together with those at the bottom."""
     BOTTOM = auto()
     """Tabs below the centre."""
     RIGHT = auto()
-    """One below the other. In a narrow window, and in layouts without a right side, tabs at the bottom."""
+    """Panels below each other. In a narrow window, and in layouts without a right side, they are tabs at the bottom."""
 
 
 class LayoutVariant(Enum):
@@ -50,8 +50,8 @@ class DockPlace:
 
     Attributes:
         area: the part of the window.
-        rank: smaller is first in its area; panels of one rank stand in the order of the registry. The first tab of
-            the centre and of the bottom is in front.
+        rank: position in its area, smaller first; panels of equal rank follow the order of the registry. The first tab
+            of the centre and of the bottom is in front.
     """
 
     area: Area
@@ -59,24 +59,25 @@ class DockPlace:
 
 
 def at(area: Area, *layouts: LayoutVariant, rank: int = 0) -> dict[LayoutVariant, DockPlace]:
-    """One place for a panel in several layouts. Without ``layouts`` in all of them."""
+    """The same place in several layouts, by default in all of them."""
     return dict.fromkeys(layouts or tuple(LayoutVariant), DockPlace(area, rank))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PanelSpec(Generic[P_co]):
-    """A row of the registry of panels.
+    """A row of the panel registry.
 
     Attributes:
         id: stable name: of the dock (``dock.<id>`` in saved layouts), in lessons and on the command line.
         title: shown on the dock and in menus.
         help: what the panel shows, in one sentence.
         factory: makes the panel: its class, or a function that imports the class when the panel is first shown.
-        area: where the panel goes when it is asked for in a layout that does not show it.
+        area: where the panel opens in a layout that does not include it.
         shown: its place in each layout that shows it from the start.
-        eager: made with the window, because the window shows it or because its work goes on unseen.
+        eager: made with the window, because the window shows it or because it works in the background.
         size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
-        shows_recorded: shows a recorded run by itself, so that it is exported with "all"; others compute or are texts.
+        shows_recorded: it shows a recorded run without further input, so that "all" exports it; others compute or are
+            texts.
         kind: the kind of run it has something to show for: "bandit", "language", "recorded", or empty for all.
         in_lessons: may be beside a lesson.
     """
@@ -94,7 +95,7 @@ class PanelSpec(Generic[P_co]):
     in_lessons: bool = False
 
     def make(self, workspace: Workspace) -> P_co:
-        """A new panel that bears this row's name and title."""
+        """Make a panel with this row's name and title."""
         panel = self.factory(workspace)
         panel.set_identity(self.id, self.title)
         return panel

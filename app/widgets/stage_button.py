@@ -1,4 +1,4 @@
-"""The four stages of an update: what they are called, what each does, and a button to be at one."""
+"""The four stages of an update: their names, their descriptions, and a button for each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STAGE_NAMES = {
 
 
 class StageButton(QAbstractButton):
-    """One stage: a number in a ring and a name. Reached stages are solid, the one shown is framed."""
+    """The button of one stage: a number in a ring and a name. Reached stages are solid, the current one is framed."""
 
     def __init__(self, stage: Stage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,7 +39,7 @@ class StageButton(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
-        """Show where the update is."""
+        """Show the stage's state."""
         self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
         if current:
             pattern = tr("Stage {stage}: {text}, shown")

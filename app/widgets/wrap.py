@@ -1,4 +1,4 @@
-"""Widgets side by side, on as many lines as their room makes necessary."""
+"""A flow layout: widgets side by side, on as many lines as the width requires."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
 class Wrap(QLayout):
-    """A row that breaks into several where it is too narrow, all lines aligned to the left."""
+    """A row of widgets that wraps into several lines, aligned to the left."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +52,7 @@ class Wrap(QLayout):
         return least.grownBy(self.contentsMargins())
 
     def _placed(self, rect: QRect, *, moves: bool) -> int:
-        """Place the widgets in ``rect`` and return the height they take."""
+        """Height of the widgets laid out in ``rect``. With ``moves``, place them there."""
         inner, space = rect.marginsRemoved(self.contentsMargins()), max(self.spacing(), 0)
         lines: list[list[QLayoutItem]] = [[]]
         x = 0
@@ -70,7 +70,7 @@ class Wrap(QLayout):
             x, high = inner.left(), max((item.sizeHint().height() for item in line), default=0)
             for item in line:
                 hint = item.sizeHint().boundedTo(QSize(max(inner.width(), 1), high))
-                if moves:  # on the middle of the line, so that boxes and words share a base line
+                if moves:  # vertically centred in the line, so that boxes and labels share a baseline
                     item.setGeometry(QRect(QPoint(x, y + (high - hint.height()) // 2), hint))
                 x += hint.width() + space
             y += high + space // 2

@@ -1,1 +1,1 @@
-"""The main window: its docks, where each stands in a named layout, its toolbar. No logic of runs or commands."""
+"""The main window: its docks, their places in the named layouts, its toolbar. It has no logic of runs or commands."""

@@ -1,4 +1,4 @@
-"""Docks: one a panel, with a slim title bar of our own."""
+"""Dock widgets, one per panel, with slim title bars."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 
 class TitleButton(QToolButton):
-    """A small button of a title bar that draws its own sign: "float" or "close"."""
+    """A small button of a title bar that draws its own symbol: "float" or "close"."""
 
     def __init__(self, sign: str, name: str) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class DockTitle(QWidget):
 
 
 class NoTitle(QWidget):
-    """The title bar of a dock among tabs: none."""
+    """The empty title bar of a dock among tabs."""
 
     def sizeHint(self) -> QSize:
         return QSize(0, 0)
@@ -95,7 +95,7 @@ class DockGrip(QWidget):
 
 
 class Placeholder(QWidget):
-    """Takes the place of a panel, and asks for no less room than a panel may."""
+    """Stands in for a panel that is not made yet, with the minimum size of a panel."""
 
     def minimumSizeHint(self) -> QSize:
         return QSize(220, 80)
@@ -105,15 +105,15 @@ class Placeholder(QWidget):
 
 
 class Dock(QDockWidget):
-    """A panel's dock.
+    """The dock of one panel.
 
     Attributes:
-        panel: what it holds; None until it is made.
-        low: stands in the strip of low rows, with a grip instead of a title bar.
-        bare: has no title bar even alone, as a lesson before a class.
+        panel: the panel in it; None until it is made.
+        low: whether it is in the strip of low rows, with a grip instead of a title bar.
+        bare: whether it has no title bar even outside tabs, like a lesson in presenting mode.
 
     Signals:
-        wanted: its place can be seen, so that the panel has to be made; carries the panel's id.
+        wanted: it has become visible, so that the panel (its id) has to be made.
     """
 
     wanted = Signal(str)
@@ -140,7 +140,7 @@ class Dock(QDockWidget):
 
     @property
     def row_height(self) -> int:
-        """The height that its panel asks for. 0 for as much as there is, as for every panel among tabs."""
+        """The height requested by its panel. 0 for as much as available, as for every panel among tabs."""
         return 0 if self.panel is None or self._is_tabbed else self.panel.row_height
 
     @property
@@ -149,14 +149,14 @@ class Dock(QDockWidget):
         return isinstance(window, QMainWindow) and not self.isFloating() and bool(window.tabifiedDockWidgets(self))
 
     def set_count(self, count: int) -> None:
-        """Add to the panel's name, on its tab too, how many there are of what it lists. 0 leaves the name alone."""
+        """Append the number of listed items to the panel's name, also on its tab. 0 removes it."""
         title = tr("{title} ({count})").format(title=self._name, count=count) if count else self._name
         if title != self.windowTitle():
             self.setWindowTitle(title)
             self._title.label.setText(title)
 
     def hold(self, panel: Panel) -> None:
-        """Show ``panel`` in this dock, in place of the empty widget that stood there."""
+        """Show ``panel`` in this dock, in place of the placeholder."""
         placeholder = self.widget()
         self.panel = panel
         self.setWidget(panel)
@@ -167,12 +167,12 @@ class Dock(QDockWidget):
             panel.show()
 
     def release(self) -> None:
-        """Give its panel up to another window or page, until :meth:`hold` brings it back."""
+        """Lend the panel to another window or page, until :meth:`hold` brings it back."""
         self.setWidget(Placeholder())
 
     def moveEvent(self, event: QMoveEvent) -> None:
         super().moveEvent(event)
-        self._look()  # a tab that comes to the front comes from outside the window, where nothing is drawn
+        self._look()  # a tab that comes to the front was outside the window, where nothing is drawn
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -186,10 +186,10 @@ class Dock(QDockWidget):
 
     @Slot()
     def _on_row(self) -> None:
-        """The panel needs another height: take it from, or leave it to, the neighbours."""
+        """Apply the panel's new height, at the expense or for the benefit of its neighbours."""
         window = self.parent()
         own = self.layout()
-        if own is not None:  # a panel that has asked while it was being laid out was not heard
+        if own is not None:  # requests made by a panel while it was being laid out were missed
             own.invalidate()
             own.activate()
         if isinstance(window, QMainWindow) and not self.isFloating() and self.row_height:
@@ -197,7 +197,7 @@ class Dock(QDockWidget):
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
-        """Among tabs the tab already says the name, so the title bar takes no room. A low dock never has one."""
+        """Show the title bar unless the dock is among tabs, which have the name already. A low dock never has one."""
         if self.low:
             return
         window, shown = self.parent(), self.titleBarWidget()
@@ -211,7 +211,7 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
     def _no_title(self) -> NoTitle:
-        """An empty widget in the place of the title bar. Made when the dock is first among tabs."""
+        """An empty widget in place of the title bar, made when the dock is first among tabs."""
         if self._blank is None:
             self._blank = NoTitle(self)
             self._blank.hide()
@@ -219,7 +219,7 @@ class Dock(QDockWidget):
 
 
 def style_tabs(bar: QTabBar) -> None:
-    """Whole titles, and a name, for a tab bar that Qt has made because docks became tabs."""
+    """Style a tab bar that Qt has made for tabbed docks: full titles, and a name."""
     bar.setAccessibleName(tr("Panels"))
     bar.setElideMode(Qt.TextElideMode.ElideNone)
     bar.setUsesScrollButtons(True)

@@ -1,6 +1,6 @@
-"""The two homes of the panel Explain: a sheet at the number that was asked for, or, when it is pinned, its dock.
+"""The two places of the panel Explain: a sheet at the explained number or, when pinned, a dock.
 
-Pinned means that its dock is shown, so a layout that holds the dock has it pinned.
+Pinned means that its dock is shown, so the panel is pinned in every layout with that dock.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from app.window.explain_sheet import ExplainSheet
 from app.workspace.workspace import Workspace
 
 SMALL = 160
-"""Height at 100 % up to which a widget is itself the number that it explains."""
+"""Height at 100 % up to which a widget itself counts as the number that it explains."""
 
 
 def number_box(widget: QWidget, scale: float) -> QRect:
-    """Place of the number that ``widget`` explains, in the widget's coordinates.
+    """Rectangle of the number that ``widget`` explains, in the widget's coordinates.
 
-    A widget that holds many says it by ``explained_box``; a table by its current cell; a small one is the number.
-    Elsewhere it is where the mouse is pressed, or the middle.
+    A widget with many numbers provides it as ``explained_box``; a table has its current cell; a small widget is the
+    number itself. Otherwise it is where the mouse is pressed, or the middle.
     """
     box: Callable[[], QRect] | None = getattr(widget, "explained_box", None)
     if box is not None:
@@ -42,17 +42,17 @@ def number_box(widget: QWidget, scale: float) -> QRect:
 
 
 class ExplainHomes(QObject):
-    """Shows the panel Explain where it belongs.
+    """Shows the panel Explain either in its dock or in the sheet.
 
     Attributes:
         sheet: the sheet; hidden while the panel is in its dock.
 
     Args:
-        window: over which the sheet is.
-        workspace: whose numbers are explained.
-        dock: of the panel.
+        window: the window over which the sheet is shown.
+        workspace: the workspace whose numbers are explained.
+        dock: the dock of the panel.
         panel: the panel.
-        lent: whether a lesson or a class has the window; the dock then is beside them.
+        lent: whether a lesson or presenting mode arranges the window; the dock is then shown beside it.
         space: the part of the window that the sheet may cover.
     """
 
@@ -78,7 +78,7 @@ class ExplainHomes(QObject):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the panel is shown as a dock, be it behind another tab."""
+        """Whether the panel is shown as a dock, even if behind another tab."""
         return not self._dock.isHidden()
 
     @property
@@ -88,16 +88,16 @@ class ExplainHomes(QObject):
 
     @Slot()
     def show(self) -> None:
-        """A number was asked for: the panel comes to the front, or the sheet opens at the number.
+        """Show an explanation that was requested: bring the dock to the front, or open the sheet at the number.
 
-        While a lesson or a class has the window its dock is beside them.
+        During a lesson or in presenting mode, its dock is shown beside it.
         """
         if self.is_pinned or self._lent():
             self._show_dock()
             return
         focus = QApplication.focusWidget()
         inside = focus is not None and self.sheet.isAncestorOf(focus)
-        if not inside:  # an input of what is explained leads on in the same place
+        if not inside:  # an input of the explanation leads on in the same place
             self._former = self._anchor = focus if focus is not None and focus.window() is self._window else None
             self._box = QRect()
         if not self.is_open:
@@ -119,7 +119,7 @@ class ExplainHomes(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Close the sheet. The panel goes back to its dock, and the keyboard to where it was."""
+        """Close the sheet. The panel returns to its dock, and the keyboard focus to where it was."""
         if not self.is_open:
             return
         focus = QApplication.focusWidget()
@@ -133,7 +133,7 @@ class ExplainHomes(QObject):
 
     @Slot()
     def pin(self) -> None:
-        """Keep the panel as a dock, or, where it is one, take the dock away: the next number opens a sheet."""
+        """Toggle pinning: keep the panel as a dock, or close the dock so that the next number opens a sheet."""
         if self.is_pinned:
             self._dock.hide()
         else:
@@ -141,13 +141,13 @@ class ExplainHomes(QObject):
 
     @Slot()
     def follow(self) -> None:
-        """The number may have moved, or another one of its kind been selected."""
+        """Move the sheet, as the number may have moved or another one of its kind been selected."""
         if self.is_open:
             self._stand()
             children = self._window.children()
             above = children[children.index(self.sheet) + 1 :]
             if any(isinstance(child, (QDockWidget, QTabBar)) and not child.isHidden() for child in above):
-                self.sheet.raise_()  # a dock that was placed anew
+                self.sheet.raise_()  # a dock that was placed again
 
     def _stand(self) -> None:
         window, workspace, anchor = self._window, self._workspace, self._anchor
@@ -164,7 +164,7 @@ class ExplainHomes(QObject):
 
     @Slot(bool)
     def _on_dock(self, visible: bool) -> None:
-        """The dock was shown by other means: the panel is where the user wants it."""
+        """Move the panel to its dock, which was shown by other means."""
         if visible and self.is_open:
             self.close()
 

@@ -1,4 +1,4 @@
-"""A sheet over the window, with a beak at the number that it explains. It never covers the number itself."""
+"""A sheet over the window with a beak that points at the explained number. It never covers the number itself."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from app.window.docks import TitleButton
 from grpo_core.text import tr
 
 WIDTH, LEAST = 430, 150
-"""Width at 100 %, and the least height that a place must have to be worth showing it there."""
+"""Width at 100 %, and the least height that makes a place acceptable."""
 BEAK = 8
-"""How far the beak sticks out at 100 %, which is how far the sheet stands from the number."""
+"""Length of the beak at 100 %, which is also the distance of the sheet from the number."""
 
 
 def placed(space: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QRect:
-    """Place of a sheet of ``size`` in ``space``: below ``anchor``, above it, else beside it, and never over it.
+    """Rectangle for a sheet of ``size`` in ``space``: below ``anchor``, above it, or else beside it, and never over it.
 
-    Where nothing has room for all of it, it becomes lower; ``least`` is the height below which a place is too low.
+    If it fits nowhere in full, it becomes lower; ``least`` is the height below which a place is too low.
     """
     width = min(size.width(), space.width())
     left = min(max(anchor.center().x() - width // 2, space.left()), space.right() + 1 - width)
@@ -45,7 +45,7 @@ class ExplainSheet(QFrame):
     """Holds the panel Explain while it is not pinned.
 
     Signals:
-        left: close it and give the keyboard back.
+        left: close it and return the keyboard focus.
         pinned: keep the panel as a dock.
     """
 
@@ -79,14 +79,15 @@ class ExplainSheet(QFrame):
         self.hide()
 
     def take(self, panel: QWidget) -> None:
-        """Hold ``panel``."""
+        """Take ``panel`` into the sheet."""
         self._column.addWidget(panel, 1)
         panel.show()
 
     def stand_at(self, anchor: QRect, space: QRect, height: int, theme: Theme, scale: float) -> None:
-        """Stand at ``anchor`` within ``space``, both in the window's coordinates, ``height`` pixels of panel high."""
+        """Move to ``anchor`` within ``space``, both in the window's coordinates, with ``height`` pixels for the
+        panel."""
         gap = round(BEAK * scale)
-        self._column.setContentsMargins(gap + 2, gap + 2, gap + 2, gap + 2)  # the outline stays free
+        self._column.setContentsMargins(gap + 2, gap + 2, gap + 2, gap + 2)  # space for the outline
         around = 2 * gap + 4 + self.pin.sizeHint().height() + 4
         size = QSize(round(WIDTH * scale), height + around)
         wanted = placed(space, anchor, size, 0, round(LEAST * scale))
@@ -106,7 +107,7 @@ class ExplainSheet(QFrame):
         painter.drawPath(self._outline())
 
     def _outline(self) -> QPainterPath:
-        """A rounded rectangle with a beak towards the number."""
+        """Outline of a rounded rectangle with a beak towards the number."""
         beak, radius = BEAK * self._scale, RADIUS * self._scale
         inner = QRectF(self.rect()).adjusted(beak, beak, -beak, -beak)
         path = QPainterPath()

@@ -1,4 +1,4 @@
-"""The named layouts: where each dock is, from the registry of panels, by the room there is and the kind of run."""
+"""The named layouts: the place of each dock, from the registry of panels, by window size and kind of run."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ LAYOUTS = {
     COMPARE: tr("Compare"),
     PRESENT: tr("Present"),
 }
-"""The layouts that are always there: by the name that is kept, what they are called."""
+"""The built-in layouts: stored name -> displayed name."""
 ONE_COLUMN = (COMPARE, PRESENT)
-"""Layouts without a right side: its panels are tabs at the bottom."""
+"""Layouts without a right side. Its panels are tabs at the bottom."""
 SHARE_BELOW = 0.44
-"""Share of the height in the middle that the panels below the picture get."""
+"""Share of the centre's height for the panels below the picture."""
 BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
-"""Another share, by the layout and whether it is a language model's: before a class every prompt has its row."""
+"""Deviating shares, by layout and whether the run is a language model's. In presenting mode every prompt has its
+row."""
 UPPER = {BANDIT: 0.485, RECORDED: 0.68}
-"""Share of the height at the right that the first panel there gets, by the layout; elsewhere all get as much."""
+"""Share of the right side's height for its first panel, by layout. In other layouts all panels get the same height."""
 HALVES = (LayoutVariant.LANGUAGE,)
-"""Layouts whose right side stands below the strip and takes half of what the controls leave; the tabs of the bottom
-stand under it, so that the picture has the whole height."""
+"""Layouts whose right side is below the strip and takes half of the width beside the controls. The bottom tabs are
+below it, so that the picture has the full height."""
 _KINDS = {
     BANDIT: (LayoutVariant.BANDIT, LayoutVariant.BANDIT),
     LANGUAGE: (LayoutVariant.LANGUAGE, LayoutVariant.LANGUAGE),
@@ -43,18 +44,18 @@ _KINDS = {
     COMPARE: (LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE),
     PRESENT: (LayoutVariant.PRESENT_BANDIT, LayoutVariant.PRESENT_LANGUAGE),
 }
-"""For a bandit's run and for a language model's."""
+"""Layout variants for a bandit's run and for a language model's."""
 
 THREE_COLUMNS, TWO_PICTURES, FORMULA = 1100, 560, 480
-"""Width from which the right side need not join the bottom tabs, height that two pictures need, and height that the
-formula above one picture needs, at 100 %."""
+"""Thresholds at 100 %: the width from which the right side need not join the bottom tabs, the height for two pictures,
+and the height for the formula above one picture."""
 
 RIGHT, RIGHT_SHARE = 372, 0.27
 """Width of the right side at 100 %, for the columns of a bandit's step detail, and its share of a wider window."""
 
 
 def size_class(size: QSize, scale: float) -> int:
-    """The arrangement of a layout in a window of ``size``: 0 to 3 with ever larger type, or ever less room."""
+    """The arrangement class of a window of ``size``, from 0 to 3 with larger type or less space."""
     if size.height() / scale < TWO_PICTURES:
         return 2 if size.height() / scale >= FORMULA else 3
     return int(size.width() / scale < THREE_COLUMNS)
@@ -69,14 +70,14 @@ def layout_for(language: bool, *, recorded: bool = False) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrangement:
-    """Places of panels, by id.
+    """Panel ids by place.
 
     Attributes:
         left, strip, centre, bottom, right: the panels of each area in order. The first of ``centre`` is the picture in
-            the middle. In little room ``bottom`` begins with the panels of the centre, and ``centre`` is empty; a
-            layout that is ``halved`` elsewhere needs the whole height for its picture and does so earlier.
-        halved: the right side is below the strip, as wide as the picture and with the bottom under it.
-        hidden: panels that are not shown, each with the area in which it appears when it is asked for.
+            the middle. In small windows ``bottom`` begins with the panels of the centre, and ``centre`` is empty;
+            layouts that are ``halved`` in larger windows do so earlier, since their picture needs the full height.
+        halved: whether the right side is below the strip, as wide as the picture and with the bottom under it.
+        hidden: panels that are not shown, each with the area in which it would open.
     """
 
     left: tuple[str, ...]
@@ -96,9 +97,9 @@ class Arrangement:
 def arrangement(
     name: str, *, language: bool, space: int = 0, panels: Sequence[PanelSpec[Panel]] = PANELS
 ) -> Arrangement:
-    """The named layout for a kind of run and a class of sizes (:func:`size_class`).
+    """The arrangement of the named layout for a kind of run and a size class (:func:`size_class`).
 
-    A layout of the user's own has no places here: until it is restored, the one made for the kind of run is.
+    User-defined layouts are not known here: until one is restored, the layout for the kind of run is used.
     """
     layout = _KINDS.get(name, (LayoutVariant.BANDIT, LayoutVariant.LANGUAGE))[language]
     docked = [spec for spec in panels if spec.area is not Area.TOP]
@@ -112,9 +113,9 @@ def arrangement(
     if space or name in ONE_COLUMN:
         right = tuple(spec.id for spec in docked if spec.id in right)  # tabs in the order of the registry
         bottom, right = (right + bottom if halved else bottom + right), ()
-    if space >= 2 or (halved and space):  # so large that only one picture has room beside the controls
+    if space >= 2 or (halved and space):  # so large that only one picture fits beside the controls
         centre, bottom = (), centre + bottom
-    if space == 3:  # nor has the formula above it
+    if space == 3:  # nor does the formula fit above it
         strip, bottom = strip[:1], bottom + strip[1:]
     hidden = {spec.id: spec.area for spec in docked if layout not in spec.shown}
     return Arrangement(
@@ -126,16 +127,16 @@ def arrangement(
 def arrange(
     window: QMainWindow, docks: Mapping[str, Dock], name: str = BANDIT, scale: float = 1.0, language: bool = False
 ) -> None:
-    """Put every dock where the named layout has it. It depends on :func:`size_class`.
+    """Arrange all docks by the named layout, taking :func:`size_class` into account.
 
-    ``language`` is the kind of the run that is shown, for layouts that are not made for one kind.
+    ``language`` is the kind of the run shown, for layouts that are not made for one kind.
     """
     plan = arrangement(name, language=language, space=size_class(window.size(), scale))
     for dock in docks.values():
         window.removeDockWidget(dock)
         dock.setFloating(False)
     window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks[plan.left[0]])
-    for orientation, row in _splits(plan):  # the order matters: a split halves the place that it finds
+    for orientation, row in _splits(plan):  # the order matters: a split halves the space that it finds
         for before, after in pairwise(row):
             window.splitDockWidget(docks[before], docks[after], orientation)
     for tabs in (plan.left, plan.bottom, plan.centre):
@@ -155,7 +156,7 @@ def arrange(
 
 
 def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
-    """Rows and columns of panels that are beside and below each other, in the order in which they are split off."""
+    """Rows and columns of adjacent panels, in the order in which they are split off."""
     across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
     middle = [*plan.strip, *plan.centre[:1]]
     if plan.halved:
@@ -168,7 +169,7 @@ def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
 
 
 def _neighbour(plan: Arrangement, area: Area) -> str:
-    """The panel among whose tabs a hidden panel of ``area`` appears."""
+    """The panel to whose tabs a hidden panel of ``area`` is added."""
     match area:
         case Area.LEFT:
             return plan.left[0]
@@ -185,8 +186,8 @@ def _neighbour(plan: Arrangement, area: Area) -> str:
 
 
 def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement, scale: float, share: float) -> None:
-    """Fixed widths for the sides, the heights that low panels ask for, the rest to the pictures in the middle, of which
-    the lower one gets its ``share``."""
+    """Distribute the space: fixed widths for the sides, the requested heights for low panels, the rest for the pictures
+    in the middle, of which the lower one gets ``share``."""
     width = window.width()
     left = round(256 * scale)
     right = max(round(RIGHT * scale), round(RIGHT_SHARE * width)) if plan.right and not plan.halved else 0
@@ -206,7 +207,7 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
     elif plan.centre and plan.bottom:
         pictures = [docks[plan.centre[0]], docks[plan.bottom[0]]]
         heights += [round(space * (1 - share)), round(space * share)]
-    else:  # the cards, and all the rest for the one picture
+    else:  # the cards, and the rest for the one picture
         pictures = [docks[plan.picture]]
         heights += [max(space, heights[0])]
     window.resizeDocks([*low, *pictures], heights, Qt.Orientation.Vertical)
@@ -214,7 +215,7 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
 
 
 def _share_right(window: QMainWindow, right: list[Dock], upper: float | None) -> None:
-    """Heights of the panels that are below each other at the right: equal, or ``upper`` of it for the first."""
+    """Set the heights of the panels stacked at the right: equal, or ``upper`` of the total for the first."""
     if len(right) > 1:
         first = 1 / len(right) if upper is None else upper
         shares = [first, *[(1 - first) / (len(right) - 1)] * (len(right) - 1)]
@@ -222,10 +223,11 @@ def _share_right(window: QMainWindow, right: list[Dock], upper: float | None) ->
 
 
 def _fit_rows(window: QMainWindow, low: Sequence[Dock], pictures: Sequence[Dock], share: float) -> None:
-    """Exactly the height that low rows ask for: Qt takes heights whose sum is not that of the room as shares of it.
+    """Set exactly the heights that low rows request. Qt treats heights whose sum differs from the available height as
+    proportions, so the heights have to add up.
 
-    The pictures get the rest, of two the lower one its ``share``; their heights are given with their tab bars, and with
-    all that is beside them.
+    The pictures get the rest, of which the lower of two gets ``share``. Their heights include their tab bars and
+    everything beside them.
     """
     layout = window.layout()
     if layout is None or not window.isVisible():
@@ -241,7 +243,8 @@ def _fit_rows(window: QMainWindow, low: Sequence[Dock], pictures: Sequence[Dock]
 
 
 def settle(window: QMainWindow, docks: Mapping[str, Dock]) -> None:
-    """Once the panels are laid out: the low ones get the height they ask for, the pictures below share the rest."""
+    """Correct the heights after the panels have been laid out: low ones get their requested height, the pictures below
+    share the rest."""
     strip = next(docks[spec.id] for spec in PANELS if spec.area is Area.STRIP)
     column = sorted(
         (dock for dock in docks.values() if not dock.isFloating() and in_window(dock) and dock.x() == strip.x()),
@@ -252,7 +255,7 @@ def settle(window: QMainWindow, docks: Mapping[str, Dock]) -> None:
     tops = [dock.y() for dock in column[:1]] + [dock.geometry().bottom() + 1 + between for dock in column[:-1]]
     present = {
         dock: dock.geometry().bottom() + 1 - top for dock, top in zip(column, tops, strict=True)
-    }  # with its tabs
+    }  # including its tabs
     pictures = sum(height for dock, height in present.items() if dock not in low)
     space = sum(present.values()) - sum(low.values())
     if not (low and pictures and space > 0):

@@ -1,4 +1,4 @@
-"""Place of a lesson in the window, and how every dock gets back to where it was."""
+"""The arrangement of a lesson in the window, and the restoration of all docks afterwards."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from app.window.saved_docks import SavedDocks
 from app.window.separators import delete_lost_separators
 
 WAITING = (EXPLAIN.id, GLOSSARY.id)
-"""Panels that come when they are asked for, and then stand beside the lesson."""
+"""Panels that are placed beside the lesson only when opened."""
 SHARE = 0.64
-"""Share of the window's width for a lesson that has panels beside it."""
+"""Share of the window's width for a lesson with panels beside it."""
 WORDS_ALONE = 0.42
-"""Share of the width for a lesson without a picture of its own: there the panels are the picture."""
+"""Share of the width for a lesson without a picture of its own, for which the panels are the picture."""
 CROWDED = 1.6
-"""From this scale on the panels lie behind the lesson as tabs."""
+"""Scale from which on the panels are tabs behind the lesson."""
 
 
 class LessonLayout:
-    """The docks of a lesson, and those of the user meanwhile.
+    """Arranges the docks for a lesson, and keeps the user's own arrangement meanwhile.
 
     Attributes:
-        panels: what is beside the lesson; None while no lesson has the window.
-        alone: a class looks on: the lesson is without the bars above it.
+        panels: the panels beside the lesson; None while no lesson is shown.
+        alone: whether the lesson is presented, without the bars above it.
     """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], users: SavedDocks) -> None:
@@ -40,9 +40,9 @@ class LessonLayout:
         self.alone = False
 
     def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
-        """Give the window to the lesson, with a ``picture`` of its own or without, and ``panels``.
+        """Arrange the window for the lesson, with or without a ``picture`` of its own, and ``panels``.
 
-        ``again`` even if they are there already.
+        ``again`` rearranges even if they are shown already.
         """
         self._users.borrow(LESSON.id)
         self._has_picture = picture
@@ -62,7 +62,8 @@ class LessonLayout:
         self._spare_bars()
 
     def _place(self, lesson: Dock, beside: Sequence[Dock], waiting: Sequence[Dock]) -> None:
-        """The lesson on the left, panels one below the other on the right. Those that wait have a place there too."""
+        """Place the lesson on the left and the panels stacked on the right. Panels that are not open yet get a place
+        there too."""
         window, across, down = self._window, Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         docks = [lesson, *beside, *waiting]
         for dock in docks:
@@ -92,20 +93,21 @@ class LessonLayout:
         delete_lost_separators(window)
 
     def fits(self, scale: float) -> bool:
-        """Whether the arrangement is the one for ``scale``. Without a lesson there is none."""
+        """Whether the current arrangement suits ``scale``. False without a lesson."""
         return self.panels is None or self._crowded == self._is_crowded(scale)
 
     def _is_crowded(self, scale: float) -> bool:
-        """Whether panels lie behind the lesson. Before a class never where they are its only picture."""
+        """Whether panels are tabs behind the lesson. In presenting mode, never if they are its only picture."""
         return scale >= CROWDED and (self._has_picture or not self.alone)
 
     def _titles(self) -> None:
-        """Among tabs the title bars go. Alone they come back."""
+        """Hide title bars among tabs, and show those of docks outside tabs."""
         for dock in self._docks.values():
             dock.refresh_title()
 
     def _spare_bars(self) -> None:
-        """In large type the bars at the top take a third of the window: the lesson does without, as before a class."""
+        """Hide the bars at the top in large type, where they would take a third of the window, and in presenting
+        mode."""
         if not (self._crowded or self.alone):
             for bar in self._bars:
                 bar.show()
@@ -118,7 +120,7 @@ class LessonLayout:
                     bar.hide()
 
     def give_back(self) -> None:
-        """Every dock as it was before the lesson."""
+        """Restore every dock as it was before the lesson."""
         self.panels = None
         self._docks[LESSON.id].bare = False
         for bar in self._bars:

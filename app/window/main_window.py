@@ -1,4 +1,4 @@
-"""The window: docks, toolbar, menus, message bars. No logic; what it does is in the workspace and the session."""
+"""The main window: docks, toolbar, menus, message bars. The logic is in the workspace and the controllers."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class MainWindow(QMainWindow):
     """Hosts the panels.
 
     Attributes:
-        panels: by id; one that is not there yet is made when it is asked for.
-        docks: by the panel's id.
-        saved_docks: how the docks stood before a lesson or a class.
-        messages: what is told without standing in the way.
-        overlay: where the messages are shown.
-        explain_homes: where the panel Explain is shown.
+        panels: panels by id, made on first access.
+        docks: docks by the panel's id.
+        saved_docks: the arrangement of the docks before a lesson or presenting mode.
+        messages: the message bar.
+        overlay: the widget over the panels that shows the messages.
+        explain_homes: manages where the panel Explain is shown.
 
     Signals:
-        closing: the user wants to close; whoever listens decides by ``allow_close``.
-        dropped: files were dropped on the window (list of paths).
-        arranged: the docks are as a named layout has them.
+        closing: the user wants to close the window; listeners decide by ``allow_close``.
+        dropped: files (a list of paths) were dropped on the window.
+        arranged: the docks have been arranged by a named layout.
         panel_made: a panel has been made.
     """
 
@@ -54,7 +54,7 @@ class MainWindow(QMainWindow):
         self.may_close = False
         self._opened: tuple[str, QWidget | None] = ("", None)
         self._flush_waits = False
-        """Qt has asked to paint a frame before all of it was drawn."""
+        """Whether Qt has requested to paint a frame before all of it was drawn."""
         self._paint = QTimer(self)
         self._paint.setSingleShot(True)
         self._paint.timeout.connect(self._on_paint)
@@ -90,16 +90,16 @@ class MainWindow(QMainWindow):
 
     @property
     def paints_later(self) -> bool:
-        """Whether a frame that has been drawn is still to be painted."""
+        """Whether a frame that has been drawn is not painted yet."""
         return self._paint.isActive()
 
     @Slot()
     def _on_frame(self) -> None:
-        """Paint the frame in one go once it is drawn, and after input that has come meanwhile."""
+        """Paint the frame in one go once it is drawn, and after pending input."""
         self._paint.start(0)
 
     def event(self, event: QEvent) -> bool:
-        """Hold back painting while a frame is drawn: the scene of each plot asks for a flush of its own, at once."""
+        """Hold back painting while a frame is drawn, because the scene of each plot requests an immediate flush."""
         if event.type() is QEvent.Type.UpdateRequest and self.paints_later:
             self._flush_waits = True
             return True
@@ -125,12 +125,12 @@ class MainWindow(QMainWindow):
         return self.panels.of(spec)
 
     def note_opened(self, id: str) -> None:
-        """The panel ``id`` has been brought to the front: until the focus moves, it is the one that commands mean."""
+        """Record that the panel ``id`` was brought to the front. Until the focus moves, commands apply to it."""
         self._opened = id, QApplication.focusWidget()
 
     @property
     def just_opened(self) -> str | None:
-        """Id of the panel that was brought to the front since the focus last moved, while it is shown."""
+        """Id of the panel brought to the front since the focus last moved, while it is shown."""
         id, focus = self._opened
         return id if id and focus is QApplication.focusWidget() and in_window(self.docks[id]) else None
 
@@ -144,7 +144,7 @@ class MainWindow(QMainWindow):
 
     @Slot(int)
     def _on_tab(self, place: int) -> None:
-        """A click brings a panel to the front as a menu does."""
+        """Bring the clicked tab's panel to the front, as a menu does."""
         bar = self.sender()
         assert isinstance(bar, QTabBar)
         titles = {dock.windowTitle(): id for id, dock in self.docks.items()}
@@ -153,7 +153,7 @@ class MainWindow(QMainWindow):
 
     @Slot(int)
     def _on_current_tab(self, place: int) -> None:
-        """The arrow keys, on a tab bar that has the focus, bring panels to the front."""
+        """Bring panels to the front when the arrow keys move through a focused tab bar."""
         bar = self.sender()
         if isinstance(bar, QTabBar) and bar.hasFocus():
             self._on_tab(place)
@@ -165,7 +165,7 @@ class MainWindow(QMainWindow):
             self.note_opened(EXPLAIN.id)
 
     def add_toolbars(self, transport: QToolBar) -> None:
-        """The transport on top. Below it, as wide as the window, the timeline."""
+        """Add the transport at the top and the timeline below it, as wide as the window."""
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, transport)
         self.addToolBarBreak(Qt.ToolBarArea.TopToolBarArea)
         rows = QWidget()
@@ -185,11 +185,11 @@ class MainWindow(QMainWindow):
 
     @property
     def holders(self) -> dict[str, QWidget]:
-        """Widget that is shown or hidden for each panel, by its id: its dock. The timeline has none."""
+        """The widget to show or hide for each panel, by id: its dock, except for the timeline."""
         return {TIMELINE.id: self.panels.of(TIMELINE), **self.docks}
 
     def show_layout(self, name: str) -> None:
-        """Arrange the docks as the named layout has them, and give the keyboard to the picture in the middle."""
+        """Arrange the docks by the named layout, and focus the picture in the middle."""
         language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
         arrange(self, self.docks, name, self.workspace.scale, language)
         self.panels.of(TIMELINE).show()
@@ -197,7 +197,7 @@ class MainWindow(QMainWindow):
         self.arranged.emit()
 
     def focus_picture(self) -> None:
-        """Give the keyboard to the picture of the policy, where one is seen."""
+        """Move the keyboard focus to the picture of the policy, if it is visible."""
         kinds = ((False, False), (True, False), (False, True))
         pictures = (
             arrangement(layout_for(language, recorded=recorded), language=language).picture

@@ -1,4 +1,4 @@
-"""The panels of a window, each made when it is first seen or asked for: a window opens without those behind tabs."""
+"""The panels of a window, each made on first use, so that a window opens without those behind tabs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ P = TypeVar("P", bound=Panel)
 
 
 class PanelSet(Mapping[str, Panel]):
-    """Panels by id.
+    """Panels by id, made on first use.
 
     Attributes:
-        specs: the rows of all panels there can be, by id, in the order of the registry.
-        made: those that have been made.
+        specs: the registry's rows of all panels, by id, in order.
+        made: the panels made so far.
 
     Args:
-        on_made: called once with the row and each new panel.
+        on_made: called once for each new panel, with its row.
     """
 
     def __init__(
@@ -35,11 +35,11 @@ class PanelSet(Mapping[str, Panel]):
         self._on_made = on_made
 
     def of(self, spec: PanelSpec[P]) -> P:
-        """The panel of a row of the registry, made if need be, with its own type."""
+        """The panel of a row of the registry with its precise type, made if needed."""
         return cast(P, self[spec.id])
 
     def __getitem__(self, id: str) -> Panel:
-        """The panel ``id``, made if need be.
+        """The panel ``id``, made if needed.
 
         Raises:
             KeyError: there is no such panel.

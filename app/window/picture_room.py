@@ -1,4 +1,4 @@
-"""A comparison in the middle gets most of the height that it shares with the panels below, while it is in front."""
+"""Height of a comparison in the middle: while in front, it gets most of the height shared with the panels below."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from app.widgets.panel import in_window
 from app.window.docks import Dock
 
 SHARE = 0.72
-"""Of the height of both."""
+"""Share of the total height."""
 
 
 class PictureRoom(QObject):
     """Watches which panels are in front, and moves the border below a large one.
 
-    When another panel takes its place the border goes back to where it was, unless those below have got more.
+    When another panel comes to the front, the border returns to where it was, unless the panels below have been
+    enlarged since.
     """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock]) -> None:
@@ -35,7 +36,7 @@ class PictureRoom(QObject):
 
     @Slot()
     def forget(self) -> None:
-        """The docks have been arranged anew: there is no border to go back to."""
+        """Discard the remembered border, after the docks have been rearranged."""
         self._large = self._below = None
         self._soon.start()
 
@@ -45,7 +46,7 @@ class PictureRoom(QObject):
 
     @Slot()
     def _share(self) -> None:
-        """Once the docks have their places: more room for a large panel that has come to the front, or less."""
+        """Adjust the height, once the docks are laid out, to whether a large panel is in front."""
         large = next((dock for dock in self._docks.values() if self._is_large(dock)), None)
         below = None if large is None else self._dock_below(large)
         if self._large is not None and self._below is not None and large is None and in_window(self._below):
@@ -60,10 +61,10 @@ class PictureRoom(QObject):
                 self._resize(large, below, wanted)
 
     def _resize(self, above: Dock, below: Dock, height: int) -> None:
-        """``below`` as high as this, the low rows as high as they ask for, ``above`` with the rest.
+        """Set the height of ``below`` to ``height``, low rows to their requested height, and ``above`` to the rest.
 
-        The heights add up to what the docks have: Qt would spread a remainder over all of them, so that every change
-        of panels would let the rows grow.
+        The heights must add up to the total: Qt would spread a remainder over all docks, so that the rows would grow
+        with every change of panels.
         """
         low = [dock for dock in self._docks.values() if dock.row_height and self._is_docked(dock)]
         rows = [dock.row_height for dock in low]
@@ -73,7 +74,7 @@ class PictureRoom(QObject):
         self._window.resizeDocks([*low, above, below], heights, Qt.Orientation.Vertical)
 
     def _tab_height(self, dock: Dock) -> int:
-        """Pixels that the tabs over a dock take. 0 for one that stands alone."""
+        """Height in pixels of the tabs over a dock. 0 for a dock without tabs."""
         if not self._window.tabifiedDockWidgets(dock):
             return 0
         bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
@@ -88,7 +89,7 @@ class PictureRoom(QObject):
         return in_window(dock) and not dock.isFloating()
 
     def _dock_below(self, dock: Dock) -> Dock | None:
-        """The next one in its column."""
+        """The next dock in the same column."""
         under = [d for d in self._docks.values() if self._is_docked(d) and d.x() == dock.x() and d.y() > dock.y()]
         return min(under, key=lambda d: d.y(), default=None)
 

@@ -1,4 +1,4 @@
-"""The list of open runs: the titles, and in the opened list what each run is."""
+"""The list of open runs: their titles, and in the opened list a description of each."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from grpo_core.text import tr
 
 DESCRIPTION = Qt.ItemDataRole.UserRole
 MARGIN = 48
-"""Pixels of the opened list beside its texts: margins, a mark, a scroll bar."""
+"""Pixels in the opened list beside its texts, for margins, a mark and a scroll bar."""
 
 
 def description(run: RunHandle) -> str:
-    """A run in a line: the kind of its policy, the settings that are not the usual ones, seed and length."""
+    """A description of a run in one line: kind of policy, unusual settings, seed and length."""
     if run.is_recorded:
         return tr("{source} · {head:,} updates recorded").format(
             source=run.origin.settings.recorded.source, head=run.head
@@ -41,7 +41,7 @@ def description(run: RunHandle) -> str:
 
 
 class _Line(QStyledItemDelegate):
-    """A run's title and its description on one line."""
+    """Draws a run's title and description on one line."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         super().initStyleOption(option, index)
@@ -61,7 +61,7 @@ class RunList(CalmBox):
         self.setItemDelegate(_Line(self))
 
     def show_runs(self, runs: Sequence[RunHandle], current: RunHandle | None) -> None:
-        """List ``runs``, with ``current`` chosen. Emits nothing."""
+        """List ``runs``, with ``current`` selected, without emitting a signal."""
         self._runs = tuple(runs)
         titles = [run.title for run in runs]
         with QSignalBlocker(self):
@@ -72,7 +72,7 @@ class RunList(CalmBox):
                 self.setCurrentIndex(self._runs.index(current))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """End the title in an ellipsis where a tight toolbar cuts it. Hovering says it whole."""
+        """Elide the title if a tight toolbar cuts it off. The tooltip has it in full."""
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
         field = QStyle.SubControl.SC_ComboBoxEditField
@@ -86,7 +86,7 @@ class RunList(CalmBox):
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
     def describe(self) -> None:
-        """Say of each run what it is."""
+        """Update the descriptions of all runs."""
         for place, run in enumerate(self._runs):
             text = description(run)
             self.setItemData(place, text, DESCRIPTION)

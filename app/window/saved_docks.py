@@ -1,4 +1,4 @@
-"""The docks as the user has them, while a lesson or a class has the window."""
+"""The user's own arrangement of the docks, kept during a lesson or presenting mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.window.separators import delete_lost_separators
 
 
 def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> None:
-    """Every dock as ``state`` of this very window has it. Among tabs the title bars go again."""
+    """Restore the docks from ``state``, saved from this window, and hide the title bars among tabs."""
     window.restoreState(state)
     for dock in docks.values():
         dock.refresh_title()
@@ -20,7 +20,7 @@ def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) 
 
 
 class SavedDocks:
-    """Places of the docks before a lesson or a class arranged them.
+    """The places of the docks before a lesson or presenting mode rearranged them.
 
     The first borrower saves the state, and the last to give the window back restores it, in whatever order they go.
     """
@@ -33,22 +33,22 @@ class SavedDocks:
 
     @property
     def lent(self) -> bool:
-        """Whether somebody has the window."""
+        """Whether a borrower has rearranged the window."""
         return bool(self._with)
 
     def borrow(self, who: str) -> None:
-        """``who`` is about to arrange the docks."""
-        if self._state is None:  # else they are on their way back, and not yet what they were
+        """Save the arrangement, as ``who`` is about to change it."""
+        if self._state is None:  # otherwise the docks are being restored, and not yet in their places
             self._state = self._window.saveState()
         self._with.add(who)
 
     def replace(self, arrange: Callable[[], object]) -> None:
-        """Call ``arrange`` when the window is given back, in place of the state that was saved: another kind of run is
-        shown now."""
+        """Call ``arrange`` when the window is given back, instead of restoring the saved state, because another kind of
+        run is shown by now."""
         self._instead = arrange
 
     def give_back(self, who: str) -> bool:
-        """``who`` is done: every dock as it was. False, and nothing moves, where somebody else has the window."""
+        """Restore the docks, as ``who`` is done. Returns False and moves nothing if another borrower remains."""
         self._with.discard(who)
         if self._with or self._state is None:
             return False
@@ -59,6 +59,6 @@ class SavedDocks:
         return True
 
     def settle(self) -> None:
-        """They are back: what happens to them from now on is the user's doing."""
+        """End the restoration. Changes from now on are the user's."""
         if not self._with:
             self._state = self._instead = None

@@ -1,4 +1,5 @@
-"""The lines between docks: Qt forgets some of their widgets when docks are arranged anew, and never deletes those."""
+"""Removal of orphaned separator widgets between docks. Qt loses track of some when docks are rearranged, and never
+deletes them."""
 
 from __future__ import annotations
 
@@ -6,11 +7,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
 NAME = "qt_qmainwindow_extended_splitter"
-"""The object name that Qt gives to the widget over a separator of one pixel."""
+"""The object name that Qt gives to the widget over a one-pixel separator."""
 
 
 def delete_lost_separators(window: QMainWindow) -> None:
-    """Delete those that Qt no longer knows: it shows each one that it uses whenever it lays the window out.
+    """Delete the separators that Qt has lost track of. It shows each one that it still uses whenever it lays out the
+    window.
 
     While a dock is dragged Qt keeps a second layout with separators of its own, so nothing is deleted then.
     """

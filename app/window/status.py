@@ -1,4 +1,4 @@
-"""The words at the right of the transport: where the run is kept, or what a wait is for."""
+"""The status text at the right of the transport: where the run is stored, or the reason for a wait."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from grpo_core.text import tr
 LOADING = tr("Loading the language model")
 DOTS = ("", " ·", " · ·", " · · ·")
 PATIENCE_MS, BEAT_MS = 300, 600
-"""Nothing is said of a wait that is shorter than the first; after it, one dot more at each of the second."""
+"""Milliseconds of a wait before it is shown, and between two further dots after that."""
 ANNOUNCE_MS = 1000
-"""A screen reader hears of another text at most this often."""
+"""Least time in milliseconds between two announcements to a screen reader."""
 PHASES = {
     Phase.SAMPLING: tr("Sampling: token {done} of {total}"),
     Phase.REFERENCE: tr("Scoring by the reference"),
@@ -22,18 +22,18 @@ PHASES = {
     Phase.TRAINING: tr("Pass {done} of {total}"),
     Phase.SCORING: tr("Scoring after the update"),
 }
-"""What is said in each phase of a long update."""
+"""Texts for the phases of a long update."""
 SAMPLING_SHARE = tr("Sampling: token {done} of {total}, {share:.0%} written")
-"""Said while completions are sampled, where it is known how much of all of them is written."""
+"""Text while completions are sampled, if the written share is known."""
 LARGEST = 9999
-"""The largest count for which there is room."""
+"""The largest count for which space is reserved."""
 
 
 class Status(Label):
-    """A few words. During a wait, a sentence with dots that come slowly; during a long update, how far it is.
+    """The status text. During a wait, a sentence with dots that appear slowly; during a long update, its progress.
 
     Attributes:
-        moving: whether the dots come one by one; with reduced motion they all are there.
+        moving: whether the dots appear one by one; with reduced motion all are shown.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -57,12 +57,12 @@ class Status(Label):
         self._silence.timeout.connect(self._announce)
 
     def say(self, text: str) -> None:
-        """Show ``text``, during a wait or a long update after it."""
+        """Show ``text``, after the current wait or long update if there is one."""
         self._status_text = text
         self._show()
 
     def wait_for(self, loading: bool) -> None:
-        """Begin or end the wait for the model."""
+        """Start or end the wait for the model."""
         if loading == self._waits:
             return
         self._waits = loading
@@ -75,11 +75,11 @@ class Status(Label):
             self._show()
 
     def follow(self, progress: Progress | None, *, computing: bool) -> None:
-        """Show how far a long update is, None where there is none.
+        """Show the progress of a long update, None where there is none.
 
         Args:
-            progress: what is known of the update in progress.
-            computing: updates are being made: after a long one, the room for the next one's sentence is kept.
+            progress: progress of the current update.
+            computing: whether updates are being computed; after a long one, space for the next sentence is kept.
         """
         text = ""
         if progress is not None:
@@ -91,12 +91,12 @@ class Status(Label):
 
     @property
     def late(self) -> bool:
-        """Whether a model has been loading for long enough that the window says so."""
+        """Whether a model has been loading for so long that the window shows it."""
         return self._waits and not self._patience.isActive()
 
     @property
     def needed(self) -> bool:
-        """Whether this is shown even where room is short: during a wait, and while updates are long."""
+        """Whether the text is shown even if space is short: during a wait, and while updates are long."""
         return self.late or self._keeps_space
 
     @Slot()
@@ -112,7 +112,7 @@ class Status(Label):
         self._show()
 
     def _show(self) -> None:
-        """Show what matters most now, in a room that digits and the sentences of one wait do not change."""
+        """Show the most important text, in a width that is constant throughout a wait."""
         text, widest = self._progress_text or self._status_text, list[str]()
         if self.late:
             text, widest = LOADING + DOTS[self._dots], [LOADING + DOTS[-1]]
@@ -124,7 +124,7 @@ class Status(Label):
         widest.append("".join(broadest if letter.isdecimal() else letter for letter in text))
         space = QSize(max(map(metrics.horizontalAdvance, widest)) + 2, metrics.height() + 2)
         if space != self.minimumSize():
-            self.setFixedSize(space)  # so that another text has nothing laid out again
+            self.setFixedSize(space)  # so that a new text causes no new layout
         if self.text() != text:
             self.setText(text)
             if not self._silence.isActive():
@@ -137,7 +137,8 @@ class Status(Label):
 
     @Slot()
     def _announce(self) -> None:
-        """Give a screen reader the text, as a name: a label without one announces each change of its text."""
+        """Give the text to a screen reader as the accessible name, since an unnamed label announces each change of its
+        text."""
         if self.accessibleName() != self.text():
             self.setAccessibleName(self.text())
             self._silence.start()

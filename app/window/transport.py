@@ -1,4 +1,4 @@
-"""The toolbar: step back, step, run, run N, speed, branch, and which run this is."""
+"""The toolbar: step back, step, run, run N, speed, branch, and the list of runs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ LENGTHS: tuple[tuple[str, int | None], ...] = (
 
 
 MARGIN, ABOVE = 12, 7
-"""Pixels at both ends of the toolbar, and above and below its buttons, at 100 %."""
+"""Pixels at 100 %: margins at both ends of the toolbar, and above and below its buttons."""
 EARLY = 2
-"""Buttons that lose their words before the run's status goes."""
+"""Number of buttons that lose their texts before the run's status is hidden."""
 RUN_TEXTS = (tr("Run"), tr("Pause"))
 
 
 class Transport(QToolBar):
-    """Controls that move the run. The buttons are the commands' own actions.
+    """Controls that move the run. The buttons use the actions of the commands.
 
     Signals:
         seed_wanted: begin a new run from this seed.
@@ -64,9 +64,9 @@ class Transport(QToolBar):
         self._spare: list[QAction] = []
         self._of_training: list[QAction] = []
         self._short: dict[QToolButton, int] = {}
-        """Button that shows its icon alone -> pixels that its text would take."""
+        """Buttons reduced to their icon -> pixels that their text would take."""
         self._fitted: tuple[object, ...] | None = None
-        """What the toolbar was fitted for when a frame last did so."""
+        """The state for which the toolbar was last fitted in a frame."""
         self.apply_style(1.0)
         self._player, self._run_manager, self._workspace = player, run_manager, workspace
         self._button(actions["step_back"], icon_only=True)
@@ -109,7 +109,7 @@ class Transport(QToolBar):
         return button
 
     def _label(self, text: str) -> Label:
-        """A word beside a box. It goes first where there is little room, and the box's tooltip says it then."""
+        """A label beside a box. It is hidden first when space is short; the box's tooltip then repeats it."""
         label = Label(text)
         label.setObjectName("muted")
         self._spare.append(self.addWidget(label))
@@ -117,10 +117,10 @@ class Transport(QToolBar):
         return label
 
     def _fit(self) -> None:
-        """Leave out words, then the texts of buttons, until the list of runs has room at the right end.
+        """Hide labels, then the texts of buttons, until the list of runs fits at the right end.
 
-        A wait for the model, and how far a long update is, go last of all. Seed, speed and length belong to training:
-        a run that another program trained has none of them.
+        The status is hidden last while it shows a wait for the model or the progress of a long update. Seed, speed and
+        length are hidden for a run that another program trained.
         """
         run = self._workspace.run
         out = set(self._of_training) if run is not None and run.is_recorded else set()
@@ -145,16 +145,16 @@ class Transport(QToolBar):
         for action in last:
             self._leave_out(action, needed > self.width(), widths[action] + gap)
         if layout is not None:
-            layout.activate()  # another text must not be drawn in the room of the one before
+            layout.activate()  # a new text must not be painted in the space of the old one
 
     @staticmethod
     def _leave_out(action: QAction, short: bool, width: int) -> int:
-        """Show what is spare, or leave it out. Pixels that this saves of its ``width``."""
+        """Show or hide an optional widget. Returns the pixels saved of its ``width``."""
         action.setVisible(not short)
         return width * short
 
     def _shorten(self, button: QToolButton, short: bool) -> int:
-        """Show a button's icon alone, or its text too. Pixels that this saves."""
+        """Show a button's icon only, or its text too. Returns the pixels saved."""
         styles = Qt.ToolButtonStyle
         if short and button not in self._short:
             full = button.sizeHint().width()
@@ -177,7 +177,8 @@ class Transport(QToolBar):
         return super().eventFilter(watched, event)
 
     def _keep_extension_inside(self) -> None:
-        """Qt places the button for what has no room by the style's width for it, which is less than it takes."""
+        """Keep Qt's extension button inside the toolbar. Qt places it by the width in the style, which is less than its
+        actual width."""
         place = self._extension.geometry()
         inside = min(max(place.x(), 0), max(self.width() - place.width(), 0))
         if inside != place.x():
@@ -185,17 +186,18 @@ class Transport(QToolBar):
 
     @Slot()
     def _hide_extension(self) -> None:
-        """Take away Qt's button for what has no room, where Qt has left it standing although all has room.
+        """Hide the extension button if Qt has left it visible although everything fits.
 
-        While Qt shows the button it lays the toolbar out once more; if all has room then, it hides the button before
-        it is shown, and shows it nevertheless: the button is visible, passes for hidden, and no layout removes it.
+        While showing the button, Qt lays out the toolbar again. If everything fits then, it hides the button before
+        showing it, and shows it nevertheless: the button is visible but counts as hidden, so that no later layout
+        removes it.
         """
         if self._extension.isHidden() and self._extension.isVisible():
             self._extension.setAttribute(Qt.WidgetAttribute.WA_WState_Hidden, False)
             self._extension.hide()
 
     def _add_seed(self, actions: Mapping[str, QAction]) -> tuple[QLineEdit, QToolButton]:
-        """The seed, and what begins a new run from it or from the next one."""
+        """The field for the seed, and the button that begins a new run from it or from the next one."""
         label = self._label(tr("Seed"))
         field = QLineEdit()
         field.setAccessibleName(tr("Seed of a new run"))
@@ -212,7 +214,7 @@ class Transport(QToolBar):
 
     @Slot(QPoint)
     def _on_seed_menu(self, place: QPoint) -> None:
-        """Show what a session may do with the seed, as with every control."""
+        """Show the menu with which a session locks or hides the seed, as for every control."""
         editing = self._workspace.editing
         control = Restrainable(paths=("seed",), lock=tr("Lock the seed"), hide=tr("Hide the seed"))
         menu = restraint_menu(self, editing, control, lambda: editing.restrict((), ()))
@@ -221,7 +223,7 @@ class Transport(QToolBar):
 
     @Slot()
     def _on_seed(self) -> None:
-        """Begin a run from the seed typed. What is no seed is replaced by the one in force."""
+        """Begin a run from the typed seed. An invalid one is replaced by the current seed."""
         text = self.seed.text().strip()
         self.seed.clearFocus()
         if text.isdecimal() and int(text) != self._workspace.editing.wanted.seed:
@@ -253,7 +255,7 @@ class Transport(QToolBar):
         self._player.set_length(LENGTHS[index][1])
 
     def apply_style(self, scale: float) -> None:
-        """Icons as large as the text."""
+        """Set the scale, with icons as large as the text."""
         self._margin = round(MARGIN * scale)
         self._fitted = None
         self._above = round(ABOVE * scale)
@@ -264,17 +266,18 @@ class Transport(QToolBar):
             self.seed.setFixedWidth(self.seed.fontMetrics().horizontalAdvance("00000") + round(18 * scale))
 
     def _keep_margins(self) -> None:
-        """Less room above and below the buttons than at the ends. Qt's own margins are equal, whatever the sheet says.
+        """Set smaller margins above and below the buttons than at the ends. Qt's own are equal, whatever the style
+        sheet says.
 
-        Qt's layout of a toolbar puts the first button as far from the left as its upper margin says and as far from the
-        top as its left one, and asks for room by each as it is called: so the sums are right, and the two are swapped.
+        Qt's toolbar layout swaps them when placing the first button (the upper margin at the left, the left one at the
+        top), but not in its size hint. Hence the sums are right, and these two margins are swapped here.
         """
         layout, ends, above = self.layout(), self._margin, self._above
         if layout is not None:
             layout.setContentsMargins(above, ends, 2 * ends - above, 2 * above - ends)
 
     def _keep_run_width(self) -> None:
-        """The button is as wide for "Run" as for "Pause", so that what is beside it keeps its place."""
+        """Make the button wide enough for both "Run" and "Pause", so that its neighbours stay in place."""
         metrics = self.run.fontMetrics()
         own = metrics.horizontalAdvance(self.run.text())
         longest = max(metrics.horizontalAdvance(text) for text in RUN_TEXTS)
@@ -295,7 +298,7 @@ class Transport(QToolBar):
 
     @Slot()
     def _on_frame(self) -> None:
-        """Say whether the run that is shown is on disk, and how large it is."""
+        """Show whether the run is stored on disk, and its size."""
         run = self._workspace.run
         if run is None:
             return
@@ -313,7 +316,7 @@ class Transport(QToolBar):
         self.status.say(text)
         texts = [action.text() for action in self.actions()]
         needs = texts, self.status.minimumWidth(), self.status.needed, run.is_recorded
-        if needs != self._fitted:  # a frame changes nothing else that takes room
+        if needs != self._fitted:  # a frame changes nothing else that takes space
             self._fit()
             self._fitted = needs
 
@@ -325,7 +328,7 @@ class Transport(QToolBar):
             self._fit()
 
     def _show_waiting(self) -> None:
-        """Say so where the run that is shown waits for its model, or how far its update is where that takes long."""
+        """Show that the run waits for its model, or the progress of a long update."""
         run = self._workspace.run
         language = run is not None and run.origin.settings.is_language
         self.status.moving = self._player.staged
@@ -347,13 +350,13 @@ class Transport(QToolBar):
 
 
 def _width_of(widget: QWidget) -> int:
-    """Pixels that a widget of the toolbar takes. 0 for the one that takes what is left."""
+    """Width in pixels of a toolbar widget. 0 for the one that takes the remaining space."""
     fixed = widget.minimumWidth() == widget.maximumWidth()
     return widget.width() if fixed else max(widget.sizeHint().width(), 0)
 
 
 def _size(path: Path) -> str:
-    """Size of a run's file with its log, in words."""
+    """Size of a run's file including its log, as a text."""
     total = 0
     for part in (path, path.with_name(path.name + "-wal")):
         with suppress(OSError):

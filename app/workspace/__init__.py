@@ -1,1 +1,2 @@
-"""The model behind the window: runs, cursor, selection and edited settings. ``view.py`` is all that a panel sees."""
+"""The model behind the window: runs, cursor, selection and edited settings. Panels see only the ``View`` of
+``view.py``."""

@@ -1,4 +1,4 @@
-"""Verdicts on completions as answers: right or wrong as they were paid, and in words as a reader would say it."""
+"""Verdicts on completions as answers: right or wrong by their reward, and a description in words."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from grpo_core.record import Origin, Step
 from grpo_core.texts import answer_tokens, completion_text, prompt_text, question_text, tokens_text
 
 RIGHT = 0
-"""Place of the right answer among the parts of a language model's reward. Their names are in the language in which the
-run was made."""
+"""Index of the right-answer part among the parts of a language model's reward. The parts' names are in the language in
+which the run was made, so they cannot identify it."""
 GLYPHS = {True: "◆", False: "◇", None: "·"}
-"""Right, wrong, and what cannot be told."""
+"""Glyphs for right, wrong, and undecidable."""
 
 
 def right(step: Step, origin: Origin) -> np.ndarray | None:
@@ -31,7 +31,7 @@ def right(step: Step, origin: Origin) -> np.ndarray | None:
 
 
 def _pays_for_right(origin: Origin) -> bool:
-    """Whether the run's reward has a part for right answers: that of every language model trained by this program."""
+    """Whether the run's reward has a part for right answers, as every language model trained by this program has."""
     return origin.settings.is_language and not origin.settings.is_recorded and bool(origin.reward_names)
 
 
@@ -48,7 +48,7 @@ def words(step: Step, row: int, origin: Origin) -> str:
 
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
-    """What a completion is that somebody has typed, such as “went left to right”. Empty where that is not known."""
+    """A description of a typed completion in words, such as “went left to right”. Empty where it cannot be told."""
     if not _pays_for_right(origin):
         return ""
     if origin.settings.model.folder:
@@ -66,7 +66,7 @@ def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
 
 
 def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
-    """The answer that ``tokens`` (L,) are, −1 in padding, without its end sign, and its verdict.
+    """The answer that ``tokens`` (L,) spell, without its end sign, and its verdict. Padding is −1.
 
     The answer of a model from a folder is on one line.
     """
@@ -103,7 +103,7 @@ def _verdict(question: str, text: str, origin: Origin, *, ended: bool) -> Verdic
     task = origin.settings.language
     try:
         return verdict_in_words(task, _source(task).prompt(question), text, ended=ended)
-    except GrpoError:  # the user's file is another one now
+    except GrpoError:  # the user has replaced the file
         return Verdict(None, "")
 
 

@@ -1,4 +1,5 @@
-"""The way of the cursor to an update that takes long to read: it is prepared in a thread, the latest goal counts."""
+"""Preparation, in a thread, of an update that takes long to read, before the cursor goes there. The latest goal
+counts."""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ from app.workspace.run_handle import RunHandle
 
 
 class Approach(QObject):
-    """Leads the cursor of one window. What is shown stays until the goal can be shown at once.
+    """Delays the cursor's move to an update until that update can be shown at once. The current one stays on screen.
 
     Attributes:
-        run: the run that it leads through.
-        goal: where the cursor is going; None where it does not wait for anything.
+        run: the run whose updates are prepared.
+        goal: where the cursor is going; None while nothing is awaited.
 
     Signals:
         arrived: the goal can be shown now.
-        changed: there is another goal, or none any more.
+        changed: the goal has changed, or is gone.
     """
 
     arrived = Signal(object)
@@ -37,11 +38,11 @@ class Approach(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether something is being prepared."""
+        """Whether an update is being prepared."""
         return self._runner.busy
 
     def lead(self, run: RunHandle, cursor: Cursor) -> bool:
-        """Whether the cursor has to wait before it goes to ``cursor``. ``arrived`` follows then."""
+        """Start moving to ``cursor``. Returns whether the cursor has to wait; ``arrived`` follows then."""
         work = run.preparation(cursor)
         if work is None:
             self.drop()
@@ -53,13 +54,13 @@ class Approach(QObject):
         return True
 
     def drop(self) -> None:
-        """Go nowhere. What is being read is kept when it comes."""
+        """Cancel the current goal. An update that is already being read is still kept when it is ready."""
         if self.goal is not None:
             self.goal = None
             self.changed.emit()
 
     def close(self) -> None:
-        """Prepare nothing more."""
+        """Stop preparing updates."""
         self.goal = None
         self._runner.leave()
 
@@ -82,9 +83,9 @@ class Approach(QObject):
         if run is None or goal is None:
             return
         work = None if why_not and run is self._reads else run.preparation(goal)
-        if work is not None:  # another goal was set meanwhile
+        if work is not None:  # the goal changed meanwhile
             self._begin(work)
             return
         self.goal = None
-        self.arrived.emit(goal)  # where it could not be read, whoever shows it says why
+        self.arrived.emit(goal)  # if it could not be read, the panel that shows it says why
         self.changed.emit()

@@ -1,4 +1,5 @@
-"""The breakpoints of a window: a list that is edited, and where in the recorded run each would have stopped."""
+"""The breakpoints of a window: an editable list, and the first update of a recorded run at which each would have
+stopped it."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from grpo_core.breakpoints import Breakpoint
 
 
 class Breakpoints(QObject):
-    """The conditions at which whatever trains is to stop.
+    """The conditions that stop training.
 
     Attributes:
         all: in the order in which they were added.
 
     Signals:
-        changed: one was added or removed, switched on or off.
+        changed: one was added, removed, or switched on or off.
     """
 
     changed = Signal()
@@ -27,24 +28,24 @@ class Breakpoints(QObject):
         self.all: tuple[Breakpoint, ...] = ()
 
     def set_all(self, breakpoints: tuple[Breakpoint, ...]) -> None:
-        """Have exactly these."""
+        """Replace the list by these breakpoints."""
         if breakpoints != self.all:
             self.all = breakpoints
             self.changed.emit()
 
     def add(self, one: Breakpoint) -> None:
-        """One more. One that is there already is switched on."""
+        """Add a breakpoint, or switch on an equal one that is already listed."""
         there = [replace(other, on=True) if other.text == one.text else other for other in self.all]
         self.set_all((*there,) if replace(one, on=True) in there else (*there, one))
 
     @Slot(int)
     def remove(self, place: int) -> None:
-        """Take the one at ``place`` off the list."""
+        """Remove the breakpoint at index ``place``."""
         self.set_all(self.all[:place] + self.all[place + 1 :])
 
     @Slot(int, bool)
     def switch(self, place: int, on: bool) -> None:
-        """Let the one at ``place`` stop runs, or not."""
+        """Switch the breakpoint at index ``place`` on or off."""
         self.set_all((*self.all[:place], replace(self.all[place], on=on), *self.all[place + 1 :]))
 
 
@@ -52,7 +53,7 @@ class FirstTime:
     """The first update at which a breakpoint's condition became true, in a series that grows.
 
     Attributes:
-        first: number of the first update at which it did, None for nowhere yet.
+        first: number of that update, None if it has not happened yet.
     """
 
     def __init__(self, one: Breakpoint, series: Pyramid) -> None:
@@ -61,7 +62,7 @@ class FirstTime:
         self._seen, self._holds = 0, False
 
     def look(self) -> int | None:
-        """Look at the values that are new since the last call. Returns ``first``."""
+        """Examine the values added since the last call. Returns ``first``."""
         if self.first is None and len(self._series) > self._seen:
             places, self._holds = self._one.became(self._series.values[self._seen :], self._holds)
             if len(places):

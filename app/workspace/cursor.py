@@ -1,4 +1,4 @@
-"""What is looked at: the cursor (an update, its stage and pass) and the selection (a completion, a token, ...)."""
+"""The cursor (an update, its stage and pass) and the selection (a completion, a token, an action)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Cursor:
     Attributes:
         step: the update that is shown; 0 is the run before its first update.
         stage: how much of it is revealed.
-        passed: the inner pass that is shown, counted from 0; −1 stands for the last, whatever their number.
-        progress: how far the film of that stage has played, from 0 to 1; 1 where no film plays.
-        quick: that film is too short for anything to make room for the stage.
+        passed: the inner pass that is shown, counted from 0; −1 is the last of however many there are.
+        progress: played share of the stage's film, from 0 to 1; 1 where no film plays.
+        quick: the film is too short for panels to rearrange themselves for the stage.
     """
 
     step: int = 0
@@ -35,19 +35,19 @@ class Cursor:
 
     @property
     def still(self) -> Cursor:
-        """This cursor with the film of its stage played to the end."""
+        """This cursor at the end of its stage's film."""
         return self if self.progress == 1.0 else replace(self, progress=1.0, quick=False)
 
     def at(self, step: int) -> Cursor:
-        """This cursor at another update, whose stages are all revealed."""
+        """The cursor at update ``step``, with all stages revealed."""
         return replace(self, step=step, stage=Stage.UPDATE, passed=-1, progress=1.0, quick=False)
 
     def pass_of(self, passes: int) -> int:
-        """The pass shown, counted from 0, of an update that has ``passes``."""
+        """The pass shown, counted from 0, in an update of ``passes`` passes."""
         return passes - 1 if self.passed < 0 else min(self.passed, passes - 1)
 
     def next_stage(self, passes: int) -> Cursor | None:
-        """One stage further. None at the end of the update."""
+        """The cursor one stage further. None at the end of the update."""
         if self.stage < Stage.UPDATE:
             stage = Stage(self.stage + 1)
             return Cursor(step=self.step, stage=stage, passed=0 if stage is Stage.UPDATE else -1)
@@ -55,7 +55,7 @@ class Cursor:
         return replace(self.still, passed=here + 1) if here + 1 < passes else None
 
     def previous_stage(self, passes: int) -> Cursor | None:
-        """One stage back. None at the beginning of the update."""
+        """The cursor one stage back. None at the beginning of the update."""
         here = self.pass_of(passes)
         if self.stage is Stage.UPDATE and here > 0:
             return replace(self.still, passed=here - 1)
@@ -66,11 +66,11 @@ class Cursor:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """One selection for all panels.
+    """The selection, shared by all panels.
 
     Attributes:
         row: the completion, counted from 0.
-        token: its token, counted from 0.
+        token: the token within that completion, counted from 0.
         action: an entry of the vocabulary.
     """
 

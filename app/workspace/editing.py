@@ -1,4 +1,4 @@
-"""The settings of the next update at the head: edits, their refusal, undo and redo."""
+"""Editing of the settings for the next update at the head: edits, refusals, undo and redo."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 STRUCTURAL_GESTURES = itertools.count(-2, -1)
-"""Numbers of structural edits, apart from those of drags; edits of one number are one step of undo."""
+"""Numbers of structural edits, distinct from those of drags. Edits with the same number are one step of undo."""
 
 
 @dataclass
 class RunsOfEdit:
-    """The runs that an edit with structural changes leads between. None where there is none yet.
+    """The runs before and after an edit with structural changes. None where such a run does not exist yet.
 
     Attributes:
         before: the run that was shown before the edit, and that undo returns to.
@@ -38,12 +38,12 @@ class Editing(QObject):
     Attributes:
         settings: of the next update at the head.
         pending: structural changes for which a run has still to be made, dotted path -> value.
-        goal: a run that undo or redo wants back for them, None for a new one.
+        goal: the existing run that undo or redo returns to for them, None to make a new one.
         undo: every edit of settings and rewards.
-        locked, hidden: what a session forbids to change, or does not show: dotted paths, and the names of two choices.
+        locked, hidden: controls that a session locks or hides: dotted paths, and the names of two choices.
 
     Signals:
-        changed: the settings are other ones now.
+        changed: the settings have changed.
     """
 
     changed = Signal()
@@ -61,7 +61,7 @@ class Editing(QObject):
 
     @property
     def wanted(self) -> Settings:
-        """The settings with the structural changes that wait for their run."""
+        """The settings, including the structural changes that wait for their run."""
         return self.settings.replace(self.pending) if self.pending else self.settings
 
     @property
@@ -81,9 +81,9 @@ class Editing(QObject):
         self.change_to(self.wanted.replace(changes), text, gesture)
 
     def change_to(self, wanted: Settings, text: str, gesture: int | None = None) -> None:
-        """Change all settings at once, also to those of the other kind of policy, as one step of undo.
+        """Change all settings at once, as one step of undo. The kind of policy may change too.
 
-        What is changed while a structural change waits for its run belongs to that change: both are one step of undo.
+        Edits made while a structural change waits for its run are part of the same undo step.
         """
         before = self.wanted
         if wanted == before:
@@ -98,12 +98,13 @@ class Editing(QObject):
         self.undo.push(_Edit(self, before, wanted, text, gesture))
 
     def restrict(self, locked: Iterable[str], hidden: Iterable[str]) -> None:
-        """Lock and hide these controls, and no others."""
+        """Lock and hide exactly these controls."""
         self.locked, self.hidden = frozenset(locked), frozenset(hidden)
         self.changed.emit()
 
     def restart(self, settings: Settings, *, keep_edits: bool = False) -> None:
-        """Another run is shown: its settings, without a history of edits unless one of them led to this run."""
+        """Take over the settings of a newly shown run. The edit history is kept only if one of its edits led to this
+        run."""
         if not keep_edits:
             self.undo.clear()
             self._runs = None
@@ -112,9 +113,9 @@ class Editing(QObject):
         self.changed.emit()
 
     def put(self, wanted: Settings, runs: RunsOfEdit | None = None, *, forwards: bool = True) -> None:
-        """Split ``wanted`` into what acts now and what needs another run.
+        """Split ``wanted`` into settings that apply at once and structural ones that need another run.
 
-        ``runs`` are those of the edit that is made (``forwards``) or taken back.
+        ``runs`` belongs to the edit that is being made (``forwards``) or undone.
         """
         self._runs, self._forwards = runs, forwards
         differing = {path: new for path, (_, new) in self.settings.differences(wanted).items()}
@@ -123,12 +124,12 @@ class Editing(QObject):
         structural = {path: value for path, value in differing.items() if path in needs_run}
         try:
             self.settings, self.pending = self.settings.replace(live), structural
-        except SettingsError:  # a live value that only fits together with a structural one waits with it
+        except SettingsError:  # a live value that is valid only with a structural one waits with it
             self.pending = differing
         self.changed.emit()
 
     def note_runs(self, left: RunHandle, shown: RunHandle) -> None:
-        """The structural changes have led from one run to another: undo and redo of this edit go between them."""
+        """Record the run left and the run shown by a structural edit, so that its undo and redo can return to them."""
         if self._runs is None:
             return
         if self._forwards:
@@ -138,16 +139,17 @@ class Editing(QObject):
             self._runs.before = shown
 
     def drop_pending(self) -> None:
-        """No run can be made for the structural changes that wait: the controls show the run that there is."""
+        """Discard the waiting structural changes because no run can be made for them. The controls show the current run
+        again."""
         self.put(self.settings)
 
     def adopt(self, runs: RunsOfEdit, *, forwards: bool) -> None:
-        """An edit has been merged into an earlier one, whose runs are ``runs``. Not ``forwards`` if it undoes it."""
+        """Take over the runs of an edit that absorbed this one. ``forwards`` is False if the merged edit undoes it."""
         self._runs, self._forwards = runs, forwards
 
 
 class _Edit(QUndoCommand):
-    """One edit: the settings before and after it, and the runs if it was a structural one."""
+    """One edit: the settings before and after it, and its runs if it was structural."""
 
     def __init__(self, editing: Editing, before: Settings, after: Settings, text: str, gesture: int | None) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""Updates worth stopping at: the first clip, a dead group, another best action, changed settings."""
+"""Updates worth stopping at: the first clip, a dead group, a new best action, changed settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ EVENTS = (CLIP, DEAD, BEST, CHANGED)
 
 
 def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, str] | None:
-    """The nearest update after (or before) ``step`` at which something begins, and what. None if there is none."""
+    """The nearest update after (or before) ``step`` at which an event begins, and the event's description. None if
+    there is none."""
     nearest = [
         (onsets.after(step) if forwards else onsets.before(step), what)
         for onsets, what in zip(run.onsets, (CLIP, DEAD, BEST), strict=True)
@@ -23,7 +24,7 @@ def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, s
 
 
 def _changed(run: RunHandle, step: int, forwards: bool) -> int | None:
-    """The nearest change of settings after the run's start."""
+    """The nearest change of settings, not counting the run's start."""
     firsts = [first for first, _ in run.changes[1:]]
     place = bisect_right(firsts, step) if forwards else bisect_left(firsts, step) - 1
     return firsts[place] if 0 <= place < len(firsts) else None

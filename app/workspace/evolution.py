@@ -1,4 +1,4 @@
-"""Answers of a run's model to its fixed prompts, update by update: read from the steps, a little every frame."""
+"""Answers of a run's model to its fixed prompts, update by update, read from the steps a little every frame."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUDGET = 0.005
 
 
 class Mark(IntFlag):
-    """The answer to a prompt at one update, or at any of several. None of these: it could not be read."""
+    """The verdict on the answer to a prompt at one update, or the union over several. Zero if it could not be read."""
 
     RIGHT = 1
     WRONG = 2
@@ -32,12 +32,12 @@ class Mark(IntFlag):
 
 @dataclass(frozen=True)
 class Change:
-    """An update from which on the answer to a prompt is another one than before.
+    """An update at which the answer to a prompt changed.
 
     Attributes:
         step: the first update at which it is given.
         text: the answer.
-        verdict: whether it is right, and what it is in a few words.
+        verdict: whether it is right, and a description of it in a few words.
     """
 
     step: int
@@ -46,17 +46,17 @@ class Change:
 
     @property
     def mark(self) -> Mark:
-        """Right, wrong, or neither."""
+        """The mark of this answer: right, wrong, or neither."""
         return {True: Mark.RIGHT, False: Mark.WRONG, None: Mark.UNTOLD}[self.verdict.right]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """The turn of the answer to one prompt to right or wrong.
+    """The last turn of the answer to one prompt from wrong to right or back.
 
     Attributes:
-        since: the update from which on it has been right, or wrong, without a break; 1 for from the start.
-        former: the last answer before that, which was worth something else; None where there was none.
+        since: the update since which it has been right, or wrong, without a break; 1 if from the start.
+        former: the last answer before that, with the opposite verdict; None where there was none.
     """
 
     since: int
@@ -64,8 +64,8 @@ class Turn:
 
 
 def answers_before_training(run: RunHandle) -> list[Change | None]:
-    """What the weights that ``run`` starts from answer to its fixed prompts, as update 0: as its model has computed it,
-    until then as it is kept with the weights. None where it is not kept."""
+    """The answers of a run's starting weights to its fixed prompts, as update 0. They come from the run's model once it
+    has computed them, before that from the copy stored with the weights. None where there is no copy."""
     origin = run.origin
     if run.first_answers is not None:
         rows = zip(origin.watched, run.first_answers, strict=True)
@@ -83,12 +83,12 @@ def _change(prompt: str, text: str, origin: Origin) -> Change:
 
 
 class Evolution:
-    """The answers of one run. A run's file is read once, from the first update on, and one byte an answer is kept.
+    """The answers of one run. Its file is read once, from the first update on; one byte per answer is kept.
 
     Attributes:
         run: the run.
-        prompts: the fixed prompts, each once: of a short list some are drawn several times, and are answered alike.
-        places: for each of them, its place among the watched prompts of the run.
+        prompts: the distinct fixed prompts. From a short list some are drawn several times, with the same answer.
+        places: for each of them, its index among the watched prompts of the run.
         read: updates taken in so far.
         changes: for each prompt, its answers in the order in which they came.
         marks: for each prompt, one byte an update: see :class:`Mark`.
@@ -109,9 +109,9 @@ class Evolution:
         return self._lost or not self.prompts or self.read >= self.run.head
 
     def take(self, shown: Step | None = None, budget: float = BUDGET) -> None:
-        """Take in further updates for at most about ``budget`` seconds, but one at least.
+        """Take in further updates for at most about ``budget`` seconds, but at least one.
 
-        ``shown`` is the update on the screen: reading must not push it out of the few that the run keeps in memory.
+        ``shown`` is the update on screen: reading must not evict it from the few that the run keeps in memory.
         """
         end = time.perf_counter() + budget
         while not self.complete:
@@ -122,7 +122,7 @@ class Evolution:
             if step is not None:
                 self._take(step)
             elif self.read < (self.run.branched_at or 0):
-                self._skip((self.run.branched_at or 0) - self.read)  # the parent of a branch is gone
+                self._skip((self.run.branched_at or 0) - self.read)  # the file of the branch's parent is gone
             else:
                 self._lost = True
             if time.perf_counter() >= end:
@@ -154,7 +154,7 @@ class Evolution:
         return next((change for change in reversed(self.changes[place]) if change.step <= step), None)
 
     def turn(self, place: int, step: int) -> Turn | None:
-        """Since when the answer at update ``step`` has been worth what it is worth. None where it has not been read."""
+        """The last turn of the answer to prompt ``place`` up to ``step``. None where the answer has not been read."""
         if self.at(place, step) is None:
             return None
         past = [change for change in self.changes[place] if change.step <= step]
@@ -164,7 +164,7 @@ class Evolution:
         return Turn(since=past[last].step, former=past[last - 1] if last else None)
 
     def turns(self, place: int) -> list[int]:
-        """The updates at which the answer turned from wrong to right, or back."""
+        """The updates at which the answer turned from wrong to right or back."""
         return [
             after.step
             for before, after in pairwise(self.changes[place])
@@ -181,7 +181,7 @@ class Evolution:
         return np.bitwise_or.reduceat(marks, np.arange(count) * head // count)
 
     def distinct(self, place: int) -> dict[str, Change]:
-        """Every answer that prompt ``place`` was ever given, by its text, as it first appeared."""
+        """Every answer ever given to prompt ``place``, by its text, at its first appearance."""
         first: dict[str, Change] = {}
         for change in self.changes[place]:
             first.setdefault(change.text, change)

@@ -1,4 +1,4 @@
-"""The diagnosis and the audit of recorded runs, computed in a process of their own."""
+"""The diagnosis and the audit of recorded runs, computed in a separate process."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:  # a program that opens no recorded run never needs them
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Result:
-    """The results on a run that is or was examined.
+    """The results of examining a run.
 
     Attributes:
-        diagnosis: its findings; None before they are there.
-        verdict: what the audit says of its loss; None before it is there.
-        problem: why the examination did not come to its end; empty otherwise.
-        head: updates that the run had when it was examined last.
+        diagnosis: its findings; None before they are known.
+        verdict: the audit's verdict on its loss; None before it is known.
+        problem: why the examination did not finish; empty otherwise.
+        head: number of updates at the last examination.
     """
 
     diagnosis: Diagnosis | None = None
@@ -37,20 +37,20 @@ class Result:
 
     @property
     def complete(self) -> bool:
-        """Whether all that an examination finds out is there."""
+        """Whether the examination has produced all its results."""
         return self.diagnosis is not None and self.verdict is not None
 
 
 class Examination(QObject):
-    """Examines one recorded run at a time, and keeps what was found out about each run that is open.
+    """Examines one recorded run at a time, and keeps the results on each open run.
 
     Attributes:
         run: id of the run that is being examined or was examined last, empty for none.
-        seconds: that the last examination took.
+        seconds: duration of the last examination.
         ended_at: when it ended, by ``time.monotonic``.
 
     Signals:
-        changed: there is more of it, or it has ended.
+        changed: there are further results, or the examination has ended.
         ended: the examination of this run (its id) is over, complete or not.
     """
 
@@ -73,14 +73,14 @@ class Examination(QObject):
         return self._runner.busy
 
     def of(self, run: str) -> Result | None:
-        """The results on the run with this id. None where it was never examined."""
+        """The results on the run with this id. None if it was never examined."""
         return self._results.get(run)
 
     def start(self, run: str, path: Path, head: int) -> None:
-        """Examine the run with the id ``run`` and ``head`` updates, whose files are at ``path``. Another examination is
-        given up.
+        """Examine the run with the id ``run`` and ``head`` updates, whose files are at ``path``. Any other examination
+        is cancelled.
 
-        What is known of it stays until there is something new.
+        Earlier results on this run are kept until there are new ones.
         """
         self.run, self._begun = run, time.monotonic()
         self._results[run] = dataclasses.replace(self._results.get(run, Result()), problem="", head=head)
@@ -88,7 +88,7 @@ class Examination(QObject):
         self.changed.emit()
 
     def keep(self, runs: Collection[str]) -> None:
-        """Forget what is known of all runs but these (ids), and give up an examination of another one."""
+        """Discard the results on all runs but these (ids), and cancel the examination of any other."""
         if self._runner.busy and self.run not in runs:
             self._runner.leave()
         if not self._results.keys() <= set(runs):
@@ -96,11 +96,11 @@ class Examination(QObject):
             self.changed.emit()
 
     def cancel(self) -> None:
-        """Give it up. What was found out stays."""
+        """Cancel the examination. Results found so far are kept."""
         self._runner.cancel()
 
     def close(self) -> None:
-        """The program closes."""
+        """Cancel the examination as the program closes."""
         self._runner.close()
 
     @Slot(object)

@@ -1,4 +1,4 @@
-"""The number that is being explained goes with the selection and the pass, so that it is the one the formula shows."""
+"""Adjustment of the explained number to the selection and the pass, so that it is the one shown in the formula."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from grpo_core.explain.quantity import KINDS
 
 
 def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
-    """The same kind of number of the selected completion and action. What has neither stays as it is."""
+    """The same kind of number for the selected completion and action. A number that belongs to neither is returned
+    unchanged."""
     if quantity.row is not None and selection.row is not None:
         token = None if quantity.token is None else selection.token
         quantity = replace(quantity, row=selection.row, token=token)
@@ -20,7 +21,8 @@ def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
 
 
 def in_pass(quantity: Quantity, before: int, after: int) -> Quantity:
-    """The same number in pass ``after`` (from 0), if it was one of pass ``before``. Other passes were asked for."""
+    """The same number in pass ``after`` (from 0), if it was one of pass ``before``. Numbers of other passes were chosen
+    explicitly and stay."""
     kind = KINDS.get(quantity.name)
     if kind is None or "pass" not in kind.axes or quantity.passed != before:
         return quantity
@@ -28,6 +30,6 @@ def in_pass(quantity: Quantity, before: int, after: int) -> Quantity:
 
 
 def same_kind(one: Quantity, other: Quantity) -> bool:
-    """Whether two addresses are the same number of perhaps another completion, action or pass."""
+    """Whether two addresses name the same kind of number, whatever their completion, action and pass."""
     place = {"row": None, "token": None, "action": None, "passed": 0}
     return replace(one, **place) == replace(other, **place)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The film of one update as a schedule: which stage is shown at which second, and how far it has played."""
+"""The film of one update as a schedule: the stage shown at each second, and the played share of it."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from app.workspace.cursor import Cursor, Stage
 
 SECONDS = {Stage.SAMPLE: 0.4, Stage.SCORE: 0.35, Stage.NORMALIZE: 0.35, Stage.UPDATE: 0.5}
-"""How long each stage plays; the passes of the update share its time."""
+"""Seconds that each stage plays. The passes of the update share its time."""
 BEATS = (Stage.SAMPLE, Stage.NORMALIZE, Stage.UPDATE)
-"""The stages that play where an update has less than a second."""
+"""The stages that play in an update of less than a second."""
 WHOLE = 1.0
-"""Seconds an update from which on all stages play."""
+"""Seconds per update from which on all stages play."""
 SHORT = 1.2
 """Seconds below which the film of a whole update is too short for lanes that grow and shrink."""
 LONGEST = 7.0
-"""Seconds that the film of an update takes at most, at the lowest speeds, and that of the first update of a tour."""
+"""Longest film of an update in seconds: at the lowest speeds, and for the first update of a tour."""
 PLAYED = 0.9
-"""Share of an update's time in which its film plays; then it stands still until the next one comes."""
+"""Share of an update's time in which its film plays. It then stays still until the next update comes."""
 SLOWEST = LONGEST / PLAYED
-"""Seconds an update from which on its film is as long as it gets."""
+"""Seconds per update from which on its film has its full length."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One stage of the film, and of the last stage one pass, with the seconds that it plays."""
+    """One stage of the film, or one pass of the last stage, with its duration in seconds."""
 
     stage: Stage
     passed: int
@@ -34,7 +34,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Film:
-    """Parts that play one after the other.
+    """A sequence of parts.
 
     Attributes:
         step: the update whose film it is.
@@ -51,11 +51,11 @@ class Film:
 
     @property
     def quick(self) -> bool:
-        """Whether several stages go by in less than a person can follow."""
+        """Whether several stages pass faster than a viewer can follow."""
         return len(self.parts) > 1 and self.seconds < SHORT
 
     def at(self, seconds: float) -> Cursor:
-        """Place of the cursor after so many seconds. The end stays as it is."""
+        """The cursor ``seconds`` into the film. After its end, the last place."""
         for part in self.parts:
             if seconds < part.seconds:
                 return _cursor(self.step, part, max(seconds / part.seconds, 0.0))
@@ -63,7 +63,8 @@ class Film:
         return _cursor(self.step, self.parts[-1], 1.0)
 
     def seconds_at(self, cursor: Cursor) -> float:
-        """Seconds into the film at which it is where ``cursor`` does. Its end for an update that is shown whole."""
+        """Seconds into the film at which the cursor is at ``cursor``. The film's end for an update that is shown
+        whole."""
         before = 0.0
         for part in self.parts:
             if (part.stage, part.passed) == (cursor.stage, cursor.passed):
@@ -73,7 +74,7 @@ class Film:
 
 
 def update_film(step: int, passes: int, interval: float) -> Film:
-    """The film of a whole update that fits into ``interval`` seconds: all stages, or three beats.
+    """The film of a whole update within ``interval`` seconds: all stages, or three of them if it is short.
 
     An infinite interval gives the usual length, the sum of :data:`SECONDS`.
     """
@@ -90,7 +91,7 @@ def update_film(step: int, passes: int, interval: float) -> Film:
 
 
 def stage_film(cursor: Cursor, passes: int) -> Film:
-    """The film of the stage, or of the pass, at which ``cursor`` is."""
+    """The film of the stage or pass at ``cursor``."""
     shown = range(cursor.pass_of(passes), cursor.pass_of(passes) + 1)
     seconds = SECONDS[cursor.stage]
     parts = tuple(Part(stage=part.stage, passed=part.passed, seconds=seconds) for part in _parts(cursor.stage, shown))

@@ -13,19 +13,19 @@ from app.workspace.film import Film
 from app.workspace.workspace import Workspace
 
 TICK_MS = 33
-"""Milliseconds between two pictures of a film: thirty a second."""
+"""Milliseconds between two pictures of a film, thirty pictures a second."""
 
 
 class FilmClock(QObject):
-    """Plays a film by moving the cursor. Paused, moved by hand, or left where anything else moves the cursor.
+    """Plays a film by moving the cursor. It pauses when the user scrubs, and ends when anything else moves the cursor.
 
     Attributes:
-        clock: seconds that go on; a test gives its own and calls :meth:`tick`.
-        film: the film that plays or is paused; None without.
-        playing: whether it moves by itself.
+        clock: a monotonic clock in seconds; a test passes its own and calls :meth:`tick`.
+        film: the film that plays or is paused; None if there is none.
+        playing: whether it plays rather than being paused.
 
     Signals:
-        changed: it plays, or is still.
+        changed: it has started playing, paused or ended.
         finished: a film has played to its end.
     """
 
@@ -56,7 +56,7 @@ class FilmClock(QObject):
         self.resume()
 
     def resume(self) -> None:
-        """Go on where it was paused."""
+        """Resume the film where it was paused."""
         if self.film is not None and not self.playing:
             self._last = self.clock()
             self.playing = True
@@ -64,29 +64,29 @@ class FilmClock(QObject):
             self.changed.emit()
 
     def pause(self) -> None:
-        """Stop where it is."""
+        """Pause the film at the current place."""
         if self.playing:
             self.playing = False
             self._timer.stop()
             self.changed.emit()
 
     def end(self) -> None:
-        """No film any more. The cursor stays where it is."""
+        """Discard the film. The cursor stays where it is."""
         self.pause()
         self.film = None
 
     @property
     def whole(self) -> bool:
-        """Whether the film of a whole update plays, not that of one stage."""
+        """Whether the film covers a whole update rather than one stage."""
         return self.playing and self._whole
 
     @property
     def paused(self) -> bool:
-        """Whether a film is still within an update that is still shown as it was left."""
+        """Whether a film is paused within an update that is still shown as it was left."""
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
 
     def scrub(self, film: Film, seconds: float) -> None:
-        """Stop in ``film``, so many seconds after where the cursor is in it. Before its end nothing plays on."""
+        """Pause in ``film``, ``seconds`` after the cursor's place in it."""
         self.pause()
         self.film, self._whole = film, True
         self._played = min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds)
@@ -97,7 +97,8 @@ class FilmClock(QObject):
 
     @Slot()
     def tick(self) -> None:
-        """Show where the film is by the clock. Whoever has moved the cursor meanwhile has ended it."""
+        """Move the cursor to the film's place at this time. If something else has moved the cursor meanwhile, the film
+        ends."""
         if self.film is None or not self.playing:
             return
         if self._workspace.cursor != self._shown:

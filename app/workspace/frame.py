@@ -1,4 +1,4 @@
-"""The one frame timer: at most 60 frames a second, a rest after each, none while nothing changes."""
+"""The one frame timer: at most 60 frames a second, a pause after each, none while nothing changes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import time
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 INTERVAL_MS = 1000 / 60
-"""Between two deadlines: each is one interval after the one before, so that frames are as even as the screen."""
+"""Milliseconds between two deadlines. Each is one interval after the one before, so that frames are as even as the
+screen's."""
 REST = 0.1
-"""Share of a frame's processor time for which the thread rests after it: time for whatever else the window does."""
+"""Idle time after a frame, as a share of the frame's processor time. It leaves time for everything else the window
+does."""
 
 
 class FrameTimer(QObject):
-    """Ticks while there is work, then rests.
+    """Ticks while there is something to draw, then stops.
 
-    What a frame costs is measured in processor time of this thread: a busy machine makes frames late, not rare. Only
-    where a run is computed in this very process does it rest as long as the frame took: Python runs one thread at a
-    time, and that is all that the run gets.
+    The cost of a frame is measured in this thread's processor time: a busy machine makes frames late, not rare. If a
+    run is computed in this process, the timer pauses as long as the frame took: because of Python's global interpreter
+    lock, the run's thread gets only the time in which this one is idle.
 
     Attributes:
-        shared: a run is computed in this process.
+        shared: whether a run is computed in this process.
         cost: milliseconds of this thread's processor time that the last frame took to draw and paint.
 
     Signals:
@@ -48,17 +50,17 @@ class FrameTimer(QObject):
 
     @property
     def due(self) -> bool:
-        """Whether a frame has been asked for since the last one began."""
+        """Whether a frame has been requested since the last one began."""
         return self._wanted
 
     def request(self) -> None:
-        """A frame soon: at once if the timer rests, with the next tick if it runs."""
+        """Request a frame: at once if the timer is idle, with the next tick if it runs."""
         self._wanted = True
         if not (self._timer.isActive() or self._drawing):
             self._timer.start(0)
 
     def set_live(self, live: bool) -> None:
-        """Tick on and on while updates may arrive."""
+        """Tick continually while updates may arrive."""
         self._live = live
         if live:
             self.request()
@@ -73,7 +75,7 @@ class FrameTimer(QObject):
         self._wanted = False
         self._drawing = True
         self._began, self._spent = time.perf_counter(), time.thread_time()
-        if 1000 * self._began - self._deadline > INTERVAL_MS:  # after a rest
+        if 1000 * self._began - self._deadline > INTERVAL_MS:  # it was idle
             self._deadline = 1000 * self._began
         try:
             self.tick.emit()
@@ -90,7 +92,8 @@ class FrameTimer(QObject):
     def rest(self, spent: float) -> float:
         """Milliseconds to wait after a frame that took ``spent`` milliseconds of processor time.
 
-        The next deadline is an interval after the last one; a frame that was late by more than that begins anew.
+        The next deadline is one interval after the last one. A frame that was late by more than an interval restarts
+        the count.
         """
         now = 1000 * time.perf_counter()
         took = now - 1000 * self._began
@@ -100,6 +103,6 @@ class FrameTimer(QObject):
         return max(self._deadline - now, 0.0)
 
     def stop(self) -> None:
-        """No more frames."""
+        """Request no more frames."""
         self._wanted = self._live = self._drawing = False
         self._timer.stop()

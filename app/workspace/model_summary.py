@@ -1,4 +1,4 @@
-"""A model from a folder in one line, before its first update: how large it is, its licence, what training it takes."""
+"""One line about a model from a folder, before its first update: its size, its licence, and the cost of training it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from grpo_core.update_time import UNMEASURED, UpdateTime
 def model_summary(
     settings: Settings, update_time: UpdateTime | None = None, remembered: UpdateTime | None = None
 ) -> str:
-    """The line of a run under ``settings``. Where the folder is gone, that its answers come with the first update.
+    """The line about a run under ``settings``. Where the folder is gone, it says that answers come with the first
+    update.
 
     Args:
         settings: of the run.
-        update_time: how long an update takes here, where that has been measured.
-        remembered: the same, measured at an earlier time, which is said until it is measured again.
+        update_time: measured duration of an update on this machine, None if not measured.
+        remembered: the duration measured in an earlier session, used until it is measured again.
     """
     files = _files(settings.model.folder, settings.model.digest)
     if files is None:
@@ -35,7 +36,7 @@ def model_summary(
 
 
 def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) -> str:
-    """The most important part of :func:`model_summary` before Run: how long an update takes, or else what it needs."""
+    """The essential part of :func:`model_summary` before Run: how long an update takes, or else the memory it needs."""
     if update_time is not None:
         return update_time.brief
     files = _files(settings.model.folder, settings.model.digest)
@@ -48,5 +49,5 @@ def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) ->
 
 
 def _files(folder: str, digest: str) -> ModelFiles | None:
-    """The headers of the files, where they were read: nothing here reads a model's folder."""
+    """The headers of the model's files, if they have been read already. This function never reads a model's folder."""
     return known(folder, digest).files

@@ -1,4 +1,4 @@
-"""Onsets in a growing series: found once, then only looked up."""
+"""Onsets in a growing series, found once and then looked up."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from app.plotting.pyramid import Pyramid
 
 
 class Onsets:
-    """The updates at which a series begins to be something. As it grows, only what is new is looked at.
+    """The updates at which a series enters a state. As the series grows, only its new values are examined.
 
-    ``begins`` takes values (n + 1,), of which the first is the one before (NaN before the first update), and says of
-    the last n whether something begins there, boolean (n,).
+    ``begins`` takes values (n + 1,) and returns for the last n whether the state begins there, boolean (n,). The first
+    value is the one before them (NaN before the first update).
     """
 
     def __init__(self, series: Pyramid, begins: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -25,19 +25,19 @@ class Onsets:
         self._places = array("q")
 
     def after(self, step: int) -> int | None:
-        """The first one after update ``step``."""
+        """The first onset after update ``step``."""
         self._look()
         place = bisect_right(self._places, step)
         return self._places[place] if place < len(self._places) else None
 
     def before(self, step: int) -> int | None:
-        """The last one before update ``step``."""
+        """The last onset before update ``step``."""
         self._look()
         place = bisect_left(self._places, step)
         return self._places[place - 1] if place else None
 
     def begin_anew(self) -> None:
-        """Look at the whole series again: values within it are others now."""
+        """Examine the whole series again because earlier values in it have changed."""
         self._seen, self._places = 0, array("q")
 
     def _look(self) -> None:
@@ -57,6 +57,6 @@ def leaves_zero(values: np.ndarray) -> np.ndarray:
 
 
 def changes(values: np.ndarray) -> np.ndarray:
-    """Places at which a series becomes another value. There is nothing to change from before the first."""
+    """Places at which a series changes its value. The first value never counts as a change."""
     now, then = values[1:], values[:-1]
     return np.asarray((now != then) & ~np.isnan(now) & ~np.isnan(then))

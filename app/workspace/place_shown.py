@@ -1,4 +1,4 @@
-"""The token whose numbers are shown while nobody has chosen one: the same in every panel."""
+"""The token whose numbers are shown while none is selected, the same in every panel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.record import Step
 
 
 def fork_of(step: Step, group: int) -> int | None:
-    """The first token, from 0, at which the completions of ``group`` are not all the same. None where they are."""
+    """The first token, from 0, at which the completions of ``group`` differ. None where all are the same."""
     rows = step.group == group
     tokens = np.where(step.there[rows], step.tokens[rows], -1)
     parts = (tokens != tokens[:1]).any(axis=0)
@@ -20,8 +20,8 @@ def fork_of(step: Step, group: int) -> int | None:
 def place_shown(view: View) -> tuple[int, int] | None:
     """(completion, token), both counted from 0, whose numbers are shown. None where there is no update.
 
-    It is the token that is selected. While none is, it is the first completion of the first group with a signal, at the
-    token where the completions of that group part.
+    It is the selected token. If there is none, it is in the first completion of the first group with a signal, at the
+    token where the completions of that group diverge.
     """
     step = view.step.step
     if step is None or not len(step.group):
@@ -37,6 +37,6 @@ def _unselected(view: StepView) -> tuple[int, int]:
     step = view.step
     assert step is not None
     dead = view.dead
-    group = int(step.group[0]) if dead is None else int((~dead).argmax())  # the first one where all are dead
+    group = int(step.group[0]) if dead is None else int((~dead).argmax())  # the first group where all are dead
     first = int((step.group == group).argmax())
     return first, fork_of(step, int(step.group[first])) or 0

@@ -1,4 +1,4 @@
-"""The transport: run, pause, step, step back, one stage. Behind the head it replays; at the head it computes."""
+"""The transport: run, pause, step, step back, one stage. Before the head it replays, at the head it computes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STAGED_SPEED = 2.0
 """At this many updates per second and below, the stages of an update play one after the other."""
 FASTEST_REPLAY = 30.0
 MOST_SHOWN = 10.0
-"""Recorded updates a second that are shown: where more are replayed, some are passed over."""
+"""Recorded updates shown per second at most. A faster replay skips some."""
 MOVING = (State.PREPARING, State.RUNNING, State.STOPPING)
 
 
@@ -40,14 +40,14 @@ class Player(QObject):
 
     Attributes:
         tempi: speed and length, for bandits (False) and for language models (True).
-        staged: whether slow runs and single stages play as a film (off with reduced motion).
-        film: the clock of that film.
+        staged: whether slow runs and single stages are played as films (off with reduced motion).
+        film: the clock of these films.
         prepare: gives the active run to the controller before anything is computed; may raise ``GrpoError``.
 
     Signals:
-        changed: mode, speed or length are other ones.
-        progressed: :attr:`progress` is another one.
-        starting: somebody wants to go on from what is shown; whoever listens has that ready first.
+        changed: mode, speed or length has changed.
+        progressed: :attr:`progress` has changed.
+        starting: the user is about to continue from the update shown; listeners make that possible first.
     """
 
     changed = Signal()
@@ -74,11 +74,11 @@ class Player(QObject):
         controller.state_changed.connect(self._on_state)
         controller.progressed.connect(self.progressed)
 
-    # -- what people press -----------------------------------------------------------------------------------------
+    # -- commands ----------------------------------------------------------------------------------------------------
 
     @Slot()
     def toggle(self) -> None:
-        """Run, or pause what runs."""
+        """Run, or pause if running."""
         if self.busy:
             self.pause()
         else:
@@ -86,9 +86,9 @@ class Player(QObject):
 
     @Slot()
     def run(self) -> None:
-        """Replay up to the head, then compute on.
+        """Replay up to the head, then continue computing.
 
-        A run that cannot be continued is replayed, at its head from its start again.
+        A run that cannot be continued is only replayed; at its head, from the start.
         """
         if self.film.paused:
             self.film.resume()
@@ -118,13 +118,14 @@ class Player(QObject):
             self.changed.emit()
 
     def rest(self) -> None:
-        """Stop replaying. What is being computed goes on."""
+        """Stop replaying. The update that is being computed goes on."""
         self._stop_replay()
         self.film.end()
 
     @Slot()
     def step(self) -> None:
-        """The next update: shown if it is recorded, computed if not. An update half revealed is revealed first."""
+        """Show the next update: replayed if it is recorded, computed if not. A half-revealed update is first revealed
+        in full."""
         self.starting.emit()
         self._stop_replay()
         self._run_after_film = False
@@ -140,20 +141,20 @@ class Player(QObject):
             self._compute(1, by_hand=True)
 
     def skip_film(self) -> None:
-        """Show the end of the film that plays."""
+        """Jump to the end of the current film."""
         if self.film.playing:
             self._reveal()
 
     @Slot()
     def step_back(self) -> None:
-        """The update before."""
+        """Show the previous update."""
         self.pause()
         self.film.end()
         self._workspace.move_to(self._workspace.cursor.step - 1)
 
     @Slot()
     def stage(self) -> None:
-        """One stage further into the update. Past its end, into the next one."""
+        """Reveal the next stage of the update. Past its last stage, go to the next update."""
         self.starting.emit()
         self._stop_replay()
         self._run_after_film = False
@@ -168,7 +169,7 @@ class Player(QObject):
 
     @Slot()
     def stage_back(self) -> None:
-        """One stage back. Before the beginning, to the end of the update before."""
+        """Go one stage back. Before the first stage, go to the end of the previous update."""
         self._stop_replay()
         self.film.end()
         here = self._workspace.cursor.previous_stage(self._passes)
@@ -178,15 +179,15 @@ class Player(QObject):
             self.step_back()
 
     def scrub(self, seconds: float) -> None:
-        """So many seconds on in the film of the update shown, and be still there."""
+        """Move ``seconds`` forward in the film of the update shown, and pause there."""
         self.pause()
         if self._workspace.cursor.step > 0:
             self.film.scrub(update_film(self._workspace.cursor.step, self._passes, math.inf), seconds)
 
     def run_n(self, updates: int, *, at_once: bool = False) -> None:
-        """Compute so many updates from here, then rest.
+        """Compute ``updates`` updates from here, then stop.
 
-        ``at_once``: as fast as they can be computed, whatever the speed.
+        ``at_once``: as fast as they can be computed, regardless of the speed setting.
         """
         self.starting.emit()
         self._stop_replay()
@@ -201,18 +202,18 @@ class Player(QObject):
 
     @property
     def speed(self) -> float | None:
-        """Updates per second of this kind of run, None for as many as possible."""
+        """Updates per second for this kind of run, None for as many as possible."""
         return self.tempi[_is_language(self._workspace.run)].speed
 
     @property
     def length(self) -> int | None:
-        """Updates after which this kind of run stops by itself, None for no limit."""
+        """Number of updates after which this kind of run stops by itself, None for no limit."""
         return self.tempi[_is_language(self._workspace.run)].length
 
     def set_speed(self, speed: float | None, *, language: bool | None = None) -> None:
-        """Updates per second of one kind of run, by default of the one shown.
+        """Set the updates per second for one kind of run, by default the kind of the run shown.
 
-        None stands for as many as possible.
+        None means as many as possible.
         """
         kind, training = _is_language(self._workspace.run) if language is None else language, self._workspace.training
         self.tempi[kind] = replace(self.tempi[kind], speed=speed)
@@ -224,27 +225,27 @@ class Player(QObject):
         self.changed.emit()
 
     def set_length(self, length: int | None) -> None:
-        """Updates after which this kind of run stops by itself. None for no limit."""
+        """Set the number of updates after which this kind of run stops by itself. None for no limit."""
         kind = _is_language(self._workspace.run)
         self.tempi[kind] = replace(self.tempi[kind], length=length)
         self.changed.emit()
 
-    # -- what follows ----------------------------------------------------------------------------------------------
+    # -- replaying and films -------------------------------------------------------------------------------------------
 
     def on_new_head(self) -> None:
         """Play the stages of an update that has arrived, at slow speeds or after a single step."""
         if self._begin is not None:
             begin, self._begin = self._begin, None
             self._show_stage(Cursor(step=self._workspace.cursor.step, stage=begin))
-        elif self._workspace.following:  # the last one may arrive after the word that the run stands
+        elif self._workspace.following:  # the last update may arrive after the notice that the run has stopped
             self._play_update(by_hand=self._by_hand)
 
     def _play_update(self, *, by_hand: bool = False) -> None:
-        """Play the film of the update shown at slow speeds, and after a single step at any."""
+        """Play the film of the update shown: after a single step always, otherwise only at slow speeds."""
         slow = not self._at_once and self.speed is not None and self.speed <= STAGED_SPEED
         if self.staged and (slow or by_hand):
             interval = 1 / self.speed if self.speed is not None and slow else math.inf
-            self._run_after_film = False  # of an update that was on its way when the run was paused
+            self._run_after_film = False  # of an update that was already computing when the run was paused
             self.film.play(update_film(self._workspace.cursor.step, self._passes, interval), whole=True)
 
     def _show_stage(self, here: Cursor) -> None:
@@ -255,9 +256,9 @@ class Player(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether the run that is shown moves: a film plays, recorded updates are replayed, or new ones computed.
+        """Whether the run shown is moving: a film plays, recorded updates are replayed, or new ones are computed.
 
-        A model that is only being loaded does not: it can be told to run, and will.
+        A run whose model is still loading does not count: it can be started, and will run once loaded.
         """
         here = self._workspace.training in (None, self._workspace.run)
         computing = self.mode is Mode.COMPUTING and (self._ordered or not self.loading)
@@ -265,12 +266,12 @@ class Player(QObject):
 
     @property
     def loading(self) -> bool:
-        """Whether the learner of the run is being made ready, which takes a language model some seconds."""
+        """Whether the run's learner is being prepared, which takes some seconds for a language model."""
         return self._controller.state is State.PREPARING
 
     @property
     def progress(self) -> Progress | None:
-        """Progress of the update that is being computed. None where it is quick or there is none."""
+        """Progress of the update that is being computed. None where updates are quick or none is computed."""
         return self._controller.progress
 
     @property
@@ -327,7 +328,7 @@ class Player(QObject):
             self._compute(self.length)
 
     def _stop_replay(self) -> None:
-        """No more replaying. Another run may be training meanwhile."""
+        """Stop replaying. Another run may be training meanwhile."""
         self._run_on = False
         self._replay.stop()
         if self.mode is Mode.REPLAYING:
@@ -335,7 +336,7 @@ class Player(QObject):
 
     @Slot()
     def _on_film_finished(self) -> None:
-        """A run that was paused together with its film goes on after the film."""
+        """Resume a run that was paused together with its film."""
         if self._run_after_film:
             self._run_after_film = False
             self.run()
@@ -354,7 +355,7 @@ class Player(QObject):
         self.changed.emit()
 
     def stop(self) -> None:
-        """No more timers."""
+        """Stop all timers."""
         self._replay.stop()
         self.film.end()
 

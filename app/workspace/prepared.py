@@ -1,4 +1,4 @@
-"""A large update of a recorded run, read and evaluated in a thread before any panel asks for it."""
+"""A large update of a recorded run, read and evaluated in a thread before any panel needs it."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from grpo_core.record import Step
 from grpo_core.traces.importers.source import Completions, Source
 
 LARGE_TOKENS = 200_000
-"""Tokens of an update from which evaluating it would take the window several frames."""
+"""Number of tokens from which evaluating an update would block the window for several frames."""
 LARGE_TEXT = 4_000_000
-"""Characters of an update's texts from which reading them would."""
+"""Number of characters from which reading an update's texts would block it."""
 
 Reasons = Mapping[str, Reason | None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prepared:
-    """The parts of an update that panels ask for, computed.
+    """The precomputed parts of an update that panels need.
 
     Attributes:
         number: of the update.
-        stamp: what its files looked like when it was read.
-        step: its record; None where the source holds texts alone.
+        stamp: identifies the state of its files when it was read.
+        step: its record; None where the source holds only texts.
         why_no_step: why there is none, in a sentence.
         table: its completions; None where none are recorded.
         numbers: its numbers by name.
-        evaluated: its arrays; those of the passes in ``reasons`` are computed.
-        reasons: pass -> metric -> why it is what it is.
+        evaluated: its arrays, computed for the passes in ``reasons``.
+        reasons: pass -> metric -> the reason for its value.
     """
 
     number: int
@@ -50,22 +50,22 @@ class Prepared:
     reasons: dict[int, Reasons]
 
     def is_ready(self, cursor: Cursor) -> bool:
-        """Whether everything that is shown at ``cursor`` is computed."""
+        """Whether everything that is shown at ``cursor`` has been computed."""
         return self.step is None or cursor.pass_of(self.step.passes) in self.reasons
 
     @property
     def tokens(self) -> int:
-        """Places for tokens, padding included. Where only texts are recorded: 0."""
+        """Token slots, padding included. 0 where only texts are recorded."""
         return 0 if self.step is None else self.step.tokens.size
 
     @property
     def large(self) -> bool:
-        """Whether an update of this size keeps the window waiting."""
+        """Whether an update of this size would block the window."""
         return self.tokens >= LARGE_TOKENS or (self.table is not None and _characters(self.table) >= LARGE_TEXT)
 
 
 def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Prepared:
-    """Read the update at ``cursor`` and evaluate the pass shown there. ``known`` is what was prepared of it before.
+    """Read the update at ``cursor`` and evaluate the pass shown there. ``known`` holds the parts prepared before.
 
     Raises:
         RunFileError: its file cannot be read.
@@ -102,8 +102,9 @@ def _read(source: Source, number: int) -> Prepared:
 
 def _with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
     reasons: dict[str, Reason | None] = {}
-    with suppress(GrpoError), np.errstate(all="ignore"):  # what a source lacks is said where it is shown
-        for key in sorted(METRICS, key="grad_norm".__ne__):  # the only one that needs the first pass's gradient, first
+    with suppress(GrpoError), np.errstate(all="ignore"):  # panels say what a source lacks
+        # it alone needs the first pass's gradient, so it comes first
+        for key in sorted(METRICS, key="grad_norm".__ne__):
             reasons[key] = reason_for(evaluated, passed, key)
             if evaluated.cards and found.large:
                 evaluated.release(but=passed)

@@ -1,4 +1,4 @@
-"""A run that another program trained, as the window holds it: read where it lies, never written, never continued."""
+"""A run that another program trained, as open in the window. It is read in place, never written and never continued."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions, Source
 
 KEPT_TABLES = 8
-"""Tables of completions that stay in memory."""
+"""Completion tables kept in memory."""
 KEPT_PREPARED = 2_000_000
-"""Tokens of all evaluated updates that stay in memory, where there are several: some 70 bytes a token."""
+"""Tokens of all evaluated updates kept in memory, if there are several: some 70 bytes a token."""
 
 
 class RecordedRun(RunHandle):
-    """A recorded run. Its last update is there at once; its series grow as they are computed elsewhere.
+    """A recorded run. Its last update is available at once; its series grow as they are computed elsewhere.
 
     Attributes:
-        source: the importer's run; another object after :meth:`take`.
-        read_again: how often an update was read that had been half written before.
-        large: whether its updates take so long to evaluate that this is done in a thread.
+        source: the importer's run, replaced by :meth:`take`.
+        read_again: number of times an update was read again because it had been half written.
+        large: whether its updates are so large that they are evaluated in a thread.
     """
 
     def __init__(self, source: Source) -> None:
@@ -65,7 +65,7 @@ class RecordedRun(RunHandle):
         self.take(source)
 
     def take(self, source: Source) -> None:
-        """Read the run from ``source`` from now on, which holds what its trainer has written since."""
+        """Replace the source by one that includes what the trainer has written since."""
         for number in range(max(self.head - 1, 1), min(self.head, len(source)) + 1):
             if number in self._stamps and _stamp(source, number) != self._stamps[number]:
                 self._forget(number)  # it was half written when it was read
@@ -75,9 +75,10 @@ class RecordedRun(RunHandle):
         self.version += 1
 
     def _forget(self, number: int) -> None:
-        """Read an update again when it is asked for: more of it has been written.
+        """Mark an update as outdated, so that it is read again: the trainer has written more of it.
 
-        A large one that is in sight would be read while the window waits: it stays until it is left.
+        A large update that is on screen stays as it is until the cursor leaves it, since reading it would block the
+        window.
         """
         if not self.large:
             for kept in (self.in_memory, self._tables, self._prepared, self._stamps):
@@ -89,19 +90,19 @@ class RecordedRun(RunHandle):
 
     @property
     def computed(self) -> int:
-        """Updates from the first on whose numbers are in the series."""
+        """Number of updates, from the first on, whose numbers are in the series."""
         return self._computed
 
     def is_computed(self, number: int) -> bool:
-        """Whether the numbers of update ``number`` are in the series: those of the last may be there first."""
+        """Whether the numbers of update ``number`` are in the series. Those of the last may be there first."""
         return 1 <= number <= self._computed or number in self._ahead
 
     def add_numbers(self, rows: Sequence[Mapping[str, float]], start: int | None = None) -> None:
-        """Take in the numbers of updates (:func:`grpo_core.recorded_series.numbers`).
+        """Add the numbers of updates (:func:`grpo_core.recorded_series.numbers`) to the series.
 
         Args:
-            rows: of updates that follow each other.
-            start: updates before the first of them; by default they follow those that are there.
+            rows: of consecutive updates.
+            start: number of updates before the first of them; by default they follow those already added.
         """
         start = self._computed if start is None else start
         length, end = len(self.series["reward_mean"]), start + len(rows)
@@ -119,7 +120,7 @@ class RecordedRun(RunHandle):
                 onsets.begin_anew()
         if start == self._computed:
             self._computed = end
-            if self._ahead.start <= end + 1:  # what lies between the beginning and the end is there now
+            if self._ahead.start <= end + 1:  # the gap between the beginning and the end is filled now
                 self._computed, self._ahead = max(end, self._ahead.stop - 1), range(0)
         else:
             self._ahead = range(self._ahead.start if self._ahead else start + 1, end + 1)
@@ -130,12 +131,12 @@ class RecordedRun(RunHandle):
         return step if number is None else number
 
     def trainer_step(self, position: int) -> int | None:
-        """The trainer's number of the update at ``position`` (from 1). None where there is no such update."""
+        """The trainer's own number of the update at ``position`` (from 1). None where there is no such update."""
         labels = self.source.labels
         return labels[position - 1] if 1 <= position <= len(labels) else None
 
     def position(self, label: int) -> int | None:
-        """The update that the trainer numbers ``label``. None where there is none."""
+        """The position of the update that the trainer numbers ``label``. None where there is none."""
         return next((place for place, known in enumerate(self.source.labels, 1) if known == label), None)
 
     def step(self, number: int) -> Step | None:
@@ -214,7 +215,8 @@ class RecordedRun(RunHandle):
         return self._tables[number]
 
     def numbers(self, number: int) -> dict[str, float]:
-        """Every number of update ``number`` by name, from the series or computed now. Empty where it is unreadable."""
+        """Every number of update ``number`` by name, from the series or else computed now. Empty where it is
+        unreadable."""
         if self.is_computed(number):
             return {name: float(series.values[number - 1]) for name, series in self.series.items()}
         if not 1 <= number <= self.head:
@@ -244,17 +246,17 @@ class RecordedRun(RunHandle):
         """Do nothing: no learner of this program computes a recorded run."""
 
     def close_file(self) -> None:
-        """No file stays open between two calls."""
+        """Do nothing: no file stays open between two calls."""
 
     def _name_tokens(self, step: Step) -> None:
-        """Without a tokenizer, tokens are called by their numbers. More of them as larger numbers appear."""
+        """Name tokens by their numbers, since there is no tokenizer. The list grows as larger numbers appear."""
         most = int(step.tokens.max(initial=-1)) + 1
         if not self._named and most > len(self.origin.vocabulary):
             self.origin = dataclasses.replace(self.origin, vocabulary=token_text.numbered(most))
 
 
 def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
-    """The stamp of an update. None where the source cannot say it."""
+    """The stamp of an update. None where the source has none."""
     try:
         return source.stamp(number)
     except RunFileError:
@@ -262,6 +264,6 @@ def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
 
 
 def _shorten(kept: OrderedDict[int, Any]) -> None:
-    """Let go of the oldest tables."""
+    """Discard the oldest tables."""
     while len(kept) > KEPT_TABLES:
         kept.popitem(last=False)

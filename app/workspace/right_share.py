@@ -1,4 +1,4 @@
-"""Shares of right answers over a run: to prompts that it is never trained on, and in the batches that are paid."""
+"""Shares of right answers over a run, on held-out prompts and among the sampled completions."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from app.workspace.run_handle import RunHandle
 from grpo_core.texts import question_text
 
 GREEDY, SAMPLED = "accuracy_greedy", "accuracy"
-"""The series of held-out answers, NaN at updates that did not measure it, and that of the sampled completions."""
+"""Names of two series: answers to held-out prompts (NaN at updates without a measurement), and sampled completions."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RightShare:
-    """Measurements of one run.
+    """Measurements of the share of right answers in one run.
 
     Attributes:
         steps: (n,) updates that were measured, ascending.
         shares: (n,) the measured share, from 0 to 1.
-        asked: answers that were judged in one measurement; 0 where that is not known.
+        asked: number of answers judged in one measurement; 0 if unknown.
     """
 
     steps: np.ndarray
@@ -29,16 +29,17 @@ class RightShare:
 
     @classmethod
     def held_out(cls, run: RunHandle, cursor: int) -> RightShare | None:
-        """The likeliest answers to held-out prompts before each update, up to update ``cursor``. None where the run is
-        trained on the prompts that are watched, as on fewer than sixteen own prompts: none is held out."""
+        """Shares of right likeliest answers to held-out prompts before each update, up to update ``cursor``. None where
+        the run is trained on its watched prompts, as with fewer than sixteen prompts of the user's, because none is
+        held out then."""
         task = run.origin.settings.language
         own = task.problem == "own"
         return None if own and _trained_on(run) else cls._of(run, cursor, GREEDY, 0 if own else task.held_out)
 
     @classmethod
     def sampled(cls, run: RunHandle, cursor: int, completions: int) -> RightShare:
-        """The sampled completions of each update, of which its rewards are made, up to update ``cursor``, which has so
-        many of them (0 where that is not known)."""
+        """Shares of right sampled completions in each update up to ``cursor``, which has ``completions`` of them (0 if
+        unknown)."""
         return cls._of(run, cursor, SAMPLED, completions)
 
     @classmethod
@@ -49,12 +50,12 @@ class RightShare:
 
     @property
     def measured_at(self) -> int:
-        """The last update that was measured. 0 where none was."""
+        """The last measured update. 0 where none was."""
         return int(self.steps[-1]) if len(self.steps) else 0
 
     @property
     def first(self) -> float | None:
-        """The share at the first update that was measured, or None."""
+        """The share at the first measured update, or None."""
         return float(self.shares[0]) if len(self.shares) else None
 
     @property
@@ -64,7 +65,7 @@ class RightShare:
 
     @property
     def right(self) -> int:
-        """Right answers of the newest measurement. 0 where there is none."""
+        """Number of right answers in the newest measurement. 0 where there is none."""
         return round((self.last or 0.0) * self.asked)
 
 

@@ -1,4 +1,4 @@
-"""One run as the window holds it: its scalars in memory, its steps on disk or, while young, in the worker's buffer."""
+"""An open run: its scalars in memory, its steps on disk or, while not yet written, in the worker's buffer."""
 
 from __future__ import annotations
 
@@ -30,39 +30,38 @@ from grpo_core.text import tr
 from grpo_core.update_time import UpdateTime
 
 KEPT_STEPS = 64
-"""Decoded steps that stay in memory."""
+"""Decoded steps kept in memory."""
 KEPT_TOKENS = 4_000_000
-"""Tokens of all of these together, where there are several: some 100 bytes a token."""
+"""Tokens of all of these together, if there are several: some 100 bytes a token."""
 
 
 class RunHandle:
     """A run that is open in the window.
 
     Attributes:
-        id: tells the runs of a window apart.
-        title: what the list of runs shows.
+        id: unique among the runs of a window.
+        title: shown in the list of runs.
         origin: the run before its first update.
         path: its file; the file exists from the first update on.
-        resolved: the same without links, by which two names of one file are known.
-        branched_at: update of the parent that it goes on from, None for a run of its own.
-        parent: the run it goes on from, as long as that is open in this window.
-        head: last computed update.
+        resolved: the path with links resolved, so that two names of one file compare equal.
+        branched_at: update of the parent from which it continues, None for a run that is no branch.
+        parent: the run it branched from, as long as that is open in this window.
+        head: number of the last computed update.
         series: every scalar, by name; index i is update i + 1.
-        in_memory: updates that were read lately, by number.
-        onsets: updates at which a clip begins, a dead group, another best action.
-        changes: (first update under them, settings), in order.
-        version: grows when a panel might have to draw again.
+        in_memory: recently read updates, by number.
+        onsets: updates at which clipping, a dead group or a new best action begins.
+        changes: (first update under these settings, settings), in order.
+        version: increases whenever a panel might have to redraw.
         saved: the user has named and kept this run.
-        note: what a person should know of its file, in a sentence, or empty.
-        read_only: why it can be looked at only, in a sentence, or empty.
-        held: that is because another window writes its file.
-        thinned: where updates were dropped to keep a file small, also of the run it goes on from.
-        own_thinned: the same of its own file.
-        next_settings: what its next update will run under where that is no longer what its last one ran under.
-        first_answers: tokens of what its model has answered to the fixed prompts before its first update; None until
-            it has.
-        update_time: how long an update takes here, measured before the first one; None where it was not.
-        remembered_time: the same, measured at an earlier time of the same model; None where none is kept.
+        note: a sentence that the user should know about its file, or empty.
+        read_only: the reason why it cannot be continued, in a sentence, or empty.
+        held: it is read-only because another window writes its file.
+        thinned: stretches where updates were dropped to keep a file small, in this run and in the run it branched from.
+        own_thinned: those of its own file only.
+        next_settings: settings of its next update, if they differ from those of its last one.
+        first_answers: tokens of its model's answers to the fixed prompts before the first update; None until computed.
+        update_time: duration of an update on this machine, measured before the first one; None if not measured.
+        remembered_time: the duration kept from an earlier measurement of the same model; None if there is none.
         why_no_step: why its updates show no tokens, and how to get them, in a sentence; empty where they do.
     """
 
@@ -99,15 +98,15 @@ class RunHandle:
 
     @classmethod
     def open(cls, path: Path, poll: Poll | None = None) -> RunHandle:
-        """A run from its file, which may be opened in a thread and used in another afterwards.
+        """Open a run from its file. It may be opened in one thread and used in another afterwards.
 
         Args:
             path: of the file.
-            poll: says whether to give up, and is told how far the reading is.
+            poll: tells whether to cancel, and receives the progress of the reading.
 
         Raises:
             RunFileError: the file cannot be read; the message says why.
-            Cancelled: ``poll`` said so.
+            Cancelled: ``poll`` asked for it.
         """
         reader = RunReader.open(path)
         try:
@@ -138,7 +137,7 @@ class RunHandle:
         """Allow this window to continue a run that was :attr:`held`, once no other window writes its file.
 
         Returns:
-            Whether that is so now.
+            Whether the run can be continued now.
         """
         if not self.held or in_use(self.path):
             return False
@@ -148,11 +147,11 @@ class RunHandle:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether another program trained it: it is looked at and recomputed, never continued."""
+        """Whether another program trained the run. It can be viewed and recomputed, never continued."""
         return self.origin.settings.is_recorded
 
     def label(self, step: int) -> int:
-        """The number by which people know update ``step``: of a recorded run, the trainer's own."""
+        """The displayed number of update ``step``. For a recorded run it is the trainer's own."""
         return step
 
     def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:
@@ -164,20 +163,21 @@ class RunHandle:
         self.version += 1
 
     def inherit(self, parent: RunHandle, step: int) -> None:
-        """Begin as a branch of ``parent`` after its update ``step``: the same scalars and settings up to there."""
+        """Start as a branch of ``parent`` after its update ``step``, with its scalars and settings up to there."""
         self.parent, self.branched_at = parent, step
         self.extend({name: parent.series[name].values[:step] for name in METRICS}, step)
         self.changes = [change for change in parent.changes if change[0] <= max(step, 1)]
         self.thinned = tuple(replace(s, last=min(s.last, step - 1)) for s in parent.thinned if s.first < step)
 
     def note_thinned(self, own: tuple[Stretch, ...]) -> None:
-        """Note the stretches of updates that the run's own file has dropped at its size limit."""
+        """Record the stretches of updates that the run's own file has dropped at its size limit."""
         before = [s for s in self.thinned if s.first <= (self.branched_at or 0)]
         self.own_thinned, self.thinned = own, (*before, *own)
         self.version += 1
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
-        """The nearest update from ``number`` on, or up to it, that can be shown in full. ``number`` if none can."""
+        """The nearest fully recorded update at or after ``number`` (at or before it unless ``forwards``). ``number`` if
+        there is none."""
         if stretch_at(self.thinned, number) is None or self.elsewhere(number) is not None:
             return number
         if self.parent is not None and number <= (self.branched_at or 0):
@@ -188,7 +188,7 @@ class RunHandle:
             return number
 
     def note_settings(self, step: int, settings: Settings) -> None:
-        """Remember that ``settings`` hold from update ``step`` on."""
+        """Record that ``settings`` apply from update ``step`` on."""
         if settings != self.changes[-1][1]:
             self.changes.append((step, settings))
             self.version += 1
@@ -203,21 +203,22 @@ class RunHandle:
         return latest
 
     def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
-        """The work to be done in a thread before the place of ``cursor`` can be shown. None where nothing is.
+        """The work to do in a thread before the place of ``cursor`` can be shown. None if there is none.
 
-        Its result goes to :meth:`adopt`. Updates that are trained here are small, or in memory.
+        Pass its result to :meth:`adopt`. Updates trained in this window need no preparation: they are small or in
+        memory.
         """
         return None
 
     def adopt(self, prepared: object) -> None:
-        """Keep what :meth:`preparation` has made."""
+        """Store the result of :meth:`preparation`."""
 
     def prepared(self, number: int) -> Prepared | None:
-        """The prepared parts of update ``number``. None where nothing was."""
+        """The prepared parts of update ``number``. None if it was not prepared."""
         return None
 
     def keep(self, step: Step) -> None:
-        """Hold a decoded step in memory."""
+        """Keep a decoded step in memory."""
         self.in_memory[step.step] = step
         self.in_memory.move_to_end(step.step)
         while len(self.in_memory) > KEPT_STEPS or (
@@ -258,7 +259,7 @@ class RunHandle:
         """The file that holds update ``number``: its own, or that of a run it branched from.
 
         Raises:
-            RunFileError: there is none any more.
+            RunFileError: that file is gone.
         """
         if self.parent is not None and number <= (self.branched_at or 0):
             return self.parent.file_with(number)
@@ -283,7 +284,7 @@ class RunHandle:
 
     @property
     def on_disk(self) -> int:
-        """Last update in the file.
+        """Number of the last update in the file.
 
         Raises:
             RunFileError: the file cannot be read.
@@ -292,9 +293,10 @@ class RunHandle:
             return reader.last
 
     def rest(self) -> None:
-        """The learner has left this run: everything is in its file now, an update that was not taken in yet too."""
+        """Take note that the learner has left this run. Everything is in its file now, including updates not taken in
+        yet."""
         self.elsewhere = _nowhere
-        with suppress(RunFileError):  # whoever asks for an update will be told
+        with suppress(RunFileError):  # callers that need an update get the error
             if self.path.exists() and self.on_disk > self.head:
                 self._take_from_file()
 
@@ -307,7 +309,7 @@ class RunHandle:
                     self.note_settings(step, settings)
 
     def close_file(self) -> None:
-        """Let go of the file. It is opened again when a step is asked for."""
+        """Close the file. It is opened again when a step is needed."""
         if self._lineage is not None:
             self._lineage.close()
             self._lineage.reader.close()
@@ -321,7 +323,7 @@ def _nowhere(number: int) -> Step | None:
 
 
 def _hindrance(path: Path, newer: bool, held: bool) -> str:
-    """The reason why a run file can be looked at only, in a sentence. Empty where it can be continued."""
+    """The reason why a run file cannot be continued, in a sentence. Empty where it can be."""
     if is_example(path):
         return RECORDED
     if newer:

@@ -27,12 +27,12 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 
 class RunManager(QObject):
-    """Connects the list of runs with the files on disk and with the one learner that trains.
+    """Keeps the list of runs, the files on disk and the learner in step.
 
     Attributes:
         folder: where runs save themselves.
-        training: which run the learner has.
-        times: how long updates took here; None where nothing is kept from one start to the next.
+        training: the run that the learner holds.
+        times: measured durations of updates; None if nothing is kept between starts.
 
     Signals:
         runs_changed: a run was added, removed or renamed.
@@ -58,23 +58,23 @@ class RunManager(QObject):
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def new_run(self, settings: Settings, title: str = "") -> RunHandle:
-        """A run at update 0, numbered where it has no other title. It has no file before its first update."""
+        """Make a run at update 0, numbered if ``title`` is empty. Its file is created with its first update."""
         run = self._made(settings, title or tr("Run {next}").format(next=self._next()))
         self._begin(run)
         return run
 
     def change_structure(self, settings: Settings, goal: RunHandle | None = None) -> RunHandle:
-        """A run at update 0 under settings that the run shown cannot go on under.
+        """Make a run at update 0 under settings with which the run shown cannot continue.
 
-        It takes the place of the run shown where that has no update yet; else it is a new one, and the other stays in
-        the list. The edits that led to it can be taken back.
+        It replaces the run shown if that has no update yet; otherwise the old run stays in the list. The edits that led
+        to it can be undone.
 
         Args:
-            settings: what the controls say.
+            settings: the settings in the controls.
             goal: a run to return to instead, if it is still listed and can go on under these settings.
 
         Raises:
-            GrpoError: there can be no such run; the message says why, and the run shown stays.
+            GrpoError: such a run is impossible; the message says why, and the run shown stays.
         """
         left = self._workspace.run
         assert left is not None
@@ -103,7 +103,7 @@ class RunManager(QObject):
         return RunHandle(title=title, origin=learners.origin(settings), path=path)
 
     def open(self, path: Path) -> RunHandle:
-        """A run from a file, at its last update. Training goes on meanwhile. Waits until the file is read.
+        """Open a run from a file at its last update, and wait until it is read. Training goes on meanwhile.
 
         Raises:
             RunFileError: with a sentence that says what was wrong.
@@ -115,7 +115,8 @@ class RunManager(QObject):
         return self.adopt(RunHandle.open(path))
 
     def trained_from(self, path: Path) -> RunHandle | None:
-        """The run at ``path`` that this window trains or is about to. None where the file is to be asked."""
+        """The run at ``path`` that this window trains or is about to train. None if the file has to be opened
+        instead."""
         for run in self._workspace.runs:
             ours = run is self._workspace.training and self._controller.state is not State.FAILED
             if run.path == path and (ours or not run.head):
@@ -123,7 +124,8 @@ class RunManager(QObject):
         return None
 
     def adopt(self, run: RunHandle) -> RunHandle:
-        """Show a run that was read from its file, or the one that is open already, unless the file has moved on."""
+        """Show a run that was read from its file. If it is open already and its file has not grown, show that one
+        instead."""
         already = next((other for other in self._workspace.runs if other.resolved == run.resolved), None)
         if already is not None and not self._moved_on(already, run.head):
             run.close_file()
@@ -132,24 +134,24 @@ class RunManager(QObject):
         self._show(run)
         if already is not None:
             self.close_run(already)
-        if run.note and not is_example(run.path):  # what a shipped one is stands above the controls
+        if run.note and not is_example(run.path):  # the bar above the controls describes a shipped run
             self._workspace.problem.emit(run.note, "info")
         return run
 
     def add(self, run: RunHandle) -> None:
-        """Show a run that was opened elsewhere, at its last update. The untouched new run makes room for it."""
+        """Show a run that was opened elsewhere, at its last update. It replaces an untouched new run."""
         before = self._workspace.run
         self._show(run)
         if before is not None and before is not self._workspace.training and not before.head and not before.saved:
             self.close_run(before)
 
     def _moved_on(self, run: RunHandle, on_disk: int) -> bool:
-        """Whether another window has written, or writes, the file of a run that is open here, up to ``on_disk``."""
+        """Whether another window writes, or has written, the file of an open run, up to update ``on_disk``."""
         ours = run is self._workspace.training and self._controller.state is not State.FAILED
         return not ours and (bool(run.read_only) or on_disk > run.head)
 
     def branch(self, step: int) -> RunHandle:
-        """A new run that goes on from update ``step`` of the active one, with the settings of the controls.
+        """Make a run that continues from update ``step`` of the active one, with the settings of the controls.
 
         Raises:
             GrpoError: the update is not recorded.
@@ -185,7 +187,7 @@ class RunManager(QObject):
         return run
 
     def save_as(self, run: RunHandle, target: Path) -> None:
-        """Copy a run's file to ``target``, and wait for that.
+        """Copy a run's file to ``target``, and wait until it is written.
 
         Raises:
             RunFileError: with a sentence that says what was wrong.
@@ -195,7 +197,7 @@ class RunManager(QObject):
         self.mark_saved(run)
 
     def commit(self, run: RunHandle) -> None:
-        """Have everything of a run in its file, so that it can be copied.
+        """Write everything of a run into its file, so that it can be copied.
 
         Raises:
             GrpoError: it has no file yet, or none of its own.
@@ -212,20 +214,20 @@ class RunManager(QObject):
             )
 
     def mark_saved(self, run: RunHandle) -> None:
-        """The user has a copy of a run."""
+        """Record that the user has a copy of a run."""
         run.saved = True
         self.runs_changed.emit()
 
     def close_run(self, run: RunHandle) -> None:
         """Take a run off the list. Its file stays. A window without a run gets a new one.
 
-        A run that is off the list stays off it: a lesson, which ends when another run is shown, takes its own away.
+        Closing a run twice does nothing: a lesson ends when another run is shown and closes its own runs.
         """
         if run not in self._workspace.runs:
             return
         if run is self._workspace.training:
             self._controller.close_run()
-            self._controller.commit()  # the worker has done so when it answers, and the file can be opened again
+            self._controller.commit()  # the worker's answer means that its file is closed, and can be opened again
             self._workspace.training = None
         if len(self._workspace.runs) == 1:
             self._fresh(self._workspace.editing.settings if run.is_recorded else run.origin.settings)
@@ -235,14 +237,14 @@ class RunManager(QObject):
         self.runs_changed.emit()
 
     def _fresh(self, settings: Settings) -> None:
-        """A new run under ``settings``, or the first bandit where their prompts are not at hand or cannot be used."""
+        """A new run under ``settings``, or the first bandit if their prompts are missing or unusable."""
         try:
             self.new_run(settings if at_hand(settings) else Settings())
         except GrpoError:
             self.new_run(Settings())
 
     def show(self, run: RunHandle) -> None:
-        """Make another open run the active one. What trains goes on."""
+        """Make another open run the active one. Training goes on."""
         self._show(run)
 
     def _show(self, run: RunHandle, *, keep_edits: bool = False) -> None:
@@ -251,7 +253,7 @@ class RunManager(QObject):
         self.runs_changed.emit()
 
     def _begin(self, run: RunHandle, *, keep_edits: bool = False) -> None:
-        """Show a new run. The knobs that were turned for it are its own; the run it leaves keeps what it ran under."""
+        """Show a new run. The edits made for it belong to it; the run left behind keeps the settings it ran under."""
         before = self._workspace.run
         self._show(run, keep_edits=keep_edits)
         if before is not None:
@@ -260,7 +262,7 @@ class RunManager(QObject):
             self.load_model(run)
 
     def load_model(self, run: RunHandle) -> None:
-        """Loading a language model takes seconds: it begins with the run rather than with its first update."""
+        """Start loading a language model as soon as its run is shown, because that takes seconds."""
         try:
             self.training.make_ready()
         except GrpoError as error:
@@ -270,11 +272,11 @@ class RunManager(QObject):
         if self.times is not None and settings.model.folder and not run.head:
             run.remembered_time = self.times.of(settings)
         if not run.head and (settings.model.folder or any(recorded_answers(settings, run.origin.watched))):
-            self._controller.ask(FirstAnswers(run=run.id))  # those that are shown until then were recorded elsewhere
+            self._controller.ask(FirstAnswers(run=run.id))  # the answers shown until then were recorded elsewhere
 
     @Slot(object)
     def answer_asked(self, question: AnyQuestion) -> None:
-        """Give a question to the active run's model, unless its file holds the answer."""
+        """Pass a question to the active run's model, unless its file holds the answer."""
         run = self._workspace.run
         assert run is not None
         known = run.answer(question)
@@ -300,8 +302,8 @@ class RunManager(QObject):
             self._workspace.answered.emit(question, answer)
 
     def _take_before_training(self, run: RunHandle, answer: AnyAnswer | str) -> None:
-        """What the model of a run says before its first update: its answers, then, where nobody has pressed Run
-        meanwhile, how long an update takes."""
+        """Take in what the model of a run reports before its first update: its answers, then the duration of an update
+        unless the user has pressed Run meanwhile."""
         if isinstance(answer, FixedAnswers):
             run.first_answers = answer.tokens
             idle = self._controller.run_id == run.id and self._controller.state is not State.RUNNING
@@ -318,7 +320,7 @@ class RunManager(QObject):
         self._workspace.problem.emit(sentence, "info")
 
     def _next(self) -> int:
-        """A number that no title in the list begins with."""
+        """The first number that no title in the list begins with."""
         self._count += 1
         while any(re.match(rf"Run {self._count}\b", run.title) for run in self._workspace.runs):
             self._count += 1
@@ -326,5 +328,5 @@ class RunManager(QObject):
 
 
 def _fits(run: RunHandle, settings: Settings) -> bool:
-    """Whether a run can go on under ``settings``: no structural setting differs."""
+    """Whether a run can continue under ``settings``, that is, no structural setting differs."""
     return all(is_live(path) for path in run.origin.settings.differences(settings))

@@ -1,4 +1,4 @@
-"""Every scalar series of a run, read from its file: the series of a long run by two threads, each with a connection."""
+"""Reader of every scalar series of a run's file. A long run is read by two threads with a connection each."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr
 
 LONG = 100_000
-"""Updates from which on a second connection pays: it takes a millisecond, a series of a million updates five."""
+"""Number of updates from which a second connection pays: opening it takes a millisecond, a series of a million updates
+five."""
 
 
 class Poll(Protocol):
-    """The poll that a long reading is given."""
+    """The poll that is passed to a long reading."""
 
     def __call__(self) -> bool:
-        """Whether to give up."""
+        """Whether to cancel the reading."""
 
     def tell(self, fraction: float) -> None:
-        """So much is done, from 0 to 1."""
+        """Report the finished share, from 0 to 1."""
 
 
 def all_series(path: Path, reader: RunReader, poll: Poll | None = None) -> dict[str, np.ndarray]:
@@ -36,12 +37,12 @@ def all_series(path: Path, reader: RunReader, poll: Poll | None = None) -> dict[
 
     Args:
         path: of the file.
-        reader: has it open.
-        poll: says whether to give up, and is told how far the reading is.
+        reader: the open reader of that file.
+        poll: tells whether to cancel, and receives the progress.
 
     Raises:
         RunFileError: the file cannot be read.
-        Cancelled: ``poll`` said so.
+        Cancelled: ``poll`` asked for it.
     """
     language = reader.meta.settings.is_language
     names = [name for name, metric in METRICS.items() if language or not metric.language]
@@ -62,7 +63,7 @@ def all_series(path: Path, reader: RunReader, poll: Poll | None = None) -> dict[
 
 
 class _Progress:
-    """Progress that two threads tell together."""
+    """Progress reported jointly by two threads."""
 
     def __init__(self, poll: Poll | None, total: int) -> None:
         self._poll, self._total, self._lock = poll, total, threading.Lock()
@@ -70,10 +71,10 @@ class _Progress:
         self.given_up = False
 
     def step(self) -> None:
-        """Another series is about to be read.
+        """Report that another series is about to be read.
 
         Raises:
-            Cancelled: it is not wanted any more.
+            Cancelled: the poll asked for it.
         """
         with self._lock:
             if self._poll is not None:
@@ -92,7 +93,8 @@ def _read(reader: RunReader, names: Sequence[str], progress: _Progress) -> dict[
 
 
 class _Beside(threading.Thread):
-    """Reads series by a connection of its own. A disk that does not answer keeps no program from ending."""
+    """A thread that reads series through a connection of its own. It is a daemon: an unresponsive disk must not keep
+    the program from ending."""
 
     def __init__(self, path: Path, last: int, names: Sequence[str], progress: _Progress) -> None:
         super().__init__(name="series", daemon=True)
@@ -101,7 +103,7 @@ class _Beside(threading.Thread):
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Read them. Updates that were written since the first connection looked are left out."""
+        """Read the series, leaving out updates written after the first connection was opened."""
         try:
             with RunReader.open(self._path) as reader:
                 read = _read(reader, self._names, self._progress)
@@ -110,7 +112,7 @@ class _Beside(threading.Thread):
             self._error = error
 
     def result(self) -> dict[str, np.ndarray]:
-        """Every series, once the thread has ended.
+        """Wait for the thread and return every series.
 
         Raises:
             RunFileError, Cancelled: what ended it.

@@ -1,4 +1,4 @@
-"""One update as every panel sees it: evaluated on demand, once, and shared by all of them."""
+"""One update as all panels share it, evaluated once and on demand."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from grpo_core.record import Origin, Step
 
 T = TypeVar("T")
 MOST_TOKENS = 4_000_000
-"""Tokens of all views that are kept, where there are several: some 150 bytes a token once evaluated."""
+"""Tokens of all cached views together, if there are several: some 150 bytes a token once evaluated."""
 
 
 class StepView:
-    """Everything that follows from (run, step, pass, objective). Nothing is computed before it is asked for.
+    """Everything that follows from (run, step, pass, objective), computed when first needed.
 
     Attributes:
         origin: the run before its first update.
         step: the record, None at update 0.
         stage: how much of the update is revealed.
         passed: the pass shown, counted from 0.
-        key: equal to itself alone; names the view to whoever must not keep its arrays in memory.
+        key: a unique token that identifies the view without keeping its arrays in memory.
 
-    ``prepared`` is what a thread has computed of it before.
+    ``prepared`` holds the parts that a thread has computed in advance.
     """
 
     def __init__(
@@ -54,7 +54,8 @@ class StepView:
 
     @property
     def record(self) -> ref[Step] | None:
-        """Weak reference to the record: equal for views of the same one, which it does not keep in memory."""
+        """Weak reference to the record, which it does not keep in memory. Views of the same record have equal
+        references."""
         return None if self.step is None else ref(self.step)
 
     @property
@@ -78,25 +79,26 @@ class StepView:
 
     @property
     def updated(self) -> int:
-        """Passes whose effect is revealed: none before the last stage."""
+        """Number of passes whose effect is revealed: none before the last stage."""
         return self.passed + 1 if self.stage is Stage.UPDATE and self.step else 0
 
     @property
     def logp_after(self) -> np.ndarray | None:
-        """Log-probabilities (B, T) as far as the update is revealed. None where nobody scored the completions then."""
+        """Log-probabilities (B, T) as far as the update is revealed. None where the completions were not scored at that
+        point."""
         known = self.step is not None and self.updated < len(self.step.logp)
         return np.asarray(self.step.logp[self.updated]) if known and self.step is not None else None
 
     @cached_property
     def numbers(self) -> Numbers | None:
-        """Every number of the update by its address, as explain and reasons ask for them."""
+        """Every number of the update by its address, for the explanations and reasons."""
         if self._evaluated is not None and self._evaluated.step is self.step:
             return self._evaluated
         return None if self.step is None else Numbers(self.step)
 
     @cached_property
     def assumption(self) -> str:
-        """Sentences on what is assumed because the source does not record it. Empty where nothing is."""
+        """Sentences on the assumptions made because the source does not record something. Empty if there are none."""
         return "" if self.step is None else assumption(self.step)
 
     @property
@@ -125,13 +127,13 @@ class StepView:
         return at_start(self.origin) if self.numbers is None else self.numbers.cards
 
     def reason(self, key: str) -> Reason | None:
-        """The reason why the number ``key`` (a metric, or "group:<p>") is what it is. None where it needs no reason."""
+        """The reason for the value of the number ``key`` (a metric, or "group:<p>"). None where it needs none."""
         if key not in self._reasons:
             self._reasons[key] = None if self.numbers is None else reason_for(self.numbers, self.passed, key)
         return self._reasons[key]
 
     def at(self, stage: Stage, passed: int) -> StepView:
-        """The view of this update at another stage or pass. What was computed of it is shared."""
+        """The view of this update at another stage or pass. Computed results are shared."""
         if stage is self.stage and passed == self.passed:
             return self
         other = StepView(self.origin, self.step, stage, passed)
@@ -139,7 +141,7 @@ class StepView:
         return other
 
     def derived(self, function: Callable[[StepView], T]) -> T:
-        """``function`` of this view, computed once: what a panel makes of whole arrays."""
+        """Value of ``function`` for this view, computed once. Panels use it for derived arrays."""
         if function not in self._derived:
             self._derived[function] = function(self)
         value: T = self._derived[function]
@@ -188,7 +190,8 @@ class StepViews:
     ) -> StepView:
         """The view of a step, evaluated at most once while it stays among the last few.
 
-        Two runs without an update may have had the same name within a second: they differ in their origin.
+        Two runs without an update may share a name if one follows the other within a second: their origins tell them
+        apart.
         """
         key = (run, step.step if step else 0, stage, passed)
         view = self._views.pop(key, None)
@@ -201,7 +204,7 @@ class StepViews:
 
 
 def advantage_of(view: StepView, row: int, token: int = 0) -> float | None:
-    """The advantage shown for one completion (its token, with a critic)."""
+    """The advantage shown for one completion, or for its token with a critic."""
     if view.advantage is None:
         return None
     return float(view.advantage[row] if view.advantage.ndim == 1 else view.advantage[row, token])

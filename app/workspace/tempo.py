@@ -1,4 +1,4 @@
-"""Speed of runs and number of updates after which they stop, for each kind of policy."""
+"""Speed and length of runs, for each kind of policy."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ class Tempo:
 
 
 BANDIT, LANGUAGE = Tempo(speed=5.0, length=200), Tempo(speed=2.0, length=150)
-"""Both solve their tasks in seconds, so they are slowed down until somebody wants them faster."""
+"""Defaults. Both kinds solve their tasks within seconds, so they are slowed down until the user wants them faster."""

@@ -1,4 +1,4 @@
-"""The run of the one learner, and the updates that arrive from it."""
+"""The link between the active run and the learner: hands the run over, and takes in the updates that arrive."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from grpo_core.text import tr
 
 
 class Training(QObject):
-    """Gives the active run to the learner when it is to go on, and takes in what the learner makes of it.
+    """Hands the active run to the learner when it is to continue, and takes in the learner's updates.
 
-    A run that is left gives up the update in progress, but may have finished it before it hears so: what its file
-    holds beyond what was taken is taken when the file is closed, or when the run is to go on again.
+    When the learner leaves a run, the update in progress is cancelled, but it may be finished before the learner
+    notices. Such updates are read from the file when it is closed or when the run continues.
 
     Attributes:
-        limit: bytes at which a run pauses.
-        thin: at the limit, rather thin out older updates, but for language models.
+        limit: file size in bytes at which a run pauses.
+        thin: at the limit, drop some older updates instead of pausing, except for language models.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Training(QObject):
         controller.closed.connect(self._on_closed)
 
     def set_thinning(self, on: bool) -> None:
-        """Thin out or not. The run that is at hand minds it the next time it is run."""
+        """Switch thinning on or off. The current run follows it the next time it is started."""
         self.thin, training = on, self._workspace.training
         if training is not None and self._controller.state in (State.PAUSED, State.FAILED):
             self.take()
@@ -72,7 +72,8 @@ class Training(QObject):
         if run.read_only:
             raise GrpoError(run.read_only)
         resume = run.step(run.head) if run.head else None
-        resumable = resume is not None and (resume.resume or run.origin.settings.is_language)  # a model is replayed
+        # a model is recomputed by replaying
+        resumable = resume is not None and (resume.resume or run.origin.settings.is_language)
         if run.head and not resumable:
             raise GrpoError(
                 tr("{title} can be looked at, but not continued: its last update holds no policy.").format(
@@ -102,7 +103,7 @@ class Training(QObject):
             run.elsewhere = self._controller.buffer.uncommitted
 
     def _let_finish(self) -> None:
-        """The update in progress, if it does not take long."""
+        """Let the update in progress finish if it does not take long."""
         self._controller.pause()
         self._controller.commit()
         self.take()
@@ -111,7 +112,7 @@ class Training(QObject):
     def _on_pull(self) -> None:
         """Take in new updates at most ten times a second while the run goes on.
 
-        Nothing else changes a run that is shown, so all panels, whenever they draw, show one and the same update.
+        Nothing else changes the run shown, so all panels show the same update whenever they draw.
         """
         if self._throttle.ready or not self._workspace.running:
             self.take()
@@ -125,7 +126,7 @@ class Training(QObject):
             self._take_fresh(run)
 
     def _follow_progress(self) -> None:
-        """Note how far the update in progress is."""
+        """Record the progress of the update being computed."""
         run, buffer = self._workspace.training, self._controller.buffer
         here = run is not None and buffer is not None and buffer.run_id == run.id
         progress = self._controller.progress if here else None
@@ -168,7 +169,7 @@ class Training(QObject):
             self._rest(run)
 
     def _rest(self, run: RunHandle) -> None:
-        """The learner has left it."""
+        """Take note that the learner has left ``run``."""
         head = run.head
         run.rest()
         if run is self._workspace.run and run.head > head:
@@ -176,7 +177,7 @@ class Training(QObject):
 
     @Slot()
     def _on_edited(self) -> None:
-        """Let the controls hold from the next update on, if the run that is shown is the one that trains."""
+        """Apply the controls from the next update on, if the run shown is the one that trains."""
         if self._workspace.training is not None and self._workspace.training is self._workspace.run:
             self._controller.set_settings(self._workspace.editing.settings)
 

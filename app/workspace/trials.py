@@ -1,4 +1,4 @@
-"""Trials: the runs before the one that is shown, as far as they can be compared with it. All of it from their files."""
+"""Trials: earlier runs that are shown beside the current one for comparison. All data comes from their files."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from grpo_core.errors import RunFileError
 from grpo_core.text import tr
 
 MOST = 5
-"""Runs that are compared with the one that is shown: the newest of those that are open."""
+"""Runs that are compared with the one shown: the newest of those open."""
 HALF = 0.5
 """Probability past which an action holds most of the policy."""
 LOOK_SECONDS = 1.0
-"""Between two looks at whether the files are still there, and between two pictures of a trial that still grows."""
+"""Seconds between two checks whether the files still exist, and between two pictures of a growing trial."""
 NAMED = 2
-"""Settings that are named one by one; of more it is said how many."""
+"""Settings that are named one by one. Beyond that, only their number is given."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """One earlier run as it is beside the one that is shown.
+    """An earlier run as shown beside the current one.
 
     Attributes:
-        run: that run.
-        updates: it has made.
-        differs: the settings in which it differs from the run that is shown, such as "G 4", the seed apart.
-        past_half: its first update after which the largest probability, averaged over the visited places, is past
-            0.5; None for none, and for a language model, whose tokens are that likely from the start.
+        run: the earlier run.
+        updates: number of its updates.
+        differs: the settings in which it differs from the run shown, except the seed, such as "G 4".
+        past_half: its first update after which the largest probability, averaged over the visited contexts, exceeds
+            0.5; None if there is none, and for a language model, whose tokens are that likely from the start.
         action: name of the likeliest action after that update where the run has one context; else empty.
         policy: probabilities (C, A) after its last update; None for a language model, or where they are not recorded.
         shown: whether its lines and outlines are drawn; those of another task only where the user wants them.
@@ -57,17 +57,17 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The earlier run's seed, and what else differs from the run that is shown."""
+        """The trial's name: its seed, and its other differences from the run shown."""
         if not self.differs:
             return tr("seed {seed}").format(seed=self.seed)
         return tr("seed {seed}, {differences}").format(seed=self.seed, differences=", ".join(self.differs))
 
 
 class Trials:
-    """The earlier runs that are compared with the run that is shown.
+    """The earlier runs that are compared with the run shown.
 
     Attributes:
-        wanted: whether there are any; none are beside a lesson, whose picture is about its own runs.
+        wanted: whether trials are shown at all; not beside a lesson, which is about its own runs.
         changed: called when the user shows or hides one.
     """
 
@@ -77,19 +77,19 @@ class Trials:
         self._clock = clock
         self._hidden: set[str] = set()
         self._wanted: set[str] = set()
-        """Runs of another task that the user wants to see nevertheless."""
+        """Ids of runs of another task that the user has chosen to see."""
         self._halves: WeakKeyDictionary[RunHandle, Onsets] = WeakKeyDictionary()
         self._stamp: tuple[object, ...] = ()
         self._looked = -np.inf
         self._present: tuple[Trial, ...] = ()
 
     def of(self, run: RunHandle, runs: Sequence[RunHandle], *, growing: bool) -> tuple[Trial, ...]:
-        """The trials beside ``run``, the oldest first. The same tuple until one of them is another.
+        """The trials beside ``run``, the oldest first. The same tuple until one of them changes.
 
         Args:
-            run: that is shown.
-            runs: that are open, the newest last.
-            growing: updates are being computed; a trial that grows is then taken in once a second.
+            run: the run shown.
+            runs: the open runs, the newest last.
+            growing: updates are being computed; a growing trial is then updated once a second.
         """
         here = run.changes[-1][1]
         others = [other for other in runs if _compares(other, run)][-MOST:] if self.wanted else []
@@ -106,7 +106,7 @@ class Trials:
         return self._present
 
     def past_half(self, run: RunHandle) -> int | None:
-        """The first update of ``run`` after which its largest probability is past one half. None for none so far."""
+        """The first update of ``run`` after which its largest probability exceeds one half. None if not reached yet."""
         if run.origin.settings.is_language:
             return None
         if run not in self._halves:
@@ -122,7 +122,7 @@ class Trials:
         self.changed()
 
     def show(self, wanted: bool) -> None:
-        """Whether earlier runs are beside the one that is shown."""
+        """Set whether earlier runs are shown beside the current one."""
         if wanted != self.wanted:
             self.wanted = wanted
             self.changed()
@@ -137,7 +137,7 @@ class Trials:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether a file still exists. One that nobody may look at does not."""
+    """Whether a file still exists. A file without read permission counts as missing."""
     try:
         return path.exists()
     except OSError:
@@ -145,14 +145,14 @@ def _is_there(path: Path) -> bool:
 
 
 def _compares(other: RunHandle, run: RunHandle) -> bool:
-    """Whether ``other`` can be behind ``run``: another run of the same kind of policy, trained here, with
+    """Whether ``other`` can be compared with ``run``: another run of the same kind of policy, trained here, with
     updates."""
     alike = other.origin.settings.is_language is run.origin.settings.is_language
     return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded
 
 
 def rises_past_half(values: np.ndarray) -> np.ndarray:
-    """Places at which a series that was one half at most (or unknown) is above it."""
+    """Places at which a series rises above one half, from at most one half or from an unknown value."""
     with np.errstate(invalid="ignore"):
         above = values > HALF
     return np.asarray(above[1:] & ~above[:-1])
@@ -179,9 +179,9 @@ def _policy(run: RunHandle) -> np.ndarray | None:
 
 
 def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
-    """Differences of a run under ``settings`` from one under ``here``, in a few words each. The seed apart.
+    """Differences of ``settings`` from ``here``, except the seed, in a few words each.
 
-    A preset's switches are named by the preset where more than one of them differs.
+    If several switches of a preset differ, the preset is named instead.
     """
     paths = [path for path in here.differences(settings) if path != "seed"]
     switches = [path for path in paths if path.startswith("objective.") and not _is_number(settings.get(path))]
@@ -197,7 +197,7 @@ def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
 
 
 def _named(settings: Settings, paths: Iterable[str]) -> list[str]:
-    """Each setting by its letter, or its name, and its value."""
+    """Letter or name, and value, of each setting."""
     paths = list(paths)
     of_task = [path for path in paths if path.split(".")[0] == "task"]
     named = [tr("another task")] if of_task else []

@@ -1,4 +1,4 @@
-"""The picture of the whole state that a panel draws from, frozen. Everything on screen is a function of it."""
+"""The frozen state that panels draw from. Everything on screen is a function of it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class View:
         run: the active run.
         head: its last update.
         step: the update under the cursor, evaluated on demand.
-        cursor: where the eye is.
+        cursor: the place within the run that is shown.
         following: the cursor follows the head.
-        selection: what is marked in every panel.
+        selection: the completion, token and action marked in every panel.
         quantity: the number being explained, if any.
         next_settings: what the next update at the head will run under.
-        wanted: the same with the structural changes that wait for a new run.
+        wanted: those settings together with the structural changes that wait for a new run.
         running: updates are being computed or replayed.
         theme: the colours.
         scale: the user's scale, 1 = 100 %.
-        locked, hidden: the controls that a session forbids to change, or does not show.
-        trials: earlier runs that are beside the run, the oldest first.
-        progress: how far the run's update in progress is, with the completions being sampled; None where it is quick,
-            or none is computed. It is no part of the stamp: who shows it looks at it in every frame.
+        locked, hidden: the controls that a session locks or hides.
+        trials: earlier runs shown for comparison, the oldest first.
+        progress: progress of the update being computed, with the completions being sampled; None where it is quick or
+            none is computed. It is not part of the stamp: panels that show it check it in every frame.
     """
 
     run: RunHandle
@@ -55,7 +55,8 @@ class View:
     progress: Progress | None = None
 
     def stamp(self, *, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
-        """Equal stamps look the same. Comparing them is all that an unchanged frame costs. The place comes first.
+        """A stamp that is equal for views that look the same, so that an unchanged frame costs one comparison. The
+        place comes first.
 
         Args:
             planned: whether the settings of the next update are shown.
@@ -69,7 +70,7 @@ class View:
 
     @property
     def place(self) -> tuple[object, ...]:
-        """The run's data and the update that is shown, with as much of it as is revealed."""
+        """The run's data, the update shown, and how much of it is revealed."""
         return self.run.version, self.head, self.step.key, self.cursor.still
 
     @property

@@ -28,36 +28,36 @@ from grpo_core.record import Step
 
 
 class Workspace(QObject):
-    """One window's state.
+    """The state of one window.
 
     Attributes:
-        runs: every run that is open, the newest last.
+        runs: all open runs, the newest last.
         run: the active one.
-        training: the one that the learner holds.
-        cursor: where the eye is.
-        following: the cursor moves with the head.
-        selection: what is marked in all panels.
+        training: the run that the learner holds.
+        cursor: the place within the run that is shown.
+        following: whether the cursor moves with the head.
+        selection: the completion, token and action marked in all panels.
         quantity: the number being explained.
         editing: the settings of the next update, with undo.
-        breakpoints: where whatever trains is to stop.
-        trials: which earlier runs are beside the active one.
-        progress: how far the update in progress is of the run that trains, None where it is quick or there is none.
-        watched_group: the group whose completions are to be told while they are sampled.
-        jobs: computes experiments.
-        readers: reads what strangers wrote.
-        examination: looks for faults in recorded runs.
-        approach: leads the cursor to updates that take long to read; None where it goes everywhere at once.
+        breakpoints: the conditions that stop training.
+        trials: the earlier runs compared with the active one.
+        progress: progress of the update being computed, None where it is quick or there is none.
+        watched_group: the group whose completions are reported while they are sampled.
+        jobs: the processes that compute experiments.
+        readers: the processes that read files of foreign origin.
+        examination: the search for faults in recorded runs.
+        approach: prepares updates that take long to read before the cursor goes there; None to move at once.
 
     Signals:
-        frame: draw what has changed; at most 60 times a second.
-        pull: before each frame, take in what has been computed.
+        frame: panels redraw what has changed; at most 60 times a second.
+        pull: emitted before each frame, to take in new updates.
         drawn: the frame is on the screen.
         activated: another run became the active one.
-        explained: somebody has asked for the explanation of a number.
+        explained: the user has requested the explanation of a number.
         problem: a sentence that the user should read, and the severity ("info", "warning", "error").
         asked: a question (:data:`AnyQuestion`) for the model of the active run.
         answered: the question and its answer.
-        refused: the question and the sentence why it has no answer.
+        refused: the question and a sentence why it cannot be answered.
     """
 
     frame = Signal()
@@ -99,18 +99,19 @@ class Workspace(QObject):
         self._views = StepViews()
         self._view: View | None = None
         self._problem: tuple[str, str] | None = None
-        """What there is to say of the update that the view shows, until the frame begins that says it."""
+        """A message about the update shown, with its severity, until the frame that reports it begins."""
         self._changed = False
         """Whether something was changed since the last frame began."""
         self._timer = FrameTimer(self)
         self._timer.tick.connect(self._on_tick)
         self._timer.drawn.connect(self.drawn)
 
-    # -- what panels read ------------------------------------------------------------------------------------------
+    # -- reading the state
+    # -----------------------------------------------------------------------------------------------
 
     @property
     def view(self) -> View:
-        """The state as of now, built once a frame. To read it changes nothing, and says nothing."""
+        """The current state, built once a frame. Reading it has no side effects."""
         if self._view is None:
             self._view = self._build()
         return self._view
@@ -141,8 +142,8 @@ class Workspace(QObject):
         )
 
     def _found(self, run: RunHandle) -> tuple[Cursor, Step | None, tuple[str, str] | None]:
-        """The cursor and its update, or the nearest that is kept where that was thinned out meanwhile, and what there
-        is to say of that: a sentence and its severity."""
+        """The cursor, its update, and a message with its severity. If the update was thinned out meanwhile, the nearest
+        kept one takes its place and the message says so."""
         try:
             return self.cursor, run.step(self.cursor.step), None
         except RunFileError as error:
@@ -154,12 +155,13 @@ class Workspace(QObject):
         except RunFileError as error:
             return self.cursor, None, (str(error), "error")
 
-    # -- what panels do --------------------------------------------------------------------------------------------
+    # -- changing the state
+    # ----------------------------------------------------------------------------------------------
 
     def move_to(self, step: int) -> None:
         """Show update ``step``, fully revealed. At the head the cursor follows from then on.
 
-        Where that was thinned out: the next one on the way there that is kept.
+        If that was thinned out, show the next kept one on the way there.
         """
         head = self.run.head if self.run else 0
         step = min(max(step, self._first), head)
@@ -169,15 +171,15 @@ class Workspace(QObject):
         self._go(self.cursor.at(step))
 
     def _go(self, cursor: Cursor) -> None:
-        """Move the cursor, at once or as soon as the update there can be shown without keeping the window waiting."""
+        """Move the cursor, at once or as soon as the update there can be shown without blocking the window."""
         if self.run is None or self.approach is None or not self.approach.lead(self.run, cursor):
             self.cursor = cursor
         self.request_frame()
 
     def prepare_in_thread(self) -> Approach:
-        """From now on large updates of recorded runs are read and evaluated in a thread before the cursor goes there.
+        """Read and evaluate large updates of recorded runs in a thread from now on, before the cursor goes there.
 
-        Whatever draws pictures, one after the other, waits for each of them and has no use for it.
+        Exporters of pictures do not call this: they wait for each update anyway.
         """
         self.approach = Approach(self)
         self.approach.arrived.connect(self._on_arrived)
@@ -195,17 +197,18 @@ class Workspace(QObject):
 
     @property
     def _first(self) -> int:
-        """The first update that can be shown: nothing is known of a recorded run before its first one."""
+        """The first update that can be shown. It is 1 for recorded runs, of which nothing is known before."""
         return 1 if self.run is not None and self.run.is_recorded and self.run.head else 0
 
     def follow(self) -> None:
-        """Go to the head and stay there."""
+        """Go to the head and follow it."""
         self.move_to(self.run.head if self.run else 0)
 
     def show_stage(self, stage: Stage, passed: int = -1, progress: float = 1.0, *, quick: bool = False) -> None:
-        """Reveal the update under the cursor up to ``stage`` (and its pass), whose film has played to ``progress``.
+        """Reveal the update under the cursor up to ``stage`` (and pass ``passed``), with its film at ``progress``.
 
-        What is explained goes there too. ``quick`` is for a film that is too short for panels to make room for a stage.
+        The explained number moves to that pass too. ``quick`` marks a film too short for panels to rearrange themselves
+        for a stage.
         """
         goal = None if self.approach is None else self.approach.goal
         step = self.cursor.step if goal is None else goal.step
@@ -214,7 +217,7 @@ class Workspace(QObject):
             self._reveal(cursor)
 
     def _reveal(self, cursor: Cursor) -> None:
-        """Move the cursor. The number that is explained follows to the cursor's pass."""
+        """Move the cursor. The explained number moves to the cursor's pass."""
         before = self.view.step
         self.cursor = cursor
         if self.quantity is not None and before.step is not None:
@@ -225,7 +228,7 @@ class Workspace(QObject):
     def select(self, *, row: int | None = None, token: int = 0, action: int | None = None) -> None:
         """Mark a completion (and its token) or an action in every panel.
 
-        A number of another completion or action that is being explained gives way to the same number of this one.
+        If a number of another completion or action is being explained, the same number of this one takes its place.
         """
         self.selection = Selection(row=row, token=token, action=action)
         if self.quantity is not None:
@@ -237,12 +240,12 @@ class Workspace(QObject):
         self.select(row=row, token=token, action=self._action_at(row, token))
 
     def explain(self, quantity: Quantity) -> None:
-        """Show where a number comes from, as somebody has asked: its completion is selected, and Explain appears."""
+        """Explain a number on the user's request: select its completion and bring Explain to the front."""
         self.show_explanation(quantity)
         self.explained.emit()
 
     def show_explanation(self, quantity: Quantity) -> None:
-        """Explain a number wherever Explain is shown. The completion that it belongs to is selected."""
+        """Explain a number in Explain, without bringing that to the front. Its completion is selected."""
         self.quantity = quantity
         row, token = quantity.row, quantity.token or 0
         if row is not None and (row, token) != (self.selection.row, self.selection.token):
@@ -250,26 +253,26 @@ class Workspace(QObject):
         self.request_frame()
 
     def _action_at(self, row: int, token: int) -> int | None:
-        """The token of the update that is shown. None where it has none there."""
+        """The token at this place of the update shown. None if there is none."""
         step = self.view.step.step
         known = step is not None and row < step.tokens.shape[0] and token < step.tokens.shape[1]
         return int(step.tokens[row, token]) if step is not None and known else None
 
     def ask(self, question: AnyQuestion) -> None:
-        """Ask the active run's model. ``answered`` or ``refused`` follows."""
+        """Pass a question to the active run's model. ``answered`` or ``refused`` follows."""
         self.asked.emit(question)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         self.theme, self.scale = theme, scale
         self.request_frame()
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def activate(self, run: RunHandle, *, keep_edits: bool = False) -> None:
-        """Make ``run`` the one that is shown, at its head.
+        """Show ``run`` at its head.
 
-        ``keep_edits`` where an edit, or its undo, leads there: the edits before it can still be taken back.
+        ``keep_edits`` keeps the undo history because an edit, or its undo, leads to this run.
         """
         if run not in self.runs:
             self.runs.append(run)
@@ -289,14 +292,14 @@ class Workspace(QObject):
         self.activated.emit()
 
     def remove(self, run: RunHandle) -> None:
-        """Take ``run`` off the list and let go of its file."""
+        """Remove ``run`` from the list and close its file."""
         self.runs.remove(run)
         run.close_file()
         if run is self.run and self.runs:
             self.activate(self.runs[-1])
 
     def head_moved(self) -> None:
-        """The active run has grown."""
+        """Update the cursor after the active run has grown."""
         if self.following and self.run is not None:
             self._go(self.cursor.at(self.run.head))
         self.request_frame()
@@ -305,7 +308,7 @@ class Workspace(QObject):
 
     @Slot()
     def request_frame(self) -> None:
-        """Have every visible panel drawn with the next frame."""
+        """Request that every visible panel is drawn with the next frame."""
         self._changed, self._view = True, None
         self._timer.request()
 
@@ -315,18 +318,18 @@ class Workspace(QObject):
         return self._timer.due
 
     def share_process(self, shared: bool) -> None:
-        """Whether a run is computed in this very process. Frames then leave it half of the time."""
+        """Set whether a run is computed in this process. Frames then leave it half of the time."""
         self._timer.shared = shared
 
     def set_running(self, running: bool) -> None:
-        """Frames go on by themselves while updates may arrive."""
+        """Set whether frames continue by themselves because updates may arrive."""
         self.running = running
         self._timer.set_live(running)
         self.request_frame()
 
     @Slot()
     def _on_tick(self) -> None:
-        """Draw what has changed. A tick that finds nothing new draws nothing."""
+        """Draw the changes since the last tick, if there are any."""
         self.pull.emit()
         if self.run is not None and self._changed:
             self._changed, self._view = False, None
@@ -336,7 +339,7 @@ class Workspace(QObject):
             self.frame.emit()
 
     def close(self) -> None:
-        """No more frames. Every file is let go, and the processes of experiments end."""
+        """Stop the frames, close every file, and end the processes of experiments."""
         self._timer.stop()
         if self.approach is not None:
             self.approach.close()

@@ -1,4 +1,4 @@
-"""Place of the parts of a race: picture and standing side by side or one above the other. A low panel scrolls."""
+"""Layout of the parts of a race: picture and ranking side by side or stacked. A low panel scrolls."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QVBo
 from grpo_core.text import tr
 
 PICTURE, TABLE, ROW = 130, 130, 640
-"""Least height of the picture, and of the standing below it; least width of both side by side. Pixels at 100 %."""
+"""Pixels at 100 %: least height of the picture, and of the ranking below it; least width of both side by side."""
 
 
 class Split(QSplitter):
-    """The picture and the standing."""
+    """The splitter with the picture and the ranking."""
 
     def __init__(self, picture: QWidget, standing: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal)
@@ -23,7 +23,7 @@ class Split(QSplitter):
             self.setStretchFactor(self.count() - 1, share)
 
     def arrange(self, space: QSize, scale: float) -> None:
-        """Arrange side by side where ``space`` is wide enough and not much taller than it must be."""
+        """Place both side by side if ``space`` is wide enough and not much taller than needed."""
         narrow, tall = space.width() < ROW * scale, space.height() > 0.8 * space.width()
         wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
         self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)
@@ -39,10 +39,10 @@ class Split(QSplitter):
 
 
 class RaceArrangement(QScrollArea):
-    """RaceChoices, progress, the result in a sentence, split and the line below, one under the other.
+    """The choices, the progress bar, the result in a sentence, the splitter and the line below, stacked.
 
     Attributes:
-        bar: a thin line that shows how far a race is; it keeps its place when it is hidden.
+        bar: a thin progress bar; it keeps its place when it is hidden.
     """
 
     def __init__(self, choices: QWidget, headline: QWidget, split: Split, says: QWidget) -> None:
@@ -69,7 +69,7 @@ class RaceArrangement(QScrollArea):
         self.setWidget(inside)
 
     def show_progress(self, done: int, of: int, *, busy: bool, scale: float) -> None:
-        """Number of algorithms that have come in."""
+        """Show that ``done`` of ``of`` algorithms have been computed."""
         self.bar.setFixedHeight(max(round(2 * scale), 2))
         self.bar.setRange(0, max(of, 1))
         self.bar.setValue(done)

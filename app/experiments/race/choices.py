@@ -1,4 +1,5 @@
-"""The line above a race: start and stop it, who runs, what is equal, how many seeds, and what the landscape pays."""
+"""The line above a race: start and stop, the algorithms, what is equal for all, the seeds, and the landscape's
+rewards."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ FAIR = {
         ),
     ),
 }
-"""What is equal -> the choice, and what it means."""
+"""What is equal for all algorithms -> the choice, and its meaning."""
 SEEDS = (16, 64, 256)
 UPDATES = (50, 200, 1000)
 OF_LEVELS = tr("Three prompts of level {names}: so much more does each pay.").format(
@@ -52,18 +53,18 @@ PASSES = (
     (tr("μ of the run for all"), tr("One number of passes over each batch for all: that of the run's settings.")),
     (tr("μ of each source"), tr("As many passes as the paper makes: an algorithm with more of them makes more steps.")),
 )
-"""How often each batch is used: the choice, and what it means."""
+"""Numbers of passes over each batch: the choice, and its meaning."""
 AXES = (tr("over updates"), tr("over samples"))
 CONSTANTS = (0.0, 1.0, 10.0)
 
 
 class RaceChoices(QWidget):
-    """The boxes and buttons that choose and start a race.
+    """The controls that define and start a race.
 
     Signals:
-        changed: another race is wanted.
-        shown_otherwise: another measure or axis.
-        pressed: race, now.
+        changed: the definition of the race has changed.
+        shown_otherwise: another measure or axis was chosen.
+        pressed: start the race now.
         cancelled: stop the race.
     """
 
@@ -73,7 +74,8 @@ class RaceChoices(QWidget):
     cancelled = Signal()
 
     def __init__(self, table: QWidget, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """``table`` is the button that shows the picture as a table. ``computed_on`` is where a race is computed."""
+        """Make the controls. ``table`` is the button that shows the picture as a table, ``computed_on`` chooses where a
+        race is computed."""
         super().__init__(parent)
         self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
         self.fast = fast_box()
@@ -112,7 +114,7 @@ class RaceChoices(QWidget):
         self.set_spacious(True)
 
     def set_spacious(self, on: bool) -> None:
-        """Whether there is room for the terms of the race. Else a button shows and hides them."""
+        """Show the terms of the race if there is space, else a button that shows and hides them."""
         self.setup.setVisible(not on)
         for widget in self._terms:
             widget.setVisible(on or self.setup.isChecked())
@@ -123,7 +125,8 @@ class RaceChoices(QWidget):
         self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setup.setToolTip(plain_tip(tr("What is equal, how many seeds and updates, and what the landscape pays")))
         self.race.setProperty("primary", True)
-        self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves Space to the run
+        # a click does not take the focus, so that Space still starts the run
+        self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.peaks.setText(tr("Two peaks"))
         self.peaks.setToolTip(plain_tip(PEAKS))
         self._name()
@@ -150,7 +153,7 @@ class RaceChoices(QWidget):
         return box
 
     def plan(self, base: Settings) -> RacePlan:
-        """The race that is chosen, on ``base``."""
+        """The chosen race, on ``base``."""
         return RacePlan(
             base=base.replace({"learner.mu": MU}) if self.passes.currentIndex() == 0 else base,
             own_mu=self.passes.currentIndex() == 2,
@@ -166,7 +169,7 @@ class RaceChoices(QWidget):
 
     @property
     def shown_measure(self) -> str:
-        """A name of ``MEASURES``."""
+        """The chosen measure, a key of ``MEASURES``."""
         return list(MEASURES)[self.measure.currentIndex()]
 
     @property
@@ -176,11 +179,11 @@ class RaceChoices(QWidget):
 
     @property
     def chosen_fairness(self) -> str:
-        """A name of ``FAIRNESS``."""
+        """The chosen fairness, an entry of ``FAIRNESS``."""
         return FAIRNESS[self.fairness.currentIndex()]
 
     def show_state(self, prompts: int, *, busy: bool) -> None:
-        """Name the first choice of prompts after what the run has. The button stops a race that is under way."""
+        """Show the run's prompts as the first choice of prompts. While a race runs, the button stops it."""
         with QSignalBlocker(self.prompts):
             self.prompts.setItemText(
                 0, tr("1 prompt") if prompts == 1 else tr("{prompts} prompts, as set").format(prompts=prompts)
@@ -195,7 +198,7 @@ class RaceChoices(QWidget):
             self._name()
 
     def _name(self) -> None:
-        """Both words fit on the button, so nothing moves when they change places."""
+        """Set the button's text, with a width that fits both texts so that nothing moves when they alternate."""
         self.race.setMinimumWidth(0)
         widths = []
         for word in (tr("Race"), tr("Cancel")):

@@ -1,4 +1,4 @@
-"""Computation of races: one at a time, beside the window. What has come in is shown while the rest is coming."""
+"""Computation of races: one at a time in the background. Results are shown as they come in."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from grpo_core.experiments.digest import Digest
 
 
 class RaceController(ExperimentController[RaceResults]):
-    """The race that is shown and the one that is coming.
+    """The race shown and the one being computed.
 
     Attributes:
-        asked: the race that was asked for last.
+        asked: the last requested race.
     """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -25,12 +25,12 @@ class RaceController(ExperimentController[RaceResults]):
 
     @property
     def running(self) -> str:
-        """The algorithm that is being computed. Empty at rest."""
+        """The algorithm being computed. Empty if none is."""
         names = self._coming.plan.names if self._coming is not None else ()
         return names[self.done] if self.done < len(names) else ""
 
     def start(self, plan: RacePlan) -> None:
-        """Compute ``plan``. A race that is still being computed is given up."""
+        """Compute ``plan``. A race that is still being computed is cancelled."""
         self.asked = plan
         self._begin(RaceResults(plan), lambda poll: plan.digests(self._jobs, poll))
 

@@ -1,4 +1,4 @@
-"""Line styles and short names of algorithms: the same in every race.
+"""Line styles and short names of algorithms, the same in every race.
 
 Here, and only here, colours tell algorithms apart; GRPO has that of the policy. The usual six have a colour each, the
 others share one and differ by the kind of line; the name at the end of a line says which it is.
@@ -14,7 +14,7 @@ _Line = Qt.PenStyle
 
 
 class LaneLook(NamedTuple):
-    """A colour by the theme's name, and a kind of line."""
+    """A line style: the theme's name of a colour, and a kind of line."""
 
     meaning: str
     line: Qt.PenStyle
@@ -40,7 +40,7 @@ LOOKS: dict[str, LaneLook] = {
     "GMPO": LaneLook("entropy", _Line.DashDotLine),
 }
 ANY = LaneLook("reference", _Line.SolidLine)
-"""A preset that nobody has thought of here."""
+"""The line style of presets without one of their own."""
 SHORT = {
     "GRPO (DeepSeekMath)": "GRPO",
     "GRPO (TRL 1.16 defaults)": "GRPO (TRL)",
@@ -49,10 +49,10 @@ SHORT = {
 
 
 def look(name: str) -> LaneLook:
-    """Line style of an algorithm."""
+    """The line style of an algorithm."""
     return LOOKS.get(name, ANY)
 
 
 def short(name: str) -> str:
-    """Name at the end of the line of the algorithm ``name``."""
+    """The label at the end of an algorithm's line."""
     return SHORT.get(name, name)

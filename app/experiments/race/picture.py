@@ -14,7 +14,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 ASIDE = 0.4
-"""Strength of the bands behind the one that was chosen."""
+"""Opacity of the bands of algorithms that are not selected."""
 SEED = "seed"
 """Name of the line of one seed."""
 
@@ -22,14 +22,14 @@ SEED = "seed"
 def race_picture(
     results: RaceResults, measure: str, *, samples: bool, chosen: str = "", place: int | None = None, named: bool = True
 ) -> LinePicture:
-    """Results of a race so far, over updates or over the completions drawn.
+    """Results of a race so far, over updates or over the completions drawn, as lines.
 
     Args:
         measure: a name of ``MEASURES``.
         samples: whether x counts completions.
-        chosen: the algorithm of which one seed is drawn; the bands of the others step back.
-        place: the place of that seed; None draws none.
-        named: whether each line has its name at its end; the standing beside it shows a sample of every line.
+        chosen: the algorithm of which one seed is drawn; the bands of the others are dimmed.
+        place: index of that seed; None draws none.
+        named: whether each line is labelled at its end; the ranking shows a sample of every line anyway.
     """
     runs = results.lanes.get(chosen)
     seed = None if runs is None or place is None else _seed_line(chosen, runs, measure, place, samples=samples)
@@ -46,12 +46,12 @@ def race_picture(
     return LinePicture(
         x=Scale(label=tr("completions drawn") if samples else tr("update"), low=0, whole=True),
         y=scale_of(measure, results.plan.settings), ranked=True, leaders=named,
-        lines=(*lines, *(() if seed is None else (seed,))),  # where room is short the names of algorithms go first
+        lines=(*lines, *(() if seed is None else (seed,))),  # short of space, drop labels of algorithms first
     )  # fmt: skip
 
 
 def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
-    """One seed of an algorithm, in another kind of line than its median. None where a seed has no such measure."""
+    """The line of one seed, in another line style than the median. None where a seed lacks such a measure."""
     course = seed_course(runs, measure, place)
     if course is None:
         return None
@@ -68,5 +68,5 @@ def _line(course: Course, *, name: str, **look: object) -> Line:
 
 
 def _spacing(runs: Ensemble, *, samples: bool) -> float:
-    """From one update to the next, in updates or in completions drawn."""
+    """Distance between two updates, in updates or in completions drawn."""
     return float(runs.samples[1]) if samples else 1.0

@@ -1,4 +1,4 @@
-"""The plan of a race: who runs on which landscape, under how many seeds, and what is equal for all."""
+"""The plan of a race: algorithms, landscape, seeds, and what is equal for all."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered
 from grpo_core.text import tr
 
 LEVELS = (0.0, 1.0, 2.0)
-"""Three prompts that pay differently, so that one baseline for all of them fits none."""
+"""Rewards of three prompts that differ in level, so that a common baseline fits none of them."""
 NOT_THE_BANDIT = tr("A race is run on the bandit: here under its default settings, not those of the language model.")
 NOT_ONE_DECISION = tr("A race needs a task of one decision: here the single peak instead.")
 
 
 def base_of(settings: Settings) -> Settings:
-    """What a race takes from ``settings``: task, sampling, optimizer and β. The rest is each algorithm's own."""
+    """The part of ``settings`` that a race uses: task, sampling, optimizer and β. The rest is specific to each
+    algorithm."""
     if settings.is_language:
         return base_of(Settings())
     task = settings.bandit if settings.bandit.landscape not in TASKS else BanditTask()
@@ -39,7 +40,7 @@ def base_of(settings: Settings) -> Settings:
 
 
 def remark_on(settings: Settings) -> str:
-    """The reason why a race cannot take all of ``settings``, in a sentence. Empty where it can."""
+    """The reason why a race cannot use all of ``settings``, in a sentence. Empty where it can."""
     if settings.is_language:
         return NOT_THE_BANDIT
     return NOT_ONE_DECISION if settings.bandit.landscape in TASKS else ""
@@ -47,19 +48,20 @@ def remark_on(settings: Settings) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RacePlan:
-    """A race. Equal ones give equal numbers.
+    """A race. Equal plans give equal numbers.
 
     Attributes:
-        base: what all share, the number of passes μ among it; see :func:`base_of`.
-        names: who races, of ``PRESETS``.
+        base: the common settings, including the number of passes μ; see :func:`base_of`.
+        names: the racing algorithms, keys of ``PRESETS``.
         fairness: what is equal: "updates", "samples" or "step_length".
         seeds: S; the seeds are 0 to S - 1.
-        updates: U, of each algorithm; at equal samples of the one that draws most an update.
-        constant: added to every reward.
-        levels: of the prompts, instead of those of ``base``.
-        local_peak: two peaks, and a start that leans to the lower one.
-        own_mu: each algorithm makes as many passes as its source fixes, instead of those of ``base``.
-        fast: computed by JAX, equal but for rounding.
+        updates: U, of each algorithm; at equal samples, of the one that draws most samples per update.
+        constant: a constant added to every reward.
+        levels: reward levels of the prompts, instead of those of ``base``.
+        local_peak: whether the landscape has two peaks and a start near the lower one.
+        own_mu: whether each algorithm makes the number of passes that its source specifies, instead of that of
+            ``base``.
+        fast: whether JAX computes it, with equal results up to rounding.
     """
 
     base: Settings
@@ -91,10 +93,10 @@ class RacePlan:
         return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})
 
     def digests(self, jobs: Jobs, poll: Poll) -> Iterator[Digest]:
-        """One algorithm after the other, computed by ``jobs``.
+        """Results of one algorithm after the other, computed by ``jobs``.
 
         Raises:
-            GrpoError: the race cannot be, or JAX is not installed; before anything is computed.
+            GrpoError: the race is impossible, or JAX is not installed; raised before anything is computed.
         """
         if not self.names:
             raise SettingsError("algorithms", None, tr("choose at least one"))

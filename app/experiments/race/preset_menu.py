@@ -1,4 +1,4 @@
-"""The choice of presets for a race: check marks in a menu that stays open while several are chosen."""
+"""The choice of presets for a race: check marks in a menu that stays open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class StayingMenu(QMenu):
-    """A menu that a click, or Space, on a check mark does not close. Return chooses and closes."""
+    """A menu that stays open when a check mark is clicked or toggled with Space. Return toggles and closes."""
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if not self._toggled(self.actionAt(event.position().toPoint())):
@@ -33,10 +33,10 @@ class StayingMenu(QMenu):
 
 
 class PresetMenu(QToolButton):
-    """A button whose menu has a check mark for each preset. Those that are checked race.
+    """A button whose menu has a check mark for each preset. The checked ones race.
 
     Signals:
-        changed: other presets are checked now.
+        changed: the set of checked presets has changed.
     """
 
     changed = Signal()
@@ -62,12 +62,12 @@ class PresetMenu(QToolButton):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who races: the usual six in their order, then the others."""
+        """The checked presets: the usual six in their order, then the others."""
         order = [*SIX, *(name for name in PRESETS if name not in SIX)]
         return tuple(name for name in order if self.entries[name].isChecked())
 
     def choose(self, names: Sequence[str]) -> None:
-        """Let these race. Emits nothing."""
+        """Check exactly these presets, without emitting a signal."""
         for name, action in self.entries.items():
             with QSignalBlocker(action):
                 action.setChecked(name in names)

@@ -1,4 +1,4 @@
-"""The sentences of a race."""
+"""Sentences on a race."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BANDS = tr("Bands hold the middle half of the seeds.")
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names in a sentence: "A, B and C"."""
+    """Names joined as an enumeration, such as "A, B and C"."""
     return (
         tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
         if len(names) > 1
@@ -32,13 +32,13 @@ def joined(names: Sequence[str]) -> str:
 
 
 def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
-    """The state of a race, the most urgent first.
+    """A sentence on the most urgent part of a race's state.
 
     Args:
-        controller: where it is computed.
-        wanted: the race that is asked for now.
-        remark: what of the run's settings a race cannot take.
-        settling: it will race again by itself in a moment.
+        controller: the controller that computes it.
+        wanted: the race currently defined by the choices.
+        remark: a sentence on settings of the run that a race cannot use.
+        settling: whether it will soon race again by itself.
     """
     results = controller.results
     if controller.busy:
@@ -54,7 +54,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 
 
 def of_same(results: RaceResults) -> str:
-    """Sentences on which algorithms gave the same runs, seed by seed. Empty where none did."""
+    """Sentences on algorithms whose runs are identical, seed by seed. Empty if there are none."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()
@@ -62,7 +62,8 @@ def of_same(results: RaceResults) -> str:
 
 
 def of_rest(results: RaceResults) -> str:
-    """What besides the algorithm still differs at equal step length. Empty otherwise, and where nothing does."""
+    """A sentence on what differs besides the algorithm at equal step length. Empty otherwise, and where nothing
+    does."""
     if results.plan.fairness != "step_length":
         return ""
     patterns = {
@@ -80,7 +81,7 @@ def of_rest(results: RaceResults) -> str:
 
 
 def of_differences(results: RaceResults) -> list[str]:
-    """The amount by which the leader of a race that is complete is ahead of each other, a line each."""
+    """Lines on how far each algorithm is behind the leader of a complete race."""
     leader = spoken(results.ranked()[0][0])
     lines = []
     for name, gap in results.behind.items():
@@ -92,7 +93,7 @@ def of_differences(results: RaceResults) -> list[str]:
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:
-    """Changes since the race that is shown."""
+    """A sentence on the changes since the race shown."""
     try:
         paths = list(then.settings.differences(now.settings))
     except SettingsError:
@@ -110,7 +111,7 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
 
 
 def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble]) -> str:
-    """The sentence on what the run that opens repeats. ``lanes``: the runs of every algorithm, ``runs`` among them."""
+    """A sentence on what the opened run repeats. ``lanes``: the runs of every algorithm, including ``runs``."""
     updates = len(runs.measures["reward"]) - 1
     if runs.beside is not None:
         return tr("{name}, seed {seeds}: {updates:,} updates by NumPy. {apart}").format(

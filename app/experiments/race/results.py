@@ -1,4 +1,4 @@
-"""A race as it comes in: the runs of each algorithm, what is said of them in a table, and which of them coincide."""
+"""The results of a race as they come in: each algorithm's runs, the table about them, and which of them coincide."""
 
 from __future__ import annotations
 
@@ -53,12 +53,13 @@ COLUMNS = (
 
 
 class RaceResults:
-    """The results of a race, one algorithm after the other as they are computed.
+    """The results of a race, added algorithm by algorithm.
 
     Attributes:
         plan: the race.
-        digests: name of an algorithm -> what is shown of its runs, in the order in which they were computed.
-        note: why some are missing, in a sentence; empty while they are computed and once all are there.
+        digests: name of an algorithm -> the displayed digest of its runs, in the order of computation.
+        note: the reason for missing results, in a sentence; empty while they are being computed and when they are
+            complete.
     """
 
     def __init__(self, plan: RacePlan) -> None:
@@ -68,32 +69,32 @@ class RaceResults:
 
     @property
     def lanes(self) -> dict[str, Ensemble]:
-        """Name -> its runs."""
+        """Name of an algorithm -> its runs."""
         return {name: digest.runs for name, digest in self.digests.items()}
 
     @property
     def count(self) -> int:
-        """Number of algorithms that have come in."""
+        """Number of algorithms computed so far."""
         return len(self.digests)
 
     @property
     def complete(self) -> bool:
-        """Whether every algorithm has come in."""
+        """Whether every algorithm has been computed."""
         return self.count == len(self.plan.names)
 
     @property
     def so_far(self) -> str:
-        """Numbers of algorithms that have come in and of all, in a sentence."""
+        """A sentence on how many of all algorithms have been computed."""
         return tr("As far as it got: {count} of {wanted} algorithms.").format(
             count=self.count, wanted=len(self.plan.names)
         )
 
     def take(self, digest: Digest) -> None:
-        """The next algorithm has come in."""
+        """Add the results of the next algorithm."""
         self.digests[digest.name] = digest
 
     def rows(self) -> list[list[object]]:
-        """The summary, one row an algorithm. See :data:`COLUMNS`."""
+        """The summary, one row per algorithm. See :data:`COLUMNS`."""
         beside, behind = self.plan.differing(), self.behind if self.complete else {}
         rows: list[list[object]] = []
         for name, digest in self.digests.items():
@@ -104,7 +105,7 @@ class RaceResults:
         return rows
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and mean final rewards, the best first. A seed that diverged counts as the least there is."""
+        """Names and mean final rewards, the best first. A diverged seed counts as the lowest possible reward."""
         means = {
             name: float(counted(runs.measures["reward"][-1], runs.floor).mean()) for name, runs in self.lanes.items()
         }
@@ -112,27 +113,27 @@ class RaceResults:
 
     @property
     def trained(self) -> Trained:
-        """The raw arrays of what has come in, by the names that sentences give the algorithms."""
+        """The raw arrays so far, by the displayed names of the algorithms."""
         return trained({spoken(name): runs for name, runs in self.lanes.items()})
 
     @cached_property
     def outcome(self) -> tuple[Claim[Trained], ...]:
-        """Outcome of a race that is complete."""
+        """The main claims on a complete race."""
         return outcome(self.trained)
 
     @cached_property
     def details(self) -> tuple[Claim[Trained], ...]:
-        """Further sentences on a race that is complete."""
+        """Further claims on a complete race."""
         return details(self.trained)
 
     @cached_property
     def behind(self) -> dict[str, Difference]:
-        """The amount by which each other one is behind the leader of a race that is complete."""
+        """The distance of each algorithm from the leader of a complete race."""
         data = self.trained
         return data.against(data.ranked()[0][0])
 
     def coinciding(self) -> list[list[str]]:
-        """Groups of algorithms whose runs are the same, seed by seed and update by update, but for rounding."""
+        """Groups of algorithms whose runs are identical up to rounding, seed by seed and update by update."""
         groups: dict[str, list[str]] = {}
         for name, digest in self.digests.items():
             groups.setdefault(digest.repeats or name, []).append(name)

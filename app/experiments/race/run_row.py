@@ -1,4 +1,4 @@
-"""One of the runs of a race: whose, which seed, and the button that opens it."""
+"""One of the runs of a race: its algorithm, its seed, and a button that opens it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class RunRow(QWidget):
     """A name, a seed and a button.
 
     Signals:
-        seed_chosen: its place among the seeds.
-        open_wanted: open this run.
+        seed_chosen: index of the chosen seed.
+        open_wanted: this run is to be opened.
     """
 
     seed_chosen = Signal(int)
@@ -47,7 +47,7 @@ class RunRow(QWidget):
         self._fit()
 
     def show_run(self, text: str, place: int, seeds: int, *, median: bool = False) -> None:
-        """Offer a run. No seeds, no run."""
+        """Offer a run. Without seeds there is none."""
         allow(self, "" if seeds else tr("The race has no run yet."))
         self.name.setText(text)
         with QSignalBlocker(self.seed):
@@ -62,9 +62,10 @@ class RunRow(QWidget):
             self._fit()
 
     def _fit(self) -> None:
-        """As wide with the suffix as without it, so that nothing moves while seeds are chosen."""
+        """Set a width that fits the seed with its suffix, so that nothing moves while seeds are chosen."""
         metrics = self.seed.fontMetrics()
-        self.seed.lineEdit().setTextMargins(round(0.35 * metrics.height()), 0, 0, 0)  # the sheet's padding is not heard
+        # sizes do not include the padding of the style sheet
+        self.seed.lineEdit().setTextMargins(round(0.35 * metrics.height()), 0, 0, 0)
         self.seed.setFixedWidth(
             metrics.horizontalAdvance(tr("seed 000{suffix}").format(suffix=SUFFIX)) + round(2.6 * metrics.height())
         )

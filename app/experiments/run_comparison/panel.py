@@ -1,4 +1,5 @@
-"""Recorded series: the trainer's numbers beside ours, and another recorded run beside the one that is shown."""
+"""The panel Recorded series: the trainer's numbers beside the recomputed ones, and another recorded run beside this
+one."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ COLUMNS = (
 
 
 class RunComparisonPanel(Panel):
-    """One quantity over the trainer's steps. With a second run, the settings that differ and where the runs part."""
+    """One quantity over the trainer's steps. With a second run, also the differing settings and where the runs
+    diverge."""
 
     plans = False
 
@@ -40,7 +42,7 @@ class RunComparisonPanel(Panel):
         self.quantity, self.beside = CalmBox(), CalmBox()
         for box in (self.quantity, self.beside):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.quantity.setMinimumWidth(1)  # as wide as its widest entry only where both boxes have room
+        self.quantity.setMinimumWidth(1)  # as wide as its widest entry only if both boxes fit
         self.beside.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self.quantity.setAccessibleName(tr("Quantity"))
         self.beside.setAccessibleName(tr("Run beside this one"))
@@ -123,7 +125,7 @@ class RunComparisonPanel(Panel):
 
     @Slot(float)
     def _on_jump(self, x: float) -> None:
-        """Show the step nearest to where the user has clicked."""
+        """Show the step nearest to the click."""
         run = self.workspace.view.run
         if isinstance(run, RecordedRun) and run.head:
             labels = run.source.labels

@@ -1,4 +1,4 @@
-"""Series of recorded runs over the trainer's own steps: ours beside the trainer's, one run beside another."""
+"""Series of recorded runs over the trainer's own steps: recomputed beside recorded, one run beside another."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PAIRS = {
     "truncated": ("completions/clipped_ratio",), "dead_groups": ("frac_reward_zero_std",),
     "clip_fraction": ("clip_ratio/region_mean", "clip_ratio"),
 }  # fmt: skip
-"""Our series, and what TRL 1.16 calls the number that says the same; averages may be taken over other tokens."""
+"""Series of this program, and the names of the same quantities in TRL 1.16. Averages may be over other tokens there."""
 PARTS_AT = 1e-6
-"""Relative difference from which two runs are no longer the same run."""
+"""Relative difference from which two runs are considered different."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A quantity that can be looked at.
+    """A quantity on offer.
 
     Attributes:
-        title: what it is called.
-        names: of the series that show it, ours first.
+        title: displayed name.
+        names: names of the series that show it, this program's first.
     """
 
     title: str
@@ -40,7 +40,8 @@ class Choice:
 
 
 def choices(run: RecordedRun) -> list[Choice]:
-    """The quantities of which a run has some value: ours with the trainer's beside it, then the trainer's others."""
+    """The quantities for which a run has a value: this program's, paired with the trainer's, then the trainer's
+    others."""
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
     found, taken = [], set[str]()
     for name, rule in OURS.items():
@@ -54,7 +55,7 @@ def choices(run: RecordedRun) -> list[Choice]:
 
 
 def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:
-    """The lines of a quantity, over the trainer's step numbers. Those of ``other`` behind."""
+    """The lines of a quantity over the trainer's step numbers. Those of ``other`` are behind."""
     lines = [line for name in choice.names if (line := _line(run, name, "")) is not None]
     if other is not None:
         lines += [line for name in choice.names if (line := _line(other, name, other.title)) is not None]
@@ -80,16 +81,17 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
 
 
 def _labels(run: RecordedRun) -> np.ndarray:
-    """The trainer's numbers of the updates that the series reach, (n,). Between them some may be computed later."""
+    """The trainer's step numbers of the updates reached by the series, (n,). Some in between may not be computed
+    yet."""
     return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 
 
 PLACES = ("output_dir", "logging_dir", "run_name", "hub_model_id", "resume_from_checkpoint")
-"""Settings of a trainer that say where a run lies and what it is called; no two runs share them."""
+"""Trainer settings with the location and name of a run, which always differ between runs."""
 
 
 def settings_that_differ(run: RecordedRun, other: RecordedRun) -> list[list[object]]:
-    """(setting, here, there) of everything that is known of both runs and differs."""
+    """(setting, here, there) of all settings that are known for both runs and differ."""
     return [
         [name, worded(here), worded(there)]
         for name, (here, there) in _pairs(_settings(run), _settings(other)).items()
@@ -102,7 +104,7 @@ def _pairs(here: dict[str, object], there: dict[str, object]) -> dict[str, tuple
 
 
 def _settings(run: RecordedRun) -> dict[str, object]:
-    """The objective as this program names it, and the trainer's own settings."""
+    """The objective in this program's terms, and the trainer's own settings."""
     settings = run.origin.settings
     known = {name: value for name, value in flat(settings).items() if name.startswith(("objective.", "learner."))}
     theirs = settings.recorded.trainer_values
@@ -110,7 +112,7 @@ def _settings(run: RecordedRun) -> dict[str, object]:
 
 
 def parting(run: RecordedRun, other: RecordedRun) -> str:
-    """The first step at which the runs differ, and in what, in a sentence."""
+    """A sentence on the first step at which the runs differ, and in which quantity."""
     here, there = _by_label(run), _by_label(other)
     shared = sorted(here.keys() & there.keys())
     if not shared:
@@ -128,5 +130,5 @@ def parting(run: RecordedRun, other: RecordedRun) -> str:
 
 
 def _by_label(run: RecordedRun) -> dict[int, int]:
-    """The trainer's number -> place in the series."""
+    """The trainer's step number -> index in the series."""
     return {label: place for place, label in enumerate(run.source.labels[: run.computed])}

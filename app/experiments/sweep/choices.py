@@ -1,4 +1,4 @@
-"""The choices of a sweep: the row above the plots, and a second one with the values."""
+"""The choices of a sweep: a row above the plots, and a second row with the values."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
-"""What the button says where there is room, and where there is none."""
+"""Long and short text of the button, the latter for narrow panels."""
 ADD, REMOVE = tr("Add runs of a sweep…"), tr("Take those runs away")
 SEEDS = (16, 64, 256)
 VALUES = 20
-"""Digits for which a field of values has room; half of them where there is little."""
+"""Width of a field of values in digits, halved in narrow panels."""
 STEPS = 20
-"""Positions of the slider from one place to the next."""
+"""Slider positions per place of the grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepChoice:
-    """The choices above the plots.
+    """The current choices.
 
     Attributes:
-        over, across: the settings that vary.
-        seeds, updates: how many of each.
-        known: under the settings whose optimum is known, rather than those of the run.
-        fast: by JAX.
+        over, across: the swept settings.
+        seeds, updates: number of each.
+        known: whether to use the settings with a known optimum rather than those of the run.
+        fast: whether JAX computes it.
     """
 
     over: Swept = field(default_factory=lambda: Swept.of(BETA))
@@ -54,18 +54,18 @@ class SweepChoice:
 
 
 class SweepChoices(QWidget):
-    """The choices.
+    """The rows of controls.
 
     Attributes:
-        choice: what is to be swept.
+        choice: the current choices.
 
     Signals:
-        chosen: another sweep is wanted.
-        shown_otherwise: another view, measure, or tables.
-        pressed: Sweep, or Cancel while one runs.
+        chosen: the definition of the sweep has changed.
+        shown_otherwise: another view or measure was chosen, or tables.
+        pressed: Sweep was pressed, or Cancel while one runs.
         slid: the slider has been moved to this place.
-        refused: what was typed cannot be swept, in a sentence.
-        real_wanted: show runs of a sweep of real training beside this one, or no longer.
+        refused: a sentence why the typed values cannot be swept.
+        real_wanted: show or hide the runs of a sweep of real training beside this one.
     """
 
     chosen = Signal()
@@ -76,7 +76,7 @@ class SweepChoices(QWidget):
     real_wanted = Signal()
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """``computed_on`` is where a sweep is computed."""
+        """Make the controls. ``computed_on`` chooses where a sweep is computed."""
         super().__init__(parent)
         self.choice = SweepChoice()
         self.computed_on = ComputedOnField(computed_on)
@@ -100,7 +100,7 @@ class SweepChoices(QWidget):
         self.show_choice()
 
     def _spoken(self, position: int) -> str:
-        """The value at which the slider is, as the label beside it says."""
+        """The slider's value for a screen reader, as in the label beside it."""
         return self.value_label.text()
 
     def _build_parts(self) -> None:
@@ -163,7 +163,7 @@ class SweepChoices(QWidget):
     # -- what it shows -----------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Another size: both rows are as high as what stands in them."""
+        """Set the theme and the scale. Both rows take the height of their content."""
         if (theme, scale) != self._look:
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
@@ -178,8 +178,9 @@ class SweepChoices(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Nothing is scrolled sideways: where there is no room, a button has a shorter name, and value, slider and
-        progress go, which the line below the pictures says. The place is moved in the pictures."""
+        """Fit the controls without scrolling sideways: in a narrow panel a button has a shorter text, and value, slider
+        and progress are hidden. The line below the pictures repeats them, and the place can be moved in the
+        pictures."""
         extras, line = (self.value_label, self.slider), inside(self.first)
         self.estimators.setText(ESTIMATORS_LONG)
         for widget in extras:
@@ -199,17 +200,17 @@ class SweepChoices(QWidget):
 
     @property
     def view_wanted(self) -> str:
-        """The view that is chosen."""
+        """The chosen view."""
         return str(self.view.currentData() or FINAL)
 
     @property
     def cramped(self) -> bool:
-        """Whether what is set up needs more room than its own row."""
+        """Whether the chosen settings need more space than their own row."""
         return self.setup.isChecked() and not self._roomy
 
     @property
     def measure_wanted(self) -> str:
-        """The measure that is chosen."""
+        """The chosen measure."""
         return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
 
     def show_choice(self) -> None:
@@ -240,7 +241,7 @@ class SweepChoices(QWidget):
         self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
 
     def show_selection(self, over: Swept, grid: GridAxis, x: float, *, enabled: bool) -> None:
-        """Put the slider at place ``x`` and say which value that is."""
+        """Move the slider to place ``x`` and show its value."""
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, (len(grid) - 1) * STEPS)
             self.slider.setPageStep(STEPS)
@@ -261,11 +262,11 @@ class SweepChoices(QWidget):
         self.value_label.setMinimumWidth(widest + 2)
 
     def show_real(self, *, there: bool) -> None:
-        """Whether there are real runs beside the sweep, which the button takes away again."""
+        """Set whether real runs are shown beside the sweep. The button then removes them."""
         self.real.setText(REMOVE if there else ADD)
 
     def show_progress(self, done: int | None, of: int, stale: bool) -> None:
-        """Sweep or Cancel. ``done`` is None at rest."""
+        """Show Sweep or Cancel. ``done`` is None if no sweep runs."""
         self.bar.setVisible(done is not None and self._roomy)
         self.bar.setRange(0, of)
         self.bar.setValue(done or 0)
@@ -281,7 +282,7 @@ class SweepChoices(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def choose(self, **changes: object) -> None:
-        """Choose another sweep: ``changes`` are fields of the choice and their values."""
+        """Change fields of the choice to the values in ``changes``."""
         self.choice = replace(self.choice, **changes)  # type: ignore[arg-type]
         self.show_choice()
         self.chosen.emit()
@@ -315,7 +316,7 @@ class SweepChoices(QWidget):
 
     @Slot()
     def _on_numbers(self) -> None:
-        """Values, seeds and updates as they stand in their fields."""
+        """Apply the values, seeds and updates in their fields."""
         before, changes = self.choice, {"seeds": SEEDS[max(self.seeds.currentIndex(), 0)]}
         try:
             over = before.over

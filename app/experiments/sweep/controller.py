@@ -1,4 +1,4 @@
-"""Computation of sweeps: one at a time, beside the window. What has come is shown while the rest is coming."""
+"""Computation of sweeps: one at a time in the background. Results are shown as they come in."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 TELL_MS = 100
-"""Seconds between two reports of progress."""
+"""Milliseconds between two reports of progress."""
 
 
 class SweepController(ExperimentController[SweepResults]):
-    """The sweep that is shown, the one that is coming, and the place that is dragged.
+    """The sweep shown, the one being computed, and the dragged place.
 
     Attributes:
-        place_runner: trains at the chosen place.
+        place_runner: trains at the selected place.
     """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -41,16 +41,16 @@ class SweepController(ExperimentController[SweepResults]):
 
     @property
     def sweep(self) -> Sweep | None:
-        """The sweep that is shown."""
+        """The sweep shown."""
         return self.results.sweep if self.results is not None else None
 
     @property
     def wanted(self) -> int:
-        """Points of the sweep that is being computed, or 1."""
+        """Number of points of the sweep being computed, or 1."""
         return self._coming.wanted if self._coming is not None else 1
 
     def start(self, sweep: Sweep) -> None:
-        """Compute ``sweep``. One that is still being computed is given up."""
+        """Compute ``sweep``. One that is still being computed is cancelled."""
         try:
             points = sweep.points()
         except SettingsError as error:
@@ -64,7 +64,7 @@ class SweepController(ExperimentController[SweepResults]):
                 self._polls += 1
                 poll()
 
-            if sweep.fast:  # which computes on all cores by itself
+            if sweep.fast:  # JAX uses all cores by itself
                 return self._jobs.compiled(
                     "fast ensembles", points, tuple(range(sweep.seeds)), sweep.updates, poll=counted
                 )
@@ -74,7 +74,7 @@ class SweepController(ExperimentController[SweepResults]):
         self._begin(SweepResults(sweep), compute)
 
     def look(self, x: float, row: int) -> None:
-        """Show the runs at place ``x`` of the sweep that is shown: those that it holds, or new ones."""
+        """Show the runs at place ``x`` of the sweep shown, from its results or newly computed."""
         if self.results is None:
             return
         sweep, near = self.results.sweep, self.results.sweep.over.places.nearest(x)
@@ -93,14 +93,14 @@ class SweepController(ExperimentController[SweepResults]):
         self.place_runner.close()
 
     def progress(self) -> str:
-        """Progress, in a sentence. Empty at rest."""
+        """A sentence on the progress. Empty if no sweep runs."""
         coming = self._coming
         if coming is None:
             return ""
         passes = coming.sweep.base.learner.mu
         here = min((self._polls - self._before) // passes, coming.sweep.updates)
         words = {"done": coming.count, "wanted": coming.wanted, "here": here, "updates": coming.sweep.updates}
-        if self._elsewhere:  # whose workers tell of no single passes
+        if self._elsewhere:  # the workers of a cluster do not report single passes
             return tr("{done} of {wanted} places done, on the cluster.").format(**words)
         if not coming.count:
             return tr("{done} of {wanted} places done; update {here:,} of {updates:,}.").format(**words)
@@ -115,7 +115,7 @@ class SweepController(ExperimentController[SweepResults]):
         coming.take(result)
 
     def _announce(self, coming: SweepResults) -> None:
-        if coming.complete:  # before that the timer says so
+        if coming.complete:  # until then the timer reports it
             super()._announce(coming)
 
     @Slot(str)

@@ -1,7 +1,7 @@
-"""Place of the values of a swept setting on an axis: evenly, in their order, with straight lines in between.
+"""An axis that places the values of a swept setting evenly, in their order.
 
-A grid such as 0, 0.01, ..., 1 is crowded near zero on a linear axis and has no zero on a logarithmic one. Here every
-value that was run has the same room, and its label.
+A grid such as 0, 0.01, ..., 1 is crowded near zero on a linear axis and has no zero on a logarithmic one. Here all
+values have the same distance, and a label each.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class GridAxis:
 
     @property
     def numeric(self) -> bool:
-        """Whether there is anything between two neighbours."""
+        """Whether there are values between two neighbours."""
         return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values)
 
     @property
     def whole(self) -> bool:
-        """Whether the values count something."""
+        """Whether the values are whole numbers."""
         return self.numeric and all(isinstance(value, int) for value in self.values)
 
     def at(self, values: Sequence[Any] | np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ class GridAxis:
         return min(max(round(x), 0), len(self.values) - 1)
 
     def value(self, x: float) -> Any:
-        """The value at place ``x``: between two numbers a number of three digits, or a whole one."""
+        """The value at place ``x``. Between two places it is rounded to three digits, or to a whole number."""
         near = self.nearest(x)
         if not self.numeric or abs(x - near) < 1e-9:
             return self.values[near]
@@ -57,14 +57,14 @@ class GridAxis:
         return round(found) if self.whole else float(f"{found:.3g}")
 
     def between(self, steps: int) -> np.ndarray:
-        """GridAxis from the first to the last, ``steps`` to each gap."""
+        """Evenly spaced places from the first to the last, ``steps`` to each gap."""
         return np.linspace(0, len(self.values) - 1, (len(self.values) - 1) * steps + 1)
 
     def labels(self, width: Callable[[str], float], space: float) -> list[tuple[float, str]]:
         """(place, label) of every value, for ``space`` pixels a gap.
 
-        Where one line does not hold them, every other one is a line lower; then leading zeros go; only where that
-        is still too wide some are left out, never the first.
+        If they do not fit on one line, every other label moves to a second line; then leading zeros are dropped; if
+        that is still too wide, some labels are left out, never the first.
         """
         full = [name(value) for value in self.values]
         short = [text.removeprefix("0") if text.startswith("0.") else text for text in full]
@@ -93,12 +93,12 @@ def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> 
 
 
 def name(value: object) -> str:
-    """A value of a setting in a few letters."""
+    """A short label for a setting's value."""
     return tr("none") if value is None else worded(value)
 
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The values without repetition. Numbers in order."""
+    """The distinct values, numbers in ascending order."""
     once = list(dict.fromkeys(values))
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in once)
     return tuple(sorted(once) if numbers else once)

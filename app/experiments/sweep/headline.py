@@ -1,5 +1,5 @@
-"""What came of a sweep, in words made of claims: where reward is highest, what KL does, where training goes most
-smoothly, what still climbs."""
+"""The result of a sweep in sentences made of claims: where reward is highest, how KL varies, where training is
+smoothest, and which runs are still improving."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def headline(results: SweepResults) -> str:
-    """The result of a sweep that is complete. Empty before, and where there are fewer than two places."""
+    """The result of a complete sweep. Empty before that, and for fewer than two places."""
     sweep = results.sweep
     if not results.complete or results.count < 2:
         return ""

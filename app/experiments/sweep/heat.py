@@ -1,4 +1,4 @@
-"""Two settings at once: a table whose cells hold the final median or mean and are tinted by it."""
+"""A sweep of two settings as a table whose cells show, and are tinted by, the final median or mean."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROLE = Qt.ItemDataRole
 
 
 class HeatModel(QAbstractTableModel):
-    """Rows: the second setting's values. Columns: the first one's."""
+    """Model of the table. Rows are values of the second setting, columns of the first."""
 
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)
@@ -41,7 +41,7 @@ class HeatModel(QAbstractTableModel):
         self.chosen = (0, 0)
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme) -> None:
-        """Show the final middle of ``measure`` at every place of a sweep. None for an empty table."""
+        """Show the final median or mean of ``measure`` at every place of a sweep. None for an empty table."""
         self.beginResetModel()
         self.results, self.measure, self.theme = results, measure, theme
         rows = range(len(results.sweep.rows)) if results is not None else ()
@@ -80,7 +80,7 @@ class HeatModel(QAbstractTableModel):
         return f"{sweep.across.symbol} {name(sweep.rows[section])}" if sweep.across is not None else ""
 
     def place(self, row: int, column: int) -> str:
-        """The two values of a cell, in words."""
+        """The two values of a cell, as a text."""
         sides = (self.headerData(section, way) for section, way in (
             (column, Qt.Orientation.Horizontal), (row, Qt.Orientation.Vertical)))  # fmt: skip
         return ", ".join(side for side in sides if side)
@@ -96,7 +96,7 @@ class HeatModel(QAbstractTableModel):
 
 
 class _Tinted(QStyledItemDelegate):
-    """Cells in their tint. The chosen one has a ring rather than a fill."""
+    """Paints tinted cells. The selected one has a ring rather than a fill."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -113,12 +113,12 @@ class _Tinted(QStyledItemDelegate):
 
 
 class HeatTable(QTableView):
-    """The heat-table.
+    """The view of the table.
 
     Signals:
-        picked: the user is on this cell: place and row.
-        activated_place: Return or a double click.
-        explain_wanted: the key E.
+        picked: the user has moved to this cell: place and row.
+        activated_place: the cell was activated by Return or a double click.
+        explain_wanted: the key E was pressed.
     """
 
     picked = Signal(float, int)
@@ -144,7 +144,7 @@ class HeatTable(QTableView):
         self.doubleClicked.connect(self._on_double)
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme, scale: float) -> None:
-        """Show the final medians or means of a sweep over two settings."""
+        """Show the final medians or means of a sweep of two settings."""
         self.setFont(theme.font("digits", scale))
         self.horizontalHeader().setMinimumSectionSize(self.fontMetrics().horizontalAdvance("00.000"))
         self.verticalHeader().setMinimumSectionSize(self.fontMetrics().height() + 2)
@@ -152,7 +152,7 @@ class HeatTable(QTableView):
         self.heat.show_results(results, measure, theme)
 
     def show_chosen(self, x: float, row: int) -> None:
-        """Mark the cell of the chosen place and row. Emits nothing."""
+        """Mark the cell of the selected place and row, without emitting a signal."""
         index = self.heat.index(row, round(x))
         if index.isValid() and index != self.currentIndex():
             blocked = self.selectionModel().blockSignals(True)
@@ -161,7 +161,7 @@ class HeatTable(QTableView):
             self.viewport().update()
 
     def explain_current(self) -> None:
-        """E explains. A run opens by Return or a double click."""
+        """Request an explanation, as the key E does. A run is opened by Return or a double click."""
         self.explain_wanted.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -173,10 +173,10 @@ class HeatTable(QTableView):
             super().keyPressEvent(event)
 
     def keyboardSearch(self, search: str) -> None:
-        """Letters are commands here, they do not search."""
+        """Do nothing, because letters are commands here rather than a search."""
 
     def tsv(self) -> str:
-        """All numbers at full precision, with both headers."""
+        """All numbers at full precision as tab-separated values, with both headers."""
         heat, across = self.heat, Qt.Orientation.Horizontal
         lines = ["\t".join(["", *(str(heat.headerData(n, across)) for n in range(heat.columnCount()))])]
         for row, values in enumerate(heat.values.tolist()):

@@ -1,4 +1,4 @@
-"""The run that is shown, as points of a sweep's chart: every update at the value it ran under."""
+"""The run shown as points of a sweep's chart: each update at the value of the setting under which it ran."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MOST = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OwnRun:
-    """The part of the run shown that a sweep shows.
+    """The data of the run shown that a sweep draws.
 
     Attributes:
-        values, kl: (n,) the swept setting and the KL of the updates that stand for the run.
+        values, kl: (n,) the swept setting and the KL of a selection of updates.
         values_now, kl_now: (1,) the same of the update under the cursor; (0,) without one.
         course: the KL after each of its updates.
         cursor: the update under the cursor; None at update 0.
@@ -37,9 +37,9 @@ class OwnRun:
 
 
 def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
-    """The part of ``run`` that is shown with ``cursor`` at an update, 0 for none.
+    """The data of ``run`` for a sweep, with ``cursor`` at an update, 0 for none.
 
-    ``path``: the setting that was swept; None where it is no single setting, and no update has a place on its axis.
+    ``path``: the swept setting; None where it is not a single setting, so that updates have no place on its axis.
     """
     series = run.series["kl"]
     kl = series.values
@@ -53,7 +53,8 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
 
 
 def drawn_of(head: int) -> np.ndarray:
-    """The updates that stand for a run of ``head``: every 1st, 2nd, 4th ..., so that they stay the same ones."""
+    """The updates that are drawn of a run of ``head``: every 1st, 2nd, 4th ..., so that the selection changes
+    rarely."""
     every = 1
     while head > MOST * every:
         every *= 2
@@ -61,13 +62,13 @@ def drawn_of(head: int) -> np.ndarray:
 
 
 def grid_of_run(run: RunHandle, coming: float, others: Sequence[float] = ()) -> GridAxis:
-    """A grid for a run by itself: the β it has had, that of its next update, and those of ``others`` beside it."""
+    """A grid for a run without a sweep: its values of β so far, that of its next update, and ``others``."""
     earlier = [settings.objective.beta for _, settings in run.changes]
     return GridAxis(grid_of([0.0, 0.1, *earlier, coming, *others]))
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:
-    """The value of a setting that each of these updates (n,) ran under. NaN where it is no number."""
+    """The value of a setting under which each of these updates (n,) ran. NaN where it is not a number."""
     firsts = np.array([first for first, _ in run.changes])
     earlier = [settings.get(path) for _, settings in run.changes]
     values = np.array(

@@ -1,4 +1,4 @@
-"""One place of a sweep, computed while it is dragged."""
+"""Computation of a single place of a sweep while the user drags it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from grpo_core.experiments.ensemble import Ensemble
 
 KEPT = 16
 QUICK = 0.04
-"""Seconds that a person who drags may wait for the beginning of a curve."""
+"""Seconds that a user who drags may wait for the beginning of a curve."""
 
 
 class PlaceRuns(NamedTuple):
-    """The runs that are wanted: seeds 0 to ``seeds`` - 1 under ``settings``."""
+    """Requested runs: seeds 0 to ``seeds`` - 1 under ``settings``."""
 
     settings: Settings
     seeds: int
@@ -27,18 +27,18 @@ class PlaceRuns(NamedTuple):
 
 
 class PlaceRunner(QObject):
-    """Computes the place that was asked for last.
+    """Computes the last requested place.
 
-    What is being computed is finished rather than given up: dragged faster than it can be computed, it would never
-    come to an end. Where all updates take longer than a person waits, the first ones come first, and the rest once
-    nothing is dragged any more: the same runs, only longer.
+    A computation is finished rather than cancelled, because otherwise fast dragging would never show anything. If all
+    updates take too long to wait for, only the first ones are computed while dragging, and the rest, which continue the
+    same runs, when dragging stops.
 
     Attributes:
-        shown: the newest runs that have come, if any; while ``behind`` they may be the beginning of those asked for.
-        problem: why the last ones have not, in a sentence.
+        shown: the newest results, if any; while ``behind``, possibly only the beginning of the requested runs.
+        problem: why the last request failed, in a sentence.
 
     Signals:
-        changed: ``shown``, ``problem`` or ``behind`` is another one now.
+        changed: ``shown``, ``problem`` or ``behind`` has changed.
     """
 
     changed = Signal()
@@ -58,11 +58,11 @@ class PlaceRunner(QObject):
 
     @property
     def behind(self) -> bool:
-        """Whether ``shown`` is not yet what was asked for last."""
+        """Whether ``shown`` is not yet the last request."""
         return self._wanted is not None
 
     def ask(self, ask: PlaceRuns) -> None:
-        """Show these runs as soon as they are there."""
+        """Request these runs, to be shown when computed."""
         self.problem = ""
         if ask in self._kept:
             self._kept.move_to_end(ask)
@@ -73,22 +73,22 @@ class PlaceRunner(QObject):
             self._compute(self._beginning(ask))
 
     def show(self, runs: Ensemble) -> None:
-        """Show runs that are known already."""
+        """Show runs that are already known."""
         self._wanted, self.shown, self.problem = None, runs, ""
         self.changed.emit()
 
     def refuse(self, sentence: str) -> None:
-        """Show no runs but ``sentence``, which says why they cannot be had."""
+        """Show no runs, and ``sentence`` as the reason."""
         self._wanted, self.shown, self.problem = None, None, sentence
         self.changed.emit()
 
     def close(self) -> None:
-        """Give up what is being computed."""
+        """Cancel the computation."""
         self._wanted = self._computing = None
         self._runner.close()
 
     def _beginning(self, ask: PlaceRuns) -> PlaceRuns:
-        """As many updates as are trained within ``QUICK``. All where that is most of them."""
+        """The part of the request that can be trained within ``QUICK``, or all if that is most of it."""
         quick = int(QUICK / self._each) if self._each else ask.updates
         return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
 
@@ -118,7 +118,7 @@ class PlaceRunner(QObject):
             return
         if sentence and done.settings == wanted.settings:
             self.refuse(sentence)
-        elif done.settings == wanted.settings:  # its beginning is there
+        elif done.settings == wanted.settings:  # its beginning is shown
             self._compute(wanted)
         else:
             self._compute(self._beginning(wanted))

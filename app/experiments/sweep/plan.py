@@ -1,4 +1,4 @@
-"""The plan of a sweep: one or two settings and their values, the settings they vary, seeds and updates."""
+"""The plan of a sweep: one or two swept settings with their values, the base settings, seeds and updates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 BETA = "objective.beta"
 ESTIMATOR = "estimator"
-"""Stands for the settings that say how the KL in the loss is estimated."""
+"""Name for the group of settings that define how the KL in the loss is estimated."""
 GRIDS: dict[str, tuple[Any, ...]] = {
     BETA: BETAS,
     "objective.clip_high": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0),
@@ -31,22 +31,22 @@ GRIDS: dict[str, tuple[Any, ...]] = {
     "objective.std": ("sample", "population", "batch", "none"),
     "objective.baseline": ("none", "batch_mean", "group_mean", "leave_one_out"),
 }
-"""Settings that can be swept, and the values they are offered with."""
+"""Settings that can be swept, with suggested values."""
 IN_WORDS = {ESTIMATOR: "KL", "objective.entropy_bonus": tr("entropy bonus")}
-"""Settings without a letter, and what they are called within a sentence."""
+"""Settings without a letter, and their names within a sentence."""
 MOST_PLACES, MOST_RUNS, MOST_UPDATES = 400, 65_536, 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Swept:
-    """One setting and the values it takes."""
+    """A swept setting and its values."""
 
     path: str
     values: tuple[Any, ...]
 
     @classmethod
     def of(cls, path: str) -> Swept:
-        """A setting with the values that it is offered with."""
+        """A setting with its suggested values."""
         return cls(path=path, values=tuple(ESTIMATORS) if path == ESTIMATOR else GRIDS[path])
 
     @property
@@ -56,7 +56,7 @@ class Swept:
 
     @property
     def symbol(self) -> str:
-        """The setting's letter, or its name within a sentence where it has none."""
+        """The setting's letter, or else its name within a sentence."""
         return IN_WORDS[self.path] if self.path in IN_WORDS else described_at(self.path).symbol
 
     @property
@@ -66,7 +66,7 @@ class Swept:
 
     @property
     def text(self) -> str:
-        """The values with commas between them, as they are typed."""
+        """The values separated by commas, as typed."""
         return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self.values)
 
     @property
@@ -75,14 +75,14 @@ class Swept:
         return GridAxis(self.values)
 
     def changes(self, value: Any) -> dict[str, Any]:
-        """The settings that give the swept setting this ``value``."""
+        """The changes of settings that give the swept setting this ``value``."""
         return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
 
     def with_text(self, text: str) -> Swept:
-        """This setting with the values that were typed, separated by commas or blanks.
+        """This setting with the typed values, separated by commas or blanks.
 
         Raises:
-            SettingsError: a value that is not allowed, none at all, or more than fit.
+            SettingsError: a value is not allowed, or there are none or too many.
         """
         words = text.replace(",", " ").replace(";", " ").split()
         if self.path == ESTIMATOR:
@@ -105,15 +105,15 @@ class Swept:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A sweep. Equal ones give equal numbers.
+    """A sweep. Equal plans give equal numbers.
 
     Attributes:
-        base: what all runs share.
+        base: settings common to all runs.
         over: the setting along the axis.
-        across: a second one, or None.
+        across: a second swept setting, or None.
         seeds: S; the seeds are 0 to S - 1.
-        updates: U of every run.
-        fast: computed by JAX, equal but for rounding.
+        updates: U, of every run.
+        fast: whether JAX computes it, with equal results up to rounding.
     """
 
     base: Settings
@@ -124,8 +124,8 @@ class Sweep:
     fast: bool = False
 
     def __post_init__(self) -> None:
-        """Set what is swept, and the seed, to one value in ``base``, so that sweeps which differ in these alone are
-        equal."""
+        """Set the swept settings and the seed in ``base`` to fixed values, so that sweeps that differ only in these
+        compare equal."""
         first = {"seed": 0, **self.over.changes(self.over.values[0])}
         if self.across is not None:
             if self.across.path == self.over.path:
@@ -145,14 +145,15 @@ class Sweep:
 
     @property
     def rows(self) -> tuple[Any, ...]:
-        """Values of the second setting. A lone None without one."""
+        """Values of the second setting. A single None without one."""
         return self.across.values if self.across is not None else (None,)
 
     @property
     def keys(self) -> list[tuple[int, int]]:
-        """(place, row) of every point, in the order in which they are computed.
+        """(place, row) of every point, in the order of computation.
 
-        What can share a call runs fastest: :func:`ensembles` joins neighbours that differ in such settings alone.
+        The order matters for speed: :func:`ensembles` computes neighbours in one call if they differ only in settings
+        that allow it.
         """
         columns, rows = range(len(self.over.values)), range(len(self.rows))
         if self.over.path in SIDE_BY_SIDE or self.across is None or self.across.path not in SIDE_BY_SIDE:
@@ -163,7 +164,7 @@ class Sweep:
         """The settings of one point.
 
         Raises:
-            SettingsError: the two values exclude each other.
+            SettingsError: the two values are incompatible.
         """
         return self.at(self.over.values[place], row)
 
@@ -185,5 +186,5 @@ def title_of(path: str) -> str:
 
 
 def choices(first: str | None = None) -> Sequence[str]:
-    """The paths that can be swept. As a second setting also how the KL is estimated."""
+    """The paths that can be swept. As a second setting also the KL estimator."""
     return list(GRIDS) if first is None else [ESTIMATOR, *(path for path in GRIDS if path != first)]

@@ -1,4 +1,4 @@
-"""Runs of a sweep of real training (``grpo-lab sweep --trl``) as marks beside a sweep of the bandit."""
+"""Runs of a sweep of real training (``grpo-lab sweep --trl``), as marks beside a sweep of the bandit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 REAL = tr("real runs")
 MEANING = "reference"
-"""Colour of their marks, by the theme's name."""
+"""The theme's name for the colour of their marks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class RealRun:
     """A run that TRL has trained.
 
     Attributes:
-        settings: of the run.
-        updates: that it has.
+        settings: settings of the run.
+        updates: number of its updates.
         kl, reward: the KL estimated from the samples of its last update, in nats, and their mean reward; NaN where the
             trace has none.
     """
@@ -39,7 +39,7 @@ class RealRun:
 
     @property
     def title(self) -> str:
-        """Name in a table."""
+        """The run's name in a table."""
         return tr("real, seed {seed}").format(seed=self.settings.seed)
 
     def value(self, path: str) -> Any:
@@ -57,18 +57,18 @@ class RealRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RealRuns:
-    """The runs of a sweep that have left a trace.
+    """The runs of a sweep for which there is a trace.
 
     Attributes:
-        folder: of the sweep.
-        runs: in its order.
+        folder: folder of the sweep.
+        runs: its runs, in its order.
     """
 
     folder: Path
     runs: tuple[RealRun, ...] = ()
 
     def with_run(self, run: RealRun) -> RealRuns:
-        """These and one more."""
+        """A copy with one more run."""
         return dataclasses.replace(self, runs=(*self.runs, run))
 
     def values(self, path: str) -> list[float]:
@@ -77,7 +77,7 @@ class RealRuns:
         return [value for value in known if isinstance(value, (int, float)) and not isinstance(value, bool)]
 
     def placed(self, grid: GridAxis, path: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
-        """Place on the axis and height of every run that has both, (n,) each, in order of the places."""
+        """Place and height of every run that has both, (n,) each, in order of the places."""
         found = []
         for run in self.runs:
             value, y = run.value(path), run.measure(measure)
@@ -88,24 +88,24 @@ class RealRuns:
         return pairs[:, 0], pairs[:, 1]
 
     def points(self, grid: GridAxis, path: str, measure: str) -> PointSet:
-        """A mark for each run."""
+        """The marks of the runs."""
         x, y = self.placed(grid, path, measure)
         return PointSet(name="real", meaning=MEANING, marker="d", size=8, filled=False, x=x, y=y, z=14)
 
     def line(self, grid: GridAxis, path: str, measure: str) -> Line:
-        """The median at each value, as the read-out tells it. Nothing is drawn of it but the marks of the runs."""
+        """The median at each value, for the read-out only. The line itself is not drawn."""
         x, y = self.placed(grid, path, measure)
         places = np.unique(x)
         medians = np.array([np.median(y[x == place]) for place in places])
         return Line(name="real", title=REAL, meaning=MEANING, style=Qt.PenStyle.NoPen, x=places, y=medians)
 
     def tags(self, grid: GridAxis, path: str, measure: str) -> list[Tag]:
-        """Their name at the last of the marks."""
+        """The label at the last of the marks."""
         x, y = self.placed(grid, path, measure)
         return [Tag(REAL, float(x[-1]), float(y[-1]), MEANING, above=True)] if len(x) else []
 
     def sentence(self, grid: GridAxis, path: str) -> str:
-        """Number of the runs, the place of those that no mark stands for, and the meaning of their numbers."""
+        """A sentence on the number of runs, on runs without a mark, and on the meaning of their numbers."""
         told = tr(
             "Marks: {count} runs that TRL has trained, of “{folder}”. Their KL is estimated from the samples of the "
             "last update, their reward is the mean of these."

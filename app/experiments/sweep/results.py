@@ -1,4 +1,4 @@
-"""Results of a sweep: final values, curves over training, and which seed is the middle one."""
+"""Results of a sweep: final values, curves over training, and the median seed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from grpo_core.text import tr
 UNITS = {"kl": "nats", "reward": ""}
 TITLES = {"kl": "KL", "reward": tr("Reward")}
 CENTRES = {"kl": tr("median"), "reward": tr("mean")}
-"""The middle of the seeds that is drawn: the one that the headline speaks of. A KL that diverged is infinite, so it has
-a median alone."""
+"""The measure of the centre of the seeds that is drawn, as in the headline. A diverged KL is infinite, so KL uses the
+median."""
 DIVERGED = tr("at least half of the runs diverged there: their numbers overflowed, so there is no median")
 
 
 class Spread(NamedTuple):
-    """The middle of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each. NaN where nothing is
-    known yet."""
+    """The centre of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each. NaN where not computed
+    yet."""
 
     middle: np.ndarray
     low: np.ndarray
@@ -29,12 +29,12 @@ class Spread(NamedTuple):
 
 
 class SweepResults:
-    """The points of a sweep as they come.
+    """The points of a sweep, added as they come in.
 
     Attributes:
-        sweep: what was asked for.
-        done: (place, row) -> the runs there.
-        note: why not all have come; empty while they come and once they have.
+        sweep: the plan.
+        done: (place, row) -> its runs.
+        note: the reason for missing points; empty while they are being computed and when they are complete.
     """
 
     def __init__(self, sweep: Sweep) -> None:
@@ -46,31 +46,31 @@ class SweepResults:
         self._optimum: dict[int, dict[str, np.ndarray]] = {}
 
     def take(self, runs: Ensemble) -> None:
-        """The next point has come."""
+        """Add the next point."""
         self.done[self._keys[len(self.done)]] = runs
 
     @property
     def wanted(self) -> int:
-        """Number of points in all."""
+        """Total number of points."""
         return len(self._keys)
 
     @property
     def count(self) -> int:
-        """Number of points that have come."""
+        """Number of points computed so far."""
         return len(self.done)
 
     @property
     def complete(self) -> bool:
-        """Whether every point has come."""
+        """Whether every point has been computed."""
         return self.count == self.wanted
 
     @property
     def so_far(self) -> str:
-        """Numbers of points that have come and of all, in a sentence."""
+        """A sentence on how many of all points have been computed."""
         return tr("As far as it got: {count} of {wanted} places.").format(count=self.count, wanted=self.wanted)
 
     def final(self, measure: str, row: int = 0) -> Spread:
-        """A measure after the last update at every place."""
+        """Spread of a measure after the last update, at every place."""
         key = (measure, row, len(self.done))
         if key not in self._final:
             known = [(place, self.done.get((place, row))) for place in range(len(self.sweep.over.values))]
@@ -84,18 +84,18 @@ class SweepResults:
         return self._final[key]
 
     def optimum(self, row: int = 0) -> dict[str, np.ndarray]:
-        """The place at which theory says that the runs arrive. See :func:`theory.optimum`."""
+        """The theoretical optimum along the axis. See :func:`theory.optimum`."""
         if row not in self._optimum:
             self._optimum[row] = theory.optimum(self.sweep, row)
         return self._optimum[row]
 
     def has_optimum(self) -> bool:
-        """Whether theory has a point anywhere on the axis."""
+        """Whether theory gives a point anywhere on the axis."""
         return any(len(self.optimum(row)["place"]) for row in range(len(self.sweep.rows)))
 
 
 def row_line(row: int) -> str:
-    """Name of the line of a row, which is one value of the second setting."""
+    """Name of the line for a row, which is one value of the second setting."""
     return f"row {row}"
 
 
@@ -107,16 +107,16 @@ def spread_of(values: np.ndarray, measure: str) -> Spread:
 
 
 def titled(measure: str) -> str:
-    """A measure with what of its seeds is drawn, for an axis or a column."""
+    """A measure's title with the kind of centre drawn, for an axis or a column."""
     return tr("{titles}, {centre}").format(titles=TITLES[measure], centre=CENTRES[measure])
 
 
 def course(runs: Ensemble, measure: str) -> Spread:
-    """A measure over training, update 0 first, (U + 1,)."""
+    """Spread of a measure over training, update 0 first, (U + 1,)."""
     return spread_of(runs.counted(measure), measure)
 
 
 def middle_seed(runs: Ensemble, measure: str = "kl") -> int:
-    """The place of the seed whose last value is the (lower) median of all."""
+    """Index of the seed whose last value is the (lower) median of all."""
     order = np.argsort(runs.counted(measure)[-1], kind="stable")
     return int(order[(len(order) - 1) // 2])

@@ -1,4 +1,4 @@
-"""The line below the plots: the runs at the chosen place, what is being computed, and what can be done with it."""
+"""The line below the plots: the runs at the selected place, the progress, and the available actions."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 LISTED = 256
-"""Seeds that can be chosen one by one."""
+"""Largest number of seeds that can be selected one by one."""
 
 
 LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"))
 SHORT = (tr("Exact KL"), tr("Back"))
-"""What the buttons say where there is room, and where there is none."""
+"""Short texts of the buttons, for narrow panels."""
 NARROW = 700
-"""Width at 100 % below which there is none."""
+"""Panel width at 100 % below which the short texts are used."""
 
 
 class SweepRunRow(QWidget):
-    """A sentence and its buttons.
+    """A sentence and the buttons.
 
     Signals:
         open_wanted: open the run at the chosen place.
         known_wanted: sweep settings whose optimum is known (True), or those of the run again (False).
         queue_wanted: train real runs instead.
-        now_wanted: sweep now.
+        now_wanted: start the sweep now.
     """
 
     open_wanted = Signal()
@@ -74,22 +74,23 @@ class SweepRunRow(QWidget):
         row.addWidget(self.says, 1)
         for widget in (self.known, self.back, self.now, self.queue, self.seed, self.open):
             row.addWidget(widget)
-            widget.hide()  # which of them there are is known with the first sweep
+            widget.hide()  # which buttons apply is known with the first sweep
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Another size."""
+        """Set the theme and the scale."""
         if (theme, scale) != self._look:
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
-            self.says.setFixedHeight(2 * self.says.fontMetrics().lineSpacing() + 2)  # nothing moves with the words
+            # nothing moves when the text changes
+            self.says.setFixedHeight(2 * self.says.fontMetrics().lineSpacing() + 2)
 
     @property
     def place(self) -> int:
-        """The place of the chosen seed among those of the runs."""
+        """Index of the selected seed."""
         return int(self.seed.currentData() or 0)
 
     def say(self, sentence: str) -> None:
-        """One line, or two. In little room, of several paragraphs as many as are whole."""
+        """Show a sentence on one line or two. If space is short, show only the paragraphs that fit whole."""
         self._sentence = sentence
         self.says.setToolTip(plain_tip(sentence))
         self.says.setAccessibleDescription(sentence)
@@ -135,7 +136,7 @@ class SweepRunRow(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Hide the middle seed's button and shorten the others where there is little room."""
+        """In a narrow panel, hide the middle seed's button and shorten the others."""
         self.seed.setVisible(self._opens and not self._narrow)
         for button, text in zip((self.known, self.back), SHORT if self._narrow else LONG, strict=True):
             button.setText(text)
@@ -149,7 +150,7 @@ class SweepRunRow(QWidget):
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.Resize:  # the words have more room, or less
+        if event.type() is QEvent.Type.Resize:  # the text has more or less space now
             self._fit_words()
         return super().eventFilter(watched, event)
 

@@ -1,4 +1,4 @@
-"""The place of a sweep, and the row, that the user has chosen, and the runs there."""
+"""The selected place and row of a sweep, and the runs there."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 
 PATIENCE_MS = 100
-"""From then on a picture that is not what was asked for is dimmed."""
+"""Milliseconds after which a picture that is not yet the requested one is dimmed."""
 
 
 class SweepSelection(QObject):
-    """The chosen place and row, and the runs there.
+    """The selected place and row, and the runs there.
 
     Attributes:
-        x: its place on the grid, anywhere between the first and the last.
-        row: the value of the second setting that it is on.
-        grid: the places of the sweep that is shown.
-        late: what is shown is not yet what is asked for, and has not been for a while.
+        x: the place on the grid, anywhere between the first and the last.
+        row: the index of the second setting's value.
+        grid: the places of the sweep shown.
+        late: whether the display has been behind the selection for a while.
 
     Signals:
-        changed: something of that, or the runs.
+        changed: the selection or the runs have changed.
     """
 
     changed = Signal()
@@ -47,7 +47,7 @@ class SweepSelection(QObject):
 
     @property
     def runs(self) -> Ensemble | None:
-        """The runs there, once they have come."""
+        """The runs there, once computed."""
         return (
             None
             if self._controller.place_runner.behind or self._controller.results is None
@@ -56,7 +56,7 @@ class SweepSelection(QObject):
 
     @property
     def begun(self) -> Ensemble | None:
-        """The runs there, or their first updates."""
+        """The runs there, or their first updates if only these are computed."""
         runs, results = self._controller.place_runner.shown, self._controller.results
         if runs is None or results is None:
             return None
@@ -71,7 +71,7 @@ class SweepSelection(QObject):
         return self.grid.value(self.x)
 
     def put(self, x: float, row: int) -> None:
-        """Go to place ``x``, on a row. Between two words there is no place."""
+        """Select place ``x``, on a row. Between two words there is no place."""
         x = min(max(x, 0.0), len(self.grid) - 1.0)
         self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
         self._controller.look(self.x, row)
@@ -80,7 +80,7 @@ class SweepSelection(QObject):
         self.changed.emit()
 
     def follow(self, settings: Settings) -> None:
-        """Look at what has come of another sweep: at the place chosen before, or where the run with ``settings`` is."""
+        """Show the results of another sweep at the place selected before, or at that of the run with ``settings``."""
         results = self._controller.results
         if results is None or results is self._seen:
             return
@@ -92,7 +92,7 @@ class SweepSelection(QObject):
         self.put(self.x, self.row)
 
     def stop(self) -> None:
-        """Do not compute the place that was chosen last."""
+        """Cancel the computation of the place selected last."""
         self._timer.stop()
 
     @Slot()
@@ -111,14 +111,14 @@ class SweepSelection(QObject):
 
 
 def _place_of(settings: Settings, sweep: Sweep) -> float:
-    """The place of the value that the run has, if that is on the grid, or the middle."""
+    """The place of the run's own value if it is on the grid, or else the middle."""
     places, path = sweep.over.places, sweep.over.path
     place = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
     return float(place) if np.isfinite(place) else float(len(places) // 2)
 
 
 def _row_of(settings: Settings, sweep: Sweep) -> int:
-    """The row that the run itself is on, or the first."""
+    """The row of the run's own value, or else the first."""
     if sweep.across is None:
         return 0
     same = [not settings.replace(sweep.across.changes(value)).differences(settings) for value in sweep.rows]

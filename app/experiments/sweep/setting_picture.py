@@ -1,4 +1,4 @@
-"""A sweep as a line chart: a measure against the swept setting."""
+"""A sweep as a line chart of a measure against the swept setting."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from grpo_core.text import tr
 
 
 def setting_picture(state: SweepState, measure: str, only: int | None = None) -> LinePicture:
-    """The final median KL, or mean reward, at every place of the grid, one line a row, and its exact optimum.
+    """The final median KL, or mean reward, at every place of the grid, a line per row, with its exact optimum.
 
-    ``only``: the one row that this chart is about, the others behind it; None for all. Without it the updates of the
-    run that is shown lie over the picture of the KL.
+    ``only``: the one row that this chart is about, with the others behind it; None for all. For None, the picture of
+    the KL also has the updates of the run shown.
     """
     results, grid, front = state.results, state.grid, state.front(only)
     lines: list[Line] = []
@@ -44,7 +44,7 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
         lines.append(state.real.line(state.grid, state.path, measure))
     own = state.own if measure == "kl" and only is None else OwnRun()
     ring = chosen_mark(state, lines, only)
-    below = any((line.y < 0).any() for line in lines)  # a reward of a real run may be
+    below = any((line.y < 0).any() for line in lines)  # the reward of a real run may exceed the axis
     low = None if below else 0
     return LinePicture(
         x=Scale(label=state.label if only is None else "", low=-EDGE, high=len(grid) - 1 + EDGE),
@@ -76,7 +76,7 @@ def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | N
 
 
 def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None) -> tuple[Tag, ...]:
-    """Words at what is drawn besides the rows."""
+    """The labels of everything drawn besides the rows."""
     tags = []
     best = state.results.optimum(state.front()) if state.results is not None else {"place": NOTHING}
     if len(best["place"]) and only is None:
@@ -95,8 +95,8 @@ def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None
 def _setting_table(
     results: SweepResults | None, measure: str, only: int | None, real: RealRuns | None
 ) -> tuple[list[Column], Rows]:
-    """One row a point: its values, the median or mean, the middle half, and the exact optimum. Then one for each of the
-    real runs beside it."""
+    """One row per point: its values, the median or mean, the middle half, and the exact optimum. Then one per real run
+    beside it."""
     unit = UNITS[measure]
     columns = [
         Column("value", tr("Setting")),

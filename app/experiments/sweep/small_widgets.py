@@ -1,4 +1,4 @@
-"""Small widgets of the sweep's rows."""
+"""Small widgets for the rows of the sweep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.widgets.wrap import Wrap
 
 
 def row(*parts: QWidget | None) -> QScrollArea:
-    """Widgets side by side. None takes what room is left. A narrow panel scrolls to what has the focus."""
+    """Widgets side by side, none of them stretched. A narrow panel scrolls to the one with the focus."""
     widget = QWidget()
     line = QHBoxLayout(widget)
     line.setContentsMargins(12, 2, 8, 2)
@@ -26,7 +26,7 @@ def row(*parts: QWidget | None) -> QScrollArea:
 
 
 def lines(*parts: QWidget) -> QWidget:
-    """Widgets side by side, on as many lines as their room makes necessary."""
+    """Widgets side by side, on as many lines as the width requires."""
     widget = QWidget()
     wrap = Wrap(widget)
     wrap.setContentsMargins(12, 2, 8, 2)
@@ -37,20 +37,20 @@ def lines(*parts: QWidget) -> QWidget:
 
 
 def inside(area: QScrollArea) -> QWidget:
-    """The content of a row's area."""
+    """The content widget of a row's scroll area."""
     widget = area.widget()
     assert widget is not None
     return widget
 
 
 def apply_style(widget: QWidget, font: QFont) -> None:
-    """Give a widget and all that stands in it one font."""
+    """Set one font for a widget and all its children."""
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
 
 
 def entry(title: str) -> QLineEdit:
-    """A line to type into."""
+    """A one-line text field."""
     made = QLineEdit()
     made.setAccessibleName(title)
     made.setToolTip(plain_tip(title))
@@ -58,7 +58,7 @@ def entry(title: str) -> QLineEdit:
 
 
 def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
-    """A quiet button that stays down."""
+    """A flat toggle button."""
     button = QToolButton()
     button.setText(text)
     button.setToolTip(plain_tip(tip))

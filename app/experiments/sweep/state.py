@@ -1,4 +1,4 @@
-"""Data of the pictures of a sweep, and parts that several of them draw."""
+"""Data of the pictures of a sweep, and plot items common to several of them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from grpo_core.text import tr
 MARKERS = ("o", "s", "t", "d", "x", "+", "t1", "star", "h", "p")
 """Shape of the marks of each row."""
 BEHIND = 0.55
-"""Strength of the rows that are not chosen."""
+"""Opacity of the rows that are not selected."""
 LEAST = 0.1
-"""What an axis of KL or reward reaches at least."""
+"""Least upper end of an axis of KL or reward."""
 SOLID = Qt.PenStyle.SolidLine
-"""Only theory is dashed here, whatever the measure is elsewhere."""
+"""Line style of measures. Here only theory is dashed, whatever style the measure has elsewhere."""
 OPTIMUM = "optimum"
-"""Name of the line of theory."""
+"""Name of the theoretical line."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,13 +33,13 @@ class SweepState:
     """Data of the pictures of a sweep.
 
     Attributes:
-        results: what has come of the sweep; None before the first.
-        grid: its places, or those of the run that is shown by itself.
-        x, row: the place and the row that are chosen.
-        own: the run that is shown.
-        runs: the runs at the place that is chosen; None without.
+        results: the results so far; None before the first sweep.
+        grid: its places, or those of the run if there is no sweep.
+        x, row: the selected place and row.
+        own: the data of the run shown.
+        runs: the runs at the selected place; None if there are none.
         label: name and letter of the swept setting, for its axis.
-        real: runs of a sweep of real training that lie beside it.
+        real: runs of a sweep of real training shown beside it.
         path: the swept setting.
     """
 
@@ -55,12 +55,12 @@ class SweepState:
 
     @property
     def chosen_index(self) -> int | None:
-        """Index of the place that is chosen. None between two places."""
+        """Index of the selected place. None between two places."""
         near = self.grid.nearest(self.x)
         return near if abs(self.x - near) < 1e-9 else None
 
     def front(self, only: int | None = None) -> int:
-        """The row that stands in front: the one that is chosen, or ``only``."""
+        """The front row: ``only`` or the selected one."""
         last = len(self.results.sweep.rows) - 1 if self.results is not None else 0
         return min(self.row if only is None else only, last)
 
@@ -71,7 +71,7 @@ def theory_line(x: np.ndarray, y: np.ndarray) -> Line:
 
 
 def chosen_mark(state: SweepState, lines: list[Line], only: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Place and height of the mark that is chosen, (0,) or (1,) each."""
+    """Place and height of the selected mark, (0,) or (1,) each."""
     line = next((line for line in lines if line.name == row_line(state.row) and only in (None, state.row)), None)
     if line is None or state.chosen_index is None or state.chosen_index >= len(line.x):
         return NOTHING, NOTHING
@@ -83,5 +83,5 @@ def place_text(sweep: Sweep, place: int) -> str:
 
 
 def row_name(sweep: Sweep, row: int) -> list[object]:
-    """The first cell of a table's row where there is a second setting."""
+    """The first cell of a table's row, if there is a second setting."""
     return [] if sweep.across is None else [name(sweep.rows[row])]

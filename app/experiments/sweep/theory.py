@@ -1,4 +1,4 @@
-"""The place at which theory says that a sweep arrives, and in a sentence why it mostly says nothing."""
+"""The theoretical end point of a sweep's runs, and a sentence why there usually is none."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ KNOWN: dict[str, Any] = {
 }  # fmt: skip
 """REINFORCE with a leave-one-out baseline against the exact KL: settings under which the optimum is known."""
 FINE = 12
-"""Points of a theoretical curve from one place of the grid to the next."""
+"""Points of a theoretical curve per gap of the grid."""
 
 
 def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
-    """The optimum along the axis: "place", "kl" in nats and "reward", (n,) each. Empty where theory has none."""
+    """The optimum along the axis: "place", "kl" in nats and "reward", (n,) each. Empty if theory gives none."""
     places = sweep.over.places
     smooth = sweep.over.path == BETA
     optima = []
@@ -44,7 +44,7 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 
 
 def why_none(settings: Settings) -> str:
-    """Why theory knows no optimum under ``settings``, in a sentence. Empty where it knows one (for β above 0)."""
+    """A sentence why theory gives no optimum under ``settings``. Empty where it gives one (for β above 0)."""
     goal, learner = settings.objective, settings.learner
     plain = SURROGATES[goal.surrogate].ratio is Ratio.NONE
     reasons = (

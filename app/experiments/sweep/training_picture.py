@@ -1,4 +1,4 @@
-"""A sweep as a line chart: a measure over the updates of the runs at one place."""
+"""A sweep as a line chart of a measure over the updates of the runs at one place."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 OWN_POINTS = 700
-"""Points drawn of the run that is shown, over training."""
+"""Points drawn of the run shown, over training."""
 
 
 def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePicture:
-    """The middle over the updates of the runs at the chosen place: of KL the median, of reward the mean.
+    """The centre over the updates of the runs at the selected place: for KL the median, for reward the mean.
 
-    With ``every``, those of every other place of its row are behind them. A picture of the KL also holds the run that
-    is shown.
+    ``every`` adds those of all other places of its row behind them. A picture of the KL also has the run shown.
     """
     behind = _courses(state, measure) if every else []
     lines: list[Line] = []
@@ -41,7 +40,7 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
                  x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high)
         )  # fmt: skip
     others = [_course_behind(text, spread, measure, named=text != chosen_text) for text, spread in behind]
-    lines += [*others[:1], *others[:0:-1]]  # where there is no room for all labels, the outermost ones stay
+    lines += [*others[:1], *others[:0:-1]]  # if not all labels fit, the outermost ones are kept
     own = state.own.course
     tags: tuple[Tag, ...] = ()
     if measure == "kl" and len(own):
@@ -57,7 +56,7 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
 
 
 def _training_reading(state: SweepState, measure: str, update: int) -> list[tuple[str, str]]:
-    """Values that the runs that are chosen, and the one that is shown, had reached after an update."""
+    """Values of the selected runs, and of the run shown, after an update."""
     lines = [(tr("update {update}").format(update=update), "muted")]
     if state.runs is not None and 0 <= update < len(state.runs.measures[measure]):
         middle, low, high = (shown(float(limit[update])) for limit in course(state.runs, measure))
@@ -72,7 +71,7 @@ def _training_reading(state: SweepState, measure: str, update: int) -> list[tupl
 
 
 def training_title(state: SweepState, measure: str) -> str:
-    """Name of the picture over training: the measure, and the value that is chosen."""
+    """Title of the picture over training: the measure, and the selected value."""
     if state.runs is None or state.results is None:
         return tr("{measure} over training").format(measure=TITLES[measure])
     sweep = state.results.sweep
@@ -82,7 +81,7 @@ def training_title(state: SweepState, measure: str) -> str:
 
 
 def _courses(state: SweepState, measure: str) -> list[tuple[str, Spread]]:
-    """Value and course of every place of the row that is chosen, of those that have come."""
+    """Value and curve of every computed place of the selected row."""
     results = state.results
     if results is None:
         return []
@@ -106,7 +105,7 @@ def _value(runs: Ensemble, sweep: Sweep) -> object:
 
 
 def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spread]]) -> tuple[list[Column], Rows]:
-    """One row an update: the runs that are chosen, the run that is shown, and the middle of every place drawn."""
+    """One row per update: the selected runs, the run shown, and the centre at every place drawn."""
     unit = UNITS[measure]
     columns = [
         Column("update", tr("Update"), decimals=0), Column("middle", titled(measure), unit=unit),

@@ -1,4 +1,4 @@
-"""The pictures of a sweep and which of them are in front."""
+"""The pictures of a sweep, and the choice between them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ NAMES = {
     SIDE: tr("Side by side"),
     HEAT: tr("Table of both"),
 }
-"""The views by their names."""
+"""The displayed names of the views."""
 MULTIPLES = 6
-"""Most charts side by side."""
+"""Largest number of charts side by side."""
 NARROW = 560
-"""Width at 100 % below which training has no room beside two charts; it is a view of its own as well."""
+"""Panel width at 100 % below which the picture over training does not fit beside two charts. It has a view of its own
+as well."""
 
 
 class SweepViews(QWidget):
-    """All charts of a sweep. One row of them is visible.
+    """All charts of a sweep, of which one row is visible.
 
     Signals:
-        picked: place and row that the user goes to.
-        dragged: a place that is dragged over.
-        open_wanted: open the run at the place that is chosen.
+        picked: the user has selected this place and row.
+        dragged: the pointer is dragged over this place.
+        open_wanted: open the run at the selected place.
         explain_wanted: explain the KL.
     """
 
@@ -85,7 +86,7 @@ class SweepViews(QWidget):
         return twin
 
     def choose(self, view: str, measure: str, *, tables: bool) -> None:
-        """Bring a view to the front, with a measure where it shows one, and as tables if asked."""
+        """Bring a view to the front, with its measure if it has one, and as tables if ``tables``."""
         self.view, self.measure = view, measure
         for chart, shown in (
             (self.kl, view == FINAL), (self.reward, view == FINAL), (self.frontier, view == FRONTIER),
@@ -103,7 +104,7 @@ class SweepViews(QWidget):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, state: SweepState, title: str, theme: Theme, scale: float) -> None:
-        """Draw ``state`` in the view that is in front. ``title`` names the swept setting."""
+        """Draw ``state`` in the front view. ``title`` names the swept setting."""
         self._narrow = self.width() < NARROW * scale
         self.choose(self.view, self.measure, tables=self.tables)
         results = state.results
@@ -166,7 +167,7 @@ class SweepViews(QWidget):
         chart.setAccessibleName(title)
 
     def _prepare_multiples(self, count: int) -> None:
-        """As many charts side by side as there are rows."""
+        """Make as many charts side by side as there are rows."""
         self._side_by_side = count
         while len(self.multiples) < count:
             chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(), QWidget()
@@ -187,17 +188,17 @@ class SweepViews(QWidget):
             box.setVisible(number < count)
 
     def hold(self, x: float, row: int) -> None:
-        """Let the next key go on from this place and row. They are drawn with the next picture."""
+        """Set the place and row from which the next key continues. They are drawn with the next picture."""
         for chart in self.twins:
             chart.place, chart.row = x, row
 
     def set_stale(self, results: bool, course: bool) -> None:
-        """Dim what is older than what the rest of the window shows."""
+        """Dim the charts that are older than the rest of the window."""
         for chart in self.twins:
             chart.set_stale(course if chart is self.training else results)
 
     def describe(self, sentence: str, *, swept: bool, trained: bool) -> None:
-        """The summary of every picture, and what is where there is none."""
+        """Set the accessible summary of every picture, and the sentences shown where there is none."""
         for chart, twin in self.twins.items():
             twin.set_summary(sentence)
             there = swept or (trained and chart in (self.kl, self.training))
@@ -210,7 +211,7 @@ class SweepViews(QWidget):
 
 
 def _against(measure: str, title: str) -> str:
-    """Name of a chart of a measure against the setting called ``title``."""
+    """Title of a chart of a measure against the setting ``title``."""
     if not title:
         return tr("{measure} against the setting").format(measure=TITLES[measure])
     return tr("{measure} against {title}").format(measure=TITLES[measure], title=title)

@@ -1,1 +1,1 @@
-"""A run or a lesson as one HTML file that stands alone."""
+"""A run or a lesson as one self-contained HTML file."""

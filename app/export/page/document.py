@@ -1,4 +1,4 @@
-"""The HTML file: head, styles, program and data in one, and a policy that forbids it everything outside."""
+"""The HTML file: head, styles, script and data in one, with a policy that forbids loading anything from outside."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from grpo_core.shipped import resource
 from grpo_core.text import tr
 
 POLICY = "default-src 'none'; style-src '{style}'; script-src '{program}'; base-uri 'none'; form-action 'none'"
-"""What the page may load: the style and the program that are written in it."""
+"""The content security policy: only the inline style and script are allowed."""
 LARGEST = 3_000_000
-"""Bytes that a page stays below."""
+"""Size in bytes below which a page must stay."""
 COLOURS = (
     "policy",
     "push_down",
@@ -35,11 +35,11 @@ COLOURS = (
     "muted",
 )
 INKS = ("policy", "push_down")
-"""Meanings that are words too."""
+"""Meanings that are also used as text colours."""
 
 
 def document(title: str, body: Sequence[Markup | None], explained: Explained, questions: object = ()) -> bytes:
-    """The page: ``body`` below ``title``, with the explanations, and the answers to its ``questions``.
+    """The page with ``body`` below ``title``, the explanations, and the answers to its ``questions``.
 
     Raises:
         GrpoError: it would have 3 MB or more.
@@ -81,12 +81,12 @@ def document(title: str, body: Sequence[Markup | None], explained: Explained, qu
 
 
 def _hash(text: str) -> str:
-    """The source expression that lets this very style or program in, and no other."""
+    """The source expression that allows exactly this style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def _colours() -> str:
-    """The window's colours, light and dark, as custom properties of the style."""
+    """The window's colours, light and dark, as custom CSS properties."""
     light, dark = (":root{" + ";".join(_properties(THEMES[name])) + "}" for name in ("light", "dark"))
     return light + "@media (prefers-color-scheme:dark){" + dark + "}\n"
 
@@ -99,7 +99,7 @@ def _properties(theme: Theme) -> Iterator[str]:
 
 
 def _cut(explained: Explained) -> Markup | None:
-    """A sentence on numbers that the page has no room to explain. It is called once all are packed."""
+    """A sentence on the numbers for which the page has no explanation. Call it after all have been packed."""
     if not explained.cut:
         return None
     sentence = tr("{count:,} numbers further down are named with their value, and not explained: the page has no room.")
@@ -107,7 +107,7 @@ def _cut(explained: Explained) -> Markup | None:
 
 
 def _explanation() -> Markup:
-    """The empty place in which a number is explained."""
+    """The empty area in which a number is explained."""
     return element(
         "aside",
         element(
@@ -130,7 +130,7 @@ def _explanation() -> Markup:
 
 
 def settings_section(settings: Settings) -> Markup:
-    """Every setting of a run, with a mark on those that are not as in a new run."""
+    """Every setting of a run, with a mark on those that differ from the defaults."""
     usual = language_settings() if settings.is_language else Settings()
     changed = set(usual.differences(settings))
     rows = []
@@ -163,7 +163,7 @@ def _written(value: object) -> str:
 
 
 def command_section(words: str, note: str = "") -> Markup:
-    """The command that computes the run again."""
+    """The command that computes the run again, with a note."""
     code = element("pre", element("code", words), tabindex=0) if words else None
     heading = element("h2", tr("Compute it again"), id="again")
     return element("section", heading, code, element("p", note) if note else None, aria_labelledby="again")

@@ -1,4 +1,4 @@
-"""The numbers that a page explains: each once, with its formula, its values, and what it comes from."""
+"""The numbers that a page explains, each once, with its formula, its values, and its inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grpo_core.explain import Node, Numbers, Quantity, explain_from, quantity_ti
 from grpo_core.text import tr
 
 MOST_NODES = 12_000
-"""Explanations of a page; what lies further down is named with its value alone."""
+"""Largest number of explanations on a page. Further inputs are given by their value alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,8 @@ class Source:
     """An update whose numbers are explained.
 
     Attributes:
-        numbers: of the update.
-        label: what the update is called.
+        numbers: the numbers of the update.
+        label: name of the update.
     """
 
     numbers: Numbers
@@ -31,11 +31,11 @@ class Source:
 
 
 class Explained:
-    """Collects numbers as doors are made, then everything that those come from.
+    """Collects numbers when links to them are made, and then everything from which they are computed.
 
     Attributes:
-        nodes: (source, explanation) of each number, in the order in which it was asked for.
-        cut: inputs that are named with their value alone, since the page has no room for more.
+        nodes: (source, explanation) of each number, in order of request.
+        cut: inputs given by their value alone, since the page has no space for more.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Explained:
         self._places: dict[tuple[Source, Quantity], int] = {}
 
     def place(self, source: Source, quantity: Quantity) -> int | None:
-        """The place of a number's explanation among :attr:`nodes`. None where there is no more room."""
+        """Index of a number's explanation in :attr:`nodes`. None if there is no more space."""
         key = source, source.numbers.canonical(quantity)
         if key not in self._places:
             if len(self.nodes) >= MOST_NODES:
@@ -54,7 +54,8 @@ class Explained:
         return self._places[key]
 
     def door(self, source: Source, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
-        """A button that opens the explanation of a number and shows ``text``. Without room the text alone."""
+        """A button with ``text`` that opens the explanation of a number. If there is no space for that, only the
+        text."""
         place = self.place(source, quantity)
         if place is None:
             self.cut += 1
@@ -64,7 +65,8 @@ class Explained:
         )  # fmt: skip
 
     def packed(self) -> str:
-        """Every explanation, and those of what they come from, as compressed JSON in letters that HTML leaves alone."""
+        """All explanations, including those of their inputs, as compressed JSON in characters that need no escaping in
+        HTML."""
         rows = []
         place = 0
         while place < len(self.nodes):  # it grows as inputs are placed
@@ -98,5 +100,5 @@ class Explained:
 
 
 def packed(data: object) -> str:
-    """``data`` as JSON, compressed, in the letters of base 64."""
+    """``data`` as compressed JSON in base 64."""
     return base64.b64encode(gzip.compress(json.dumps(data).encode("ascii"), mtime=0)).decode("ascii")

@@ -1,4 +1,4 @@
-"""Many runs for a lesson's knobs β, G and ε: a run a seed at every value of the sweep's own grid."""
+"""Many runs for a lesson's knobs β, G and ε: a run per seed at every value of the sweep's grid."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grpo_core.lessons import Lesson
 from grpo_core.text import tr
 
 KNOBS = ("objective.beta", "learner.group_size", "objective.clip_high")
-"""Knobs of a lesson over which its page has many runs."""
+"""Knobs of a lesson for which its page has many runs."""
 SEEDS = range(16)
 LEAST, MOST = 20, 200
-"""Updates of each run: as many as the lesson shows, within these ends."""
+"""Limits of the updates of each run, which has as many as the lesson shows."""
 
 
 def knob_sweeps(lesson: Lesson) -> Iterator[SweepTable]:
-    """A table for each of these knobs that a step of ``lesson`` offers, under the settings of the first such step.
+    """A table for each of these knobs in a step of ``lesson``, with the settings of the first such step.
 
     Tasks of several decisions, and language models, are left out: their runs cannot be made side by side.
     """
@@ -37,7 +37,7 @@ def knob_sweeps(lesson: Lesson) -> Iterator[SweepTable]:
 
 
 def _offered(lesson: Lesson) -> Mapping[str, Settings]:
-    """Knob -> the settings under which it is turned first."""
+    """Knob -> the settings under which it can first be turned."""
     found: dict[str, Settings] = {}
     for step in lesson.steps:
         for path in step.knobs:
@@ -53,13 +53,13 @@ def _asked(lesson: Lesson) -> list[int]:
 
 
 def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) -> SweepTable:
-    """The ends of real runs at every value of one setting, its own value among them.
+    """Results of real runs at every value of one setting, including its current value.
 
     Args:
-        path: of the setting, dotted.
-        settings: what all runs share; their seeds are :data:`SEEDS`.
-        updates: of each run.
-        actions: whose mean probability at the end is told as well, from 0.
+        path: dotted path of the setting.
+        settings: settings common to all runs; their seeds are :data:`SEEDS`.
+        updates: number of updates of each run.
+        actions: actions, from 0, whose final mean probability is included.
 
     Raises:
         SettingsError: such runs cannot be made side by side.

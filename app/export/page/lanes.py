@@ -1,4 +1,4 @@
-"""The policy in lanes: each action's probability before and after the update, and the reference's."""
+"""The policy in lanes: each action's probability before and after the update, and under the reference."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 MOST_PLACES, MOST_ACTIONS = 12, 64
-"""Contexts and actions of a policy whose lanes are drawn; a language model's tokens say more than its whole policy."""
+"""Largest numbers of contexts and actions of a policy that is drawn. For a language model, tokens say more than the
+policy."""
 LENGTH = 100
-"""Of the lane of an action that is certain, in units of its drawing."""
+"""Length of the lane of an action with probability 1, in drawing units."""
 
 
 def lanes(update: ShownUpdate) -> Markup | None:
-    """A table of lanes for each context. None where the full distributions are not recorded, or are too large."""
+    """A table of lanes for each context. None if the full distributions are not recorded, or are too large."""
     view, step = update.view, update.step
     before, after = view.policy(0), view.policy(update.passed + 1)
     if before is None or after is None or before.shape[0] > MOST_PLACES or before.shape[1] > MOST_ACTIONS:
@@ -67,7 +68,7 @@ def _table(update: ShownUpdate, context: int, before: np.ndarray, after: np.ndar
 
 
 def _lane(before: float, after: float, reference: float | None) -> Markup:
-    """A bar to the probability now, a mark where it was, and a dotted one for the reference."""
+    """A bar for the current probability, a mark for the former one, and a dotted mark for the reference."""
     kind = "bar up" if after >= before else "bar down"
     return element(
         "svg",

@@ -1,4 +1,5 @@
-"""A lesson as one HTML page: its questions to answer there, then what its runs say, with every number explained."""
+"""A lesson as one HTML page: questions to answer on the page, then the results of its runs, with every number
+explained."""
 
 from __future__ import annotations
 
@@ -24,17 +25,17 @@ from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 
 MOST_UPDATES = 12
-"""Updates of a lesson's page whose numbers are explained; a lesson rarely shows as many."""
+"""Largest number of updates on a lesson's page whose numbers are explained. A lesson rarely shows more."""
 
 
 @dataclass
 class Walked:
-    """The findings of a walk through a lesson.
+    """The results of walking through a lesson.
 
     Attributes:
         values: the answers, by step from 0.
         updates: (step of the lesson, from 0, run before its first update, update, pass) of each update shown first.
-        sweeps: the results of each chart of many runs, by the chart's title and what it is over.
+        sweeps: the results of each chart of many runs, by the chart's title and the setting on its axis.
     """
 
     values: dict[int, float] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class Walked:
     sweeps: dict[tuple[str, str], SweepTable] = field(default_factory=dict)
 
     def note(self, place: int, view: View) -> None:
-        """Keep the update that a step shows, unless an earlier one showed it."""
+        """Record the update shown by a step, unless an earlier step showed it."""
         step, passed = view.step.step, view.step.passed
         known = any(one is step and at == passed for _, _, one, at in self.updates)
         if step is not None and not known and step.mask.any() and len(self.updates) < MOST_UPDATES:
@@ -50,10 +51,10 @@ class Walked:
 
 
 def lesson_page(lesson: Lesson) -> bytes:
-    """The page of a lesson, after a walk through it.
+    """The page of a lesson, made by walking through it.
 
     Raises:
-        GrpoError: a step cannot be computed; the sentence says why.
+        GrpoError: a step cannot be computed, for the reason in the message.
     """
     walk = walk_through(lesson)
     explained, asked = Explained(), _questions(lesson)
@@ -88,10 +89,10 @@ def lesson_page(lesson: Lesson) -> bytes:
 
 
 def walk_through(lesson: Lesson) -> Walked:
-    """Every step of ``lesson`` computed, and what it shows.
+    """Compute every step of ``lesson``, and collect what it shows.
 
     Raises:
-        GrpoError: a step cannot be computed; the sentence says why.
+        GrpoError: a step cannot be computed, for the reason in the message.
     """
     found = Walked()
     with walking() as walk:
@@ -105,7 +106,7 @@ def walk_through(lesson: Lesson) -> Walked:
             for table in () if picture is None else sweeps_of(picture):
                 key = table.title, table.columns[0].title
                 found.sweeps[key] = merged(found.sweeps.get(key), table)
-    if not found.sweeps:  # else the lesson's own picture has them
+    if not found.sweeps:  # otherwise the lesson's own picture has them
         found.sweeps = {(table.title, ""): table for table in knob_sweeps(lesson)}
     return found
 
@@ -125,7 +126,7 @@ def _step(lesson: Lesson, place: int, asked: Mapping[int, Prediction]) -> Markup
 
 
 def _text(lesson: Lesson, step: LessonStep) -> Markup:
-    """The step's text, in which terms lead to what they mean."""
+    """The step's text, with terms linked to their definitions."""
     known, text = [*_words(lesson)], spoken(step.text)
     parts: list[str] = [text]
     for term in terms_in(step.text):

@@ -1,4 +1,4 @@
-"""A lesson's questions on a page: placed and answered there, each verdict written beforehand."""
+"""A lesson's questions on a page, answered there, with all verdicts computed in advance."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from grpo_core.lessons.scoring import CLOSE
 from grpo_core.text import tr
 
 DIRECTION_SIGNS = (1, 0, -1)
-"""What the three directions stand for, in the order in which they are offered."""
+"""Values of the three directions, in the order of the options."""
 STEPS = 200
-"""Places of a number between the ends of its range."""
+"""Steps of a number input between the ends of its range."""
 
 
 def question(predict: Prediction, place: int) -> Markup:
-    """A form that asks. ``place`` finds its verdicts among :func:`verdicts` of all questions."""
+    """A form with the question. ``place`` is the index of its verdicts in the list of all questions."""
     name = f"question-{place}"
     match predict.kind:
         case "direction":
@@ -55,9 +55,9 @@ def _options(texts: tuple[str, ...] | list[str], name: str) -> list[Markup]:
 
 
 def verdicts(predict: Prediction, value: float) -> dict[str, object]:
-    """The sentences of a page on each guess once the run has given ``value``, and of a question that was skipped.
+    """The sentences for each guess, given that the run computed ``value``, and for a skipped question.
 
-    A number is right from the first to the last of ``right``, and close between the ends of ``close``.
+    A number is right if it is between the two values of ``right``, and close if between those of ``close``.
     """
     said: dict[str, object] = {
         "skipped": _said(predict, Placed(None, value)), "lesson": lesson_of(predict, Placed(None, value)),
@@ -78,7 +78,7 @@ def verdicts(predict: Prediction, value: float) -> dict[str, object]:
 
 
 def scored(predict: Prediction, guess: float, value: float) -> Placed:
-    """A guess with its score, as the lesson's player has it."""
+    """A guess with its score, as in the lesson player."""
     return Placed(guess, value, right(predict, guess, value), close(predict, guess, value))
 
 

@@ -28,12 +28,12 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
 
     Args:
         path: the run file.
-        updates: those that are shown; None for the last one.
+        updates: the updates shown; None for the last one.
         passed: the inner pass, counted from 0; None for the last.
         group: the prompt whose tokens are shown, counted from 0.
 
     Raises:
-        GrpoError: the run has no such update, or it cannot be explained; the sentence says why.
+        GrpoError: the run has no such update, or it cannot be explained, for the reason in the message.
     """
     with RunReader.open(path) as reader, closing(Lineage(reader, path.parent)) as lineage:
         if not reader.last:
@@ -57,7 +57,7 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
             sections.append(update_section(update, title, open_=number == wanted[0]))
         series = {}
         for name in SHOWN:
-            with suppress(RunFileError):  # an imported run may have none; its updates are there all the same
+            with suppress(RunFileError):  # an imported run may have none, but its updates can still be shown
                 series[name] = reader.series(name)
         settings = reader.settings_at(wanted[-1])
         words = caption(settings, str(this_build()), run=reader.meta.title, update=wanted[-1], last=reader.last)
@@ -72,7 +72,7 @@ def _step(lineage: Lineage, number: int) -> Step:
     """An update of a run.
 
     Raises:
-        GrpoError: it is damaged, or its source has recorded texts alone.
+        GrpoError: it is damaged, or its source has recorded only texts.
     """
     try:
         return lineage.step(number)
@@ -87,7 +87,7 @@ def _step(lineage: Lineage, number: int) -> Step:
 
 
 def _again(reader: RunReader) -> Markup:
-    """The way to compute the run again, or why there is none."""
+    """The command that computes the run again, or the reason why there is none."""
     settings = reader.meta.settings
     if settings.is_recorded:
         return command_section("", tr("Another trainer computed this run; it cannot be computed again from here."))

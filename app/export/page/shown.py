@@ -1,4 +1,4 @@
-"""One update as a page shows it: which pass and prompt, and where its numbers are explained."""
+"""One update as shown on a page: its pass and prompt, and the collector of its explanations."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class ShownUpdate:
     """One update.
 
     Attributes:
-        view: it, at its last stage and the pass shown.
+        view: its view at the last stage and the pass shown.
         numbers: all of its numbers.
-        group: the prompt whose completions are shown where each has several tokens, counted from 0.
-        id: unlike that of every other update on the page.
-        explained: collects what can be explained.
-        source: the update, as the explanations name it.
+        group: index of the prompt whose completions are shown, if they have several tokens.
+        id: unique among the updates on the page.
+        explained: the collector of explanations.
+        source: the update as referred to by the explanations.
     """
 
     view: StepView
@@ -48,12 +48,12 @@ class ShownUpdate:
 
     @property
     def long(self) -> bool:
-        """Whether completions have more than one place, so that one prompt's alone are shown."""
+        """Whether completions have several tokens, so that only one prompt's are shown."""
         return bool(self.step.mask.shape[1] > 1)
 
     @property
     def rows(self) -> list[int]:
-        """The completions that are shown."""
+        """The rows of the completions shown."""
         wanted = self.step.group == self.group if self.long else np.ones(len(self.step.group), dtype=bool)
         return [int(row) for row in np.flatnonzero(wanted)]
 
@@ -62,26 +62,26 @@ class ShownUpdate:
         return self.explained.door(self.source, quantity, text, kind, **attributes)
 
     def place(self, quantity: Quantity) -> int | None:
-        """The place of a number's explanation on the page. None where there is no more room."""
+        """Index of a number's explanation on the page. None if there is no more space."""
         return self.explained.place(self.source, quantity)
 
 
 def shown_update(
     origin: Origin, step: Step, explained: Explained, *, label: str, id: str, passed: int | None = None, group: int = 0
 ) -> ShownUpdate:
-    """``step`` as a page shows it.
+    """``step`` prepared for a page.
 
     Args:
         origin: the run before its first update.
         step: the record.
-        explained: collects what can be explained.
-        label: what the update is called.
-        id: unlike that of every other update on the page.
+        explained: the collector of explanations.
+        label: name of the update.
+        id: unique among the updates on the page.
         passed: the pass, counted from 0; None for the last.
         group: the prompt, counted from 0.
 
     Raises:
-        GrpoError: the update holds no tokens, or has no such pass or prompt; the sentence says what it has.
+        GrpoError: the update has no tokens, or no such pass or prompt; the message says what it has.
     """
     if not step.mask.any() or not step.passes:
         raise GrpoError(tr("{update} holds no tokens with numbers, so that nothing of it can be explained.").format(

@@ -1,4 +1,4 @@
-"""Results of many runs on a page: a slider over the values with which runs were made, and no others."""
+"""Results of many runs on a page, with a slider over exactly the values for which runs were computed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class SweepTable:
-    """A chart's table, a row for each value with which runs were made.
+    """A chart's table, with a row for each value for which runs were computed.
 
     Attributes:
-        title: of the chart.
-        columns: the first holds those values, the others what the runs have come to.
-        rows: in the chart's order.
+        title: title of the chart.
+        columns: the first has those values, the others the results of the runs.
+        rows: rows in the chart's order.
     """
 
     title: str
@@ -28,7 +28,7 @@ class SweepTable:
 
 
 def sweeps_of(picture: Interactive) -> Iterator[SweepTable]:
-    """The tables of many runs that a lesson's picture shows now, without columns that hold no number."""
+    """The tables of many runs in a lesson's picture, without columns that contain no number."""
     for twin in picture.of_many_runs():
         columns, rows = twin.plot.table()
         kept = [n for n in range(len(columns)) if not n or any(not is_missing(row[n]) for row in rows)]
@@ -39,7 +39,7 @@ def sweeps_of(picture: Interactive) -> Iterator[SweepTable]:
 
 
 def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
-    """Two tables of the same chart as one. Where their runs were made with other values, the newer one."""
+    """Two tables of the same chart merged. If their runs have different values, the newer one."""
     if older is None or [row[0] for row in older.rows] != [row[0] for row in newer.rows]:
         return newer
     again = {column.title for column in newer.columns}
@@ -49,7 +49,7 @@ def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
 
 
 def sweep_section(table: SweepTable, place: int) -> Markup:
-    """The table below a slider whose places are its rows, of which the chosen one is marked and said."""
+    """The table below a slider over its rows. The selected row is marked and read out."""
     first, *others = table.columns
     heads = [element("th", column.title, scope="col") for column in table.columns]
     body = [
@@ -81,7 +81,7 @@ def _value(value: object) -> str:
 
 
 def _said(first: Column, others: Sequence[Column], row: Sequence[object]) -> str:
-    """A row as a sentence, for the slider and a screen reader."""
+    """A row as a sentence, for the slider and screen readers."""
     numbers = "; ".join(
         tr("{title} {value}").format(title=column.title, value=shown(cell))
         for column, cell in zip(others, row[1:], strict=True)

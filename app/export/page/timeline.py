@@ -1,4 +1,4 @@
-"""The timeline of a page: series of the whole run as drawings, with the updates that the page explains marked."""
+"""The timeline of a page: drawings of the whole run's series, with marks at the explained updates."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from grpo_core.text import tr
 SHOWN = ("reward_mean", "accuracy", "kl", "entropy", "loss")
 WIDTH, HEIGHT, EDGE = 600, 64, 4
 MOST_POINTS = 600
-"""Of a longer series so many are drawn, each of them recorded."""
+"""Number of points drawn of a longer series, each of them a recorded one."""
 
 
 def timeline(series: Mapping[str, np.ndarray], updates: Sequence[int], labels: Mapping[int, str]) -> Markup:
-    """Every known series (U,), in which value n is of update n + 1. ``labels``: what the ``updates`` are called."""
+    """Drawings of every known series (U,), in which value n belongs to update n + 1. ``labels``: names of the
+    ``updates``."""
     drawn = [_figure(name, series[name], updates) for name in SHOWN if name in series and _known(series[name])]
     links = [
         element("li", element("a", labels[number], href="#" + f"update-{number}"))

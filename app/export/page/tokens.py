@@ -1,4 +1,4 @@
-"""The tokens of one prompt's completions, each tinted by a number of its own that a click explains."""
+"""The tokens of one prompt's completions, tinted by a number each, which a click explains."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grpo_core.text import tr
 from grpo_core.texts import question_text
 
 LEVELS = 8
-"""Strengths of a tint."""
+"""Number of tint strengths."""
 
 
 def tokens(update: ShownUpdate) -> Markup | None:
-    """The completions of the prompt shown. None where they are one token long."""
+    """The completions of the prompt shown. None if they are one token long."""
     if not update.long:
         return None
     known = {name: values for name, tint in TINTS.items() if (values := tint.values(update.view)) is not None}
@@ -42,7 +42,7 @@ def tokens(update: ShownUpdate) -> Markup | None:
 
 
 def _levels(values: np.ndarray, tint: Tint, limit: float) -> np.ndarray:
-    """Whole numbers (B, T) from −LEVELS to LEVELS: which colour, and how strong."""
+    """Tint levels (B, T), whole numbers from −LEVELS to LEVELS: the sign is the colour, the size the strength."""
     shares = np.nan_to_num(np.asarray(values, dtype=float) / limit).ravel().tolist()
     levels = [round(LEVELS * strength(share)) * (1 if share >= 0 else -1) for share in shares]
     return np.array(levels, dtype=int).reshape(np.shape(values))

@@ -1,4 +1,4 @@
-"""One update on a page: cards, stages in words, the policy in lanes or the tokens, and the step table."""
+"""One update on a page: cards, sentences on the stages, the policy in lanes or the tokens, and the step table."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 MOST_ROWS = 64
-"""Completions of an update's table; what lies beyond can be asked for in the window."""
+"""Largest number of completions in an update's table. The window shows all."""
 
 
 def update_section(update: ShownUpdate, title: str, *, open_: bool) -> Markup:
-    """The update below ``title``, which opens and closes it."""
+    """The update in a collapsible section with ``title``."""
     parts = [_cards(update), _stages(update), _objective(update.step.settings), lanes(update), tokens(update)]
     return element(
         "details", element("summary", element("h2", title)), *parts, _table(update),
@@ -68,7 +68,7 @@ def _stages(update: ShownUpdate) -> Markup:
 
 
 def _stage_words(update: ShownUpdate, stage: Stage) -> str:
-    """A sentence on a stage of this update. Where there is none, it says what the stage does in any."""
+    """A sentence on a stage of this update or, if there is none, on what the stage does in general."""
     view = update.view.at(stage, update.passed)
     words = ""
     if update.long:
@@ -121,7 +121,7 @@ def _table(update: ShownUpdate) -> Markup:
 
 
 def _late(column: step_table.Column) -> str | None:
-    """The class of a column that a stage after the first reveals, which names that stage."""
+    """The CSS class of a column revealed by a stage after the first, named after that stage."""
     if not column.explained:
         return None
     stage = next((stage for stage, seen in UNTIL.items() if column.name in seen), Stage.UPDATE)
@@ -147,7 +147,7 @@ def _kind(column: step_table.Column) -> str | None:
 
 
 def _sign(name: str, value: object) -> str:
-    """Advantages and pushes are marked by their sign."""
+    """The CSS class for the sign of advantages and pushes."""
     if KINDS.get(name) != "push" or not isinstance(value, float) or math.isnan(value) or not value:
         return ""
     return "up" if value > 0 else "down"

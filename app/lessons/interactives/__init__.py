@@ -1,1 +1,1 @@
-"""The pictures of the lessons: one file each over one base, and the table that names them."""
+"""The pictures of the lessons, one file each over a common base, and the table of their names."""

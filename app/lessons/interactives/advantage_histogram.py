@@ -1,4 +1,4 @@
-"""One action among a thousand groups: every advantage that it was given, and the groups behind each bar."""
+"""The advantages of one action in a thousand groups, as a histogram, with the groups behind each bar."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ COLUMNS = (
 
 
 class AdvantageHistogram(Interactive):
-    """Rewards above, to pick an action. Below, the histogram of its advantages and the groups of one bar.
+    """Rewards above, to select an action. Below, the histogram of its advantages and the groups of one bar.
 
     Attributes:
-        bar: the bar of the histogram that is open, counted from 0; None for none.
+        bar: index of the selected bar of the histogram; None for none.
     """
 
     offer = Offer(shows=SHOWS, checks=BATCH_ANSWERS, state=("action", "batches", "bar"))
@@ -84,7 +84,8 @@ class AdvantageHistogram(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``action`` from 1. ``batches``; ``bar``: “lowest” or “highest” opens that one."""
+        """Take the state of a step: the ``action`` from 1, the number of ``batches``, and whether ``bar`` selects the
+        “lowest” or “highest” one."""
         action, count = state.get("action", 5), state.get("batches", BATCHES)
         self.rewards.chosen = max(action - 1, 0) if isinstance(action, int) else 0
         self._count = min(max(count, 2), MOST) if isinstance(count, int) else BATCHES
@@ -102,7 +103,7 @@ class AdvantageHistogram(Interactive):
         self.touched.emit()
 
     def _compute(self, view: View) -> None:
-        """The batches of the run's present policy, drawn again where it or the settings are others."""
+        """Draw the batches of the run's current policy, again if policy or settings have changed."""
         dist = view.step.now
         settings = view.wanted
         if dist is None:
@@ -158,7 +159,7 @@ class AdvantageHistogram(Interactive):
         self.numbers.setText(self._summary(found, drawn))
 
     def rows(self, found: OfAction) -> list[list[object]]:
-        """A row for each of the groups behind the chosen bar: its number, mean reward, advantage and actions."""
+        """A row for each group behind the selected bar: its number, mean reward, advantage and actions."""
         assert self.bar is not None
         rows: list[list[object]] = []
         for n in found.behind(self.bar)[:LISTED]:
@@ -168,7 +169,7 @@ class AdvantageHistogram(Interactive):
         return rows
 
     def _summary(self, found: OfAction, drawn: bool) -> str:
-        """The mean worth of the reward, and what became of it."""
+        """A sentence on the mean advantage of the reward, and on the advantages given."""
         answers = found.answers()
         own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
         if own > average:

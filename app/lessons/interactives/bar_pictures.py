@@ -14,29 +14,29 @@ from app.plotting.numbers import shown
 from grpo_core.text import tr
 
 BAR, FRAME = 0.6, 0.72
-"""Widths of a bar that is dragged and of the frame around it, in places."""
+"""Widths of a draggable bar and of the frame around it, in places."""
 STEPS = (0.01, 0.1)
-"""What Up and Down move a probability by, without and with Shift."""
+"""Change of a probability by Up and Down, without and with Shift."""
 LEAST_POWERS = 0.5
-"""Powers of ten that an axis of ratios reaches to both sides at least, so that it does not jump at the first touch."""
+"""Least powers of ten on both sides of an axis of ratios, so that it does not jump at the first drag."""
 Spans = Mapping[str, tuple[np.ndarray, np.ndarray]]
-"""Low and high end (n,) of the whiskers on the bars of a series, by its name."""
+"""Low and high ends (n,) of the whiskers on the bars of a series, by its name."""
 
 
 def distribution(
     chart: BarChart, heights: np.ndarray, names: Sequence[str], meaning: str, beside: BarSeries | None = None,
     *, more: Sequence[BarSeries] = (), ringed: bool = True, labelled: bool = True,
 ) -> BarPicture:  # fmt: skip
-    """Heights (A,) from 0 to 1 over actions, with another distribution as thin frames. Dragged bars have solid tops.
+    """Heights (A,) from 0 to 1 over actions, with another distribution as thin frames. Draggable bars have solid tops.
 
     Args:
-        chart: whose title names the bars.
-        names: of the actions.
+        chart: the chart, whose title names the bars.
+        names: names of the actions.
         meaning: colour of the bars.
         beside: the frames, with their heights.
         more: further series, such as a level.
         ringed: whether the chosen bar has a ring.
-        labelled: whether the axis says that its places are actions; where it is low the heights need that room.
+        labelled: whether the axis is labelled as actions; in a low chart the heights need that space.
     """
     chosen = min(chart.chosen, len(heights) - 1)
     bars = BarSeries(name=chart.title, key="now", meaning=meaning, width=BAR, heights=heights)
@@ -50,7 +50,7 @@ def distribution(
 
 
 def summary_of(chart: BarChart) -> str:
-    """The heights of the first series of ``chart`` and the chosen bar, for screen readers."""
+    """A text with the heights of the first series of ``chart`` and the selected bar, for screen readers."""
     picture = chart.picture
     heights = ", ".join(
         f"{name} {shown(float(p))}" for name, p in zip(picture.names, picture.series[0].heights, strict=True)
@@ -64,7 +64,7 @@ def signed_bars(
     chart: BarChart, heights: np.ndarray, low: float, high: float, *, up: str, down: str,
     levels: np.ndarray | None = None, labelled: bool = True,
 ) -> BarPicture:  # fmt: skip
-    """Heights (n,) of the samples of a group on an axis from ``low`` to ``high``, with dotted ``levels`` (n,)."""
+    """Signed heights (n,) of a group's samples on an axis from ``low`` to ``high``, with dotted ``levels`` (n,)."""
     count = len(heights)
     chosen = min(chart.chosen, max(count - 1, 0))
     bars = BarSeries(name=chart.title, key="value", meaning=up, below=down, width=0.56, heights=heights)
@@ -80,9 +80,9 @@ def signed_bars(
 
 
 def powers_reached(ratio: np.ndarray, held: float) -> float:
-    """Powers of ten to which an axis of ratios (A,) reaches on both sides of 1.
+    """Powers of ten that an axis of ratios (A,) needs on both sides of 1.
 
-    It grows at once and shrinks only where ``held``, what it reached before, is more than twice too wide.
+    The axis grows at once, but shrinks only if its current reach ``held`` is more than twice too wide.
     """
     power = np.log10(np.maximum(ratio, 1e-12))
     reach = max(float(np.ceil(2 * np.abs(power).max() + 0.2) / 2), LEAST_POWERS)
@@ -90,7 +90,7 @@ def powers_reached(ratio: np.ndarray, held: float) -> float:
 
 
 def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, float], reach: float) -> BarPicture:
-    """Ratios (A,) that grow up or down from 1 in powers of ten. Dotted are the bounds of the clip range.
+    """Ratios (A,) as bars from 1 up or down, in powers of ten. The bounds of the clip range are dotted.
 
     ``reach``: powers of ten on both sides of 1.
     """
@@ -136,7 +136,7 @@ def compared(
     parts: Sequence[BarSeries], heights: Mapping[str, np.ndarray], names: Sequence[str], label: str, y: Scale,
     *, reach: float = 0.0, spans: Spans | None = None,
 ) -> BarPicture:  # fmt: skip
-    """The heights (n,) of several parts, by their names, side by side at places that are called ``names``."""
+    """The heights (n,) of several parts, by their names, side by side at places labelled ``names``."""
     nothing = np.full(len(names), np.nan)
     series = []
     for part in side_by_side(tuple(parts)):

@@ -1,4 +1,5 @@
-"""The base of every small interactive of a lesson: a widget that draws the lesson's run, and answers with numbers."""
+"""The base class of every interactive picture: a widget that draws the lesson's run, and provides numbers as
+answers."""
 
 from __future__ import annotations
 
@@ -40,19 +41,19 @@ from grpo_core.text import tr
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 CONTROLS = (QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit)
-"""What changes a picture; scroll bars, which are sliders to Qt, do not."""
+"""Widgets that change a picture. Scroll bars, which are sliders in Qt, do not."""
 
 
 class Interactive(QWidget):
-    """One picture and one main thing to drag. It computes with the functions that train, or it does not compute.
+    """One picture with one main thing to drag. All numbers are computed by the functions that train.
 
     Attributes:
-        offer: the words of a lesson file that it understands.
-        step: the step that it shows.
-        hidden: names of ``offer.parts`` that may not be seen now.
+        offer: the names in a lesson file that it supports.
+        step: the step shown.
+        hidden: names of ``offer.parts`` that are currently covered.
 
     Signals:
-        touched: something was dragged; answers are other ones now.
+        touched: something was dragged, so that answers have changed.
         guessed: a prediction was dragged to this height in the picture.
     """
 
@@ -70,27 +71,27 @@ class Interactive(QWidget):
         self._held: dict[QWidget, str] = {}
 
     def show_step(self, step: LessonStep) -> None:
-        """Take the state that a step of the lesson wants. What is dragged meanwhile stays until another step comes."""
+        """Apply the state defined by a step of the lesson. Later drags are kept until the next step."""
         if step is not self.step:
             self.step = step
             self.take(step.state)
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take over the state of a step of the lesson. Its keys are those of ``offer.state``."""
+        """Apply the state of a lesson step. Its keys are those of ``offer.state``."""
 
     @property
     def shows(self) -> str:
-        """The picture that the step wants to be shown: one of ``offer.shows``, by default the first."""
+        """The picture requested by the step: one of ``offer.shows``, by default the first."""
         return self.step.show or (self.offer.shows[0] if self.offer.shows else "")
 
     # -- while a question is open --------------------------------------------------------------------------------------
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        """The widgets behind each name of ``offer.parts``. A part that is only data has none."""
+        """The widgets of each name in ``offer.parts``. A part that is only data has none."""
         return {}
 
     def hide_parts(self, names: frozenset[str], theme: Theme, scale: float) -> None:
-        """Cover these parts, and no others. Called after each :meth:`draw`, which may have shown them again."""
+        """Cover exactly these parts. Called after each :meth:`draw`, which may have uncovered them."""
         wanted = {widget for name, widgets in self.parts().items() if name in names for widget in widgets}
         for widget in wanted - set(self._covers):
             self._covers[widget] = Cover(widget)
@@ -101,7 +102,7 @@ class Interactive(QWidget):
                 cover.lift()
 
     def hold(self, on: bool) -> None:
-        """Whether nothing can be turned or dragged: an experiment would answer the question that is open."""
+        """Set whether all controls are locked, because an experiment would answer the open question."""
         if not on:
             for widget, drag in self._held.items():
                 if isinstance(widget, BarChart):
@@ -125,25 +126,25 @@ class Interactive(QWidget):
         return checks or (isinstance(widget, CONTROLS) and not isinstance(widget, QScrollBar))
 
     def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        """The predicted height that the next :meth:`draw` shows as a ghost. None for none.
+        """Set the predicted height that the next :meth:`draw` shows as a ghost. None for none.
 
-        ``asks``: a height is being asked for, so that the ghost can be dragged.
+        ``asks``: whether a height is being asked for, so that the ghost can be dragged.
         """
 
     def ghosts(self) -> Sequence[QWidget]:
-        """The charts on which a prediction itself is dragged."""
+        """The charts on which a prediction can be dragged."""
         return ()
 
     def invitations(self) -> Sequence[QWidget]:
-        """Words that ask for something to be done with mouse or keyboard. A film goes without them."""
+        """Widgets with invitations to use mouse or keyboard. A film hides them."""
         return ()
 
     def of_many_runs(self) -> Sequence[TwinStack]:
-        """The charts shown whose every place is what real runs under another setting have come to."""
+        """The charts shown in which every place is the result of real runs under another setting."""
         return ()
 
     def show_on_paper(self) -> None:
-        """Nobody can operate what is shown: without buttons, and without words that ask for it."""
+        """Hide buttons and invitations, for output that cannot be operated."""
         for button in self.findChildren(QAbstractButton):
             if isinstance(button, QPushButton | QToolButton):
                 button.hide()
@@ -155,7 +156,7 @@ class Interactive(QWidget):
     # -- building ------------------------------------------------------------------------------------------------------
 
     def lay_out(self, *parts: QWidget | QLayout | tuple[QWidget | QLayout, int], spacing: int = 4) -> None:
-        """Place its parts one below the other, without margins. A part with a number stretches by it."""
+        """Stack the parts without margins. A number beside a part is its stretch factor."""
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(spacing)
@@ -169,7 +170,7 @@ class Interactive(QWidget):
     def experiments(
         self, make: Callable[[Key, Poll], Iterator[Result]], *, waits: bool = True
     ) -> Experiments[Key, Result]:
-        """Experiments of its own, given up when the lesson is over. See :class:`Experiments`."""
+        """Make experiments for this picture, which are cancelled when the lesson ends. See :class:`Experiments`."""
         made = Experiments(self, make, self.touched, waits=waits)
         self._experiments.append(made)
         return made
@@ -182,16 +183,16 @@ class Interactive(QWidget):
 
     @property
     def ready(self) -> bool:
-        """Whether its answers are there. Work that takes longer than a frame makes them wait."""
+        """Whether its answers are available. They may have to wait for work that takes longer than a frame."""
         return True
 
     @property
     def progress_text(self) -> str:
-        """Progress of longer work, in a sentence. Empty at rest."""
+        """A sentence on the progress of longer work. Empty if there is none."""
         return ""
 
     def answer(self, check: str) -> float:
-        """One of the numbers of ``offer.checks``. NaN where it is not known."""
+        """One of the numbers in ``offer.checks``. NaN if unknown."""
         return self._answers().get(check, lambda: math.nan)()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
@@ -202,7 +203,7 @@ class Interactive(QWidget):
         return ""
 
     def dispose(self) -> None:
-        """The lesson is over: nothing more is computed."""
+        """Cancel computations as the lesson ends."""
         for experiments in self._experiments:
             experiments.close()
 
@@ -211,7 +212,7 @@ class Interactive(QWidget):
 
 
 def note_label(name: str = "") -> Label:
-    """A label of some lines. ``name`` is the style's, such as "muted" or "section"."""
+    """A word-wrapped label. ``name`` is its style, such as "muted" or "section"."""
     label = Label()
     label.setObjectName(name)
     label.setWordWrap(True)
@@ -219,7 +220,7 @@ def note_label(name: str = "") -> Label:
 
 
 def pages(*widgets: QWidget) -> tuple[QWidget, QStackedLayout]:
-    """A widget that shows one of several at a time, and the layout that chooses which."""
+    """A widget that shows one of several pages, and the layout that selects it."""
     whole = QWidget()
     stack = QStackedLayout(whole)
     for widget in widgets:

@@ -1,4 +1,4 @@
-"""KL and reward over β: every dot is the mean of real runs. Dotted is where theory says that training arrives."""
+"""KL and reward over β. Every dot is the mean of real runs, and the dotted line is the theoretical end point."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from grpo_core.text import tr
 
 BETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
 ASKED = 0.5
-"""The β that a question about a height is about."""
+"""The value of β in a question about a height."""
 SEEDS, UPDATES = range(16), 250
-"""Runs of a dot, with the same random numbers at every β, and their length: long enough to arrive."""
+"""Seeds per dot, the same at every β, and length of the runs, enough to converge."""
 GROUP: dict[str, Any] = {"objective.baseline": "group_mean", "objective.std": "sample", "objective.surrogate": "clip"}
 CURVES: dict[str, dict[str, Any]] = {
     **ESTIMATORS,
     "GRPO": {**GROUP, **ESTIMATORS["exact"]},
     "GRPO, k3": {**GROUP, **ESTIMATORS["k3"]},
 }
-"""What the files call the curves: changes on top of the lesson's settings."""
+"""The curves by their names in lesson files: changes on top of the lesson's settings."""
 MEANINGS = ("kl", "policy", "push_down", "entropy")
 """Colours of the curves, in the order in which a step names them."""
 PICTURES = {"kl": (tr("KL from reference"), 2.5), "reward": (tr("Expected reward"), 1.0)}
-"""Title of each picture, and where its axis ends."""
+"""Title of each picture, and the end of its axis."""
 LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entry(tr("mean of 16 runs"), "text", "dot"))
 
 
 def _spoken_beta(place: int) -> str:
-    """The value of the slider for a screen reader."""
+    """The slider's value for a screen reader."""
     return f"{BETAS[place]:g}"
 
 
@@ -59,15 +59,15 @@ def over_beta(
     """One measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β of the
     curves (n,), NaN where a value is not known yet. Large dots at the β of index ``place``.
 
-    ``guess``: a value predicted at the β that predictions are about; None for none. While one is asked for (``asks``)
-    and there is none yet, words are where it is to be dragged.
+    ``guess``: a value predicted at the β of the question; None for none. While one is asked for (``asks``) but not
+    given, a text marks where to drag it.
     """
     x = np.arange(len(BETAS), dtype=float)
     lines = [
         Line(name=name, label=name, meaning=meaning, x=x, y=values, marker="o", size=8)
         for meaning, (name, values) in zip(MEANINGS, curves.items(), strict=False)
     ]
-    # theory lies on the curves that arrive where it says
+    # theory coincides with the curves that converge to it
     dotted = Line(name="theory", title=tr("theory"), meaning="reference", x=x, y=theory, z=25)
     heights = np.array([theory[place], *(values[place] for values in curves.values())])
     here = PointSet(
@@ -93,13 +93,13 @@ def over_beta(
 
 
 def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
-    """One row a β: what each curve has come to there."""
+    """One row per β with the results of each curve."""
     columns = [Column("beta", tr("KL weight β"), chars=7), *(Column(line.name, line.spoken, chars=9) for line in lines)]
     return columns, [[beta, *(float(line.y[n]) for line in lines)] for n, beta in enumerate(BETAS)]
 
 
 class BetaSweep(Interactive):
-    """Two plots over the same grid of β. Runs are computed beside the window."""
+    """Two plots over the same grid of β, whose runs are computed in the background."""
 
     offer = Offer(
         state=("curves",),
@@ -163,7 +163,7 @@ class BetaSweep(Interactive):
 
     @property
     def _missing(self) -> str:
-        """A curve that is asked for and has not been trained. Empty where none is."""
+        """A requested curve that has not been trained. Empty if there is none."""
         return next((name for name in self._names if not self.trained.complete((self._base, name))), "")
 
     @property
@@ -202,12 +202,12 @@ class BetaSweep(Interactive):
         self.foot.setText(self.summary(view))
 
     def _values(self, name: str, key: str) -> np.ndarray:
-        """ "kl" or "reward" of a curve at every β (n,), mean of its runs. NaN where it is not known yet."""
+        """ "kl" or "reward" of a curve at every β (n,), mean of its runs. NaN if not computed yet."""
         known = [means[key] for means in self.trained.results((self._base, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 
     def _at_beta(self, theory: Mapping[str, float]) -> str:
-        """KL and reward of every curve at the β of the slider, and those of theory."""
+        """A text with KL and reward of every curve, and of theory, at the slider's β."""
         kl, reward = shown(theory["kl"], 2), shown(theory["reward"], 2)
         sentences = [tr("Theory: KL {kl}, reward {reward}.").format(kl=kl, reward=reward)]
         for name in self._names:
@@ -233,7 +233,7 @@ class BetaSweep(Interactive):
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _gap(self, name: str) -> float:
-        """The largest distance of the KL of a curve from theory's."""
+        """The largest distance between a curve's KL and the theoretical one."""
         theory = np.array([tilt_measures(self._base, beta)["kl"] for beta in BETAS])
         return float(np.abs(self._values(name, "kl") - theory).max())
 
@@ -253,7 +253,7 @@ class BetaSweep(Interactive):
         }
 
     def _trained(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
-        """Means over the seeds after the last update, at one β after the other, of a curve by its name."""
+        """Means over the seeds after the last update, at one β after the other, for the curve with this name."""
         base, name = key
         points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
         for runs in self.workspace.jobs.results("ensembles", points, tuple(SEEDS), UPDATES, poll=poll):

@@ -1,4 +1,5 @@
-"""A memory ledger as bars: one row a model, one block a part, as long as it is large. Estimates are hatched."""
+"""A memory ledger as bars: a row per model, a block per part, its length in proportion to its size. Estimates are
+hatched."""
 
 from __future__ import annotations
 
@@ -17,32 +18,32 @@ from grpo_core.text import tr
 Key = Qt.Key
 ESTIMATE = tr(", estimate")
 SHRINKS = 0.1
-"""The scale follows a smaller ledger only where its longest bar would take less than this share of the width."""
+"""The scale adapts to a smaller ledger only if its longest bar would take less than this share of the width."""
 MODELS = ("policy", "critic", "reference", "reward model")
 COLOURS = {"policy": "policy", "critic": "text", "reference": "reference", "reward model": "reward"}
 STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}
-"""How strong a part is in its model's colour."""
+"""Opacity of each part in its model's colour."""
 
 
 def size_of(blocks: Sequence[Block]) -> str:
-    """The bytes of some blocks, in words."""
+    """The size of some blocks in words."""
     return in_words(sum(block.bytes for block in blocks))
 
 
 def in_words(size: float) -> str:
-    """Bytes, in words: GiB to a tenth, less to a hundredth of a MiB."""
+    """A number of bytes in words: GiB to a tenth, smaller sizes to a hundredth of a MiB."""
     return f"{shown(size / GIB, 1)} GiB" if size >= 0.05 * GIB else f"{shown(size / 2**20, 2)} MiB"
 
 
 class BillPicture(QWidget):
-    """A memory ledger as bars, a row a model. Computed from settings or counted from real tensors alike.
+    """A memory ledger as bars, a row per model, computed from settings or counted from real tensors.
 
     Attributes:
-        chosen: the block that is open, by its place in the ledger.
+        chosen: index of the open block in the ledger.
         longest: bytes of a bar that fills the width; held while blocks are switched off, so that bars can be compared.
 
     Signals:
-        opened: another block is open.
+        opened: another block was opened.
     """
 
     opened = Signal(int)
@@ -62,7 +63,7 @@ class BillPicture(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_blocks(self, blocks: Sequence[Block], all_of_them: Sequence[Block] = ()) -> None:
-        """Draw ``blocks``. Of ``all_of_them``, models that are switched off stay as dashed frames."""
+        """Draw ``blocks``. Models in ``all_of_them`` that are switched off are drawn as dashed frames."""
         on = {block.model for block in blocks}
         self.blocks = sorted(blocks, key=lambda block: _row(block.model))
         self._off = [block for block in all_of_them if block.model not in on]
@@ -76,7 +77,7 @@ class BillPicture(QWidget):
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.updateGeometry()
@@ -84,7 +85,7 @@ class BillPicture(QWidget):
 
     @property
     def block(self) -> Block | None:
-        """The block that is open."""
+        """The open block."""
         return self.blocks[self.chosen] if self.blocks else None
 
     def choose(self, place: int) -> None:
@@ -103,7 +104,7 @@ class BillPicture(QWidget):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _rows(self) -> dict[str, list[Block]]:
-        """Blocks by model, those that are switched off among them."""
+        """Blocks by model, including those switched off."""
         every = [*self.blocks, *self._off]
         names = [*MODELS, *sorted({block.model for block in every} - set(MODELS))]
         return {name: there for name in names if (there := [block for block in every if block.model == name])}
@@ -151,7 +152,7 @@ class BillPicture(QWidget):
             self._paint_name(painter, block, inner, fill)
 
     def _paint_name(self, painter: QPainter, block: Block, area: QRectF, fill: QColor) -> None:
-        """The part's name in its block, where there is room. An estimate says so on a ground of its own."""
+        """Paint the part's name in its block if it fits. The name of an estimate has its own background."""
         painter.setFont(self.theme.font("digits", self.factor))
         metrics = painter.fontMetrics()
         part = WORDS.get(block.part, block.part)

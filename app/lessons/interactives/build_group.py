@@ -1,4 +1,4 @@
-"""Build your own group: rewards that are dragged, and the advantages that the trainer's own function makes of them."""
+"""Build your own group: draggable rewards, and the advantages computed from them by the trainer's own function."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from grpo_core.lessons import Offer
 from grpo_core.text import tr
 
 LOWEST = 1.0
-"""An axis of rewards reaches at least this far."""
+"""Least upper end of an axis of rewards."""
 GHOST = BarSeries(name=tr("your prediction"), key="guess", meaning="text", style="outline", width=0.7)
 GHOST_REACH = 4.0
-"""Where the axis of the advantages ends at least while one is predicted."""
+"""Least end of the axis of advantages while one is being predicted."""
 
 
 def of_group(objective: Objective, rewards: np.ndarray) -> np.ndarray:
@@ -39,14 +39,14 @@ def of_group(objective: Objective, rewards: np.ndarray) -> np.ndarray:
 
 
 def largest_possible(objective: Objective, count: int) -> float:
-    """The largest advantage that a group of ``count`` can hold: that of the only one that was paid at all."""
+    """The largest possible advantage in a group of ``count``, namely if only one completion is rewarded."""
     alone = np.zeros(count)
     alone[-1] = 1.0
     return float(of_group(objective.replace(std_epsilon=0.0), alone)[-1])
 
 
 class BuildGroup(Interactive):
-    """Rewards above, advantages below. Dotted is the largest advantage that a group of this size can hold."""
+    """Rewards above, advantages below. The largest possible advantage in a group of this size is dotted."""
 
     offer = Offer(
         state=("rewards",), checks=("last", "last_change", "sum", "largest", "largest_possible", "scale"),
@@ -108,7 +108,7 @@ class BuildGroup(Interactive):
 
     @property
     def now(self) -> np.ndarray:
-        """Advantages (G,) of the rewards as they are."""
+        """Advantages (G,) of the current rewards."""
         return of_group(self._objective, self.rewards)
 
     def draw(self, view: View) -> None:
@@ -170,7 +170,7 @@ class BuildGroup(Interactive):
         }
 
     def _scale(self) -> float:
-        """The factor by which it is larger than against the mean of the whole group."""
+        """The factor by which the advantage exceeds that against the mean of the whole group."""
         usual = of_group(self._objective.replace(baseline="group_mean"), self.rewards)[-1]
         return float(self.now[-1] / usual) if usual else float("nan")
 
@@ -183,13 +183,13 @@ class BuildGroup(Interactive):
 
 
 def _axis(rewards: np.ndarray) -> tuple[float, float]:
-    """Round ends around the rewards. Zero is on the axis."""
+    """Round limits of an axis for the rewards, including zero."""
     high = _up(max(float(rewards.max(initial=0.0)) * 1.1, LOWEST))
     low = float(rewards.min(initial=0.0))
     return (-_up(-low * 1.1) if low < 0 else 0.0), high
 
 
 def _up(value: float) -> float:
-    """The next number from ``value`` on that an axis may end at."""
+    """The smallest number, at least ``value``, that is a suitable end of an axis."""
     step = round_step(value / 5)
     return math.ceil(value / step - 1e-9) * step

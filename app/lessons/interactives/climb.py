@@ -1,4 +1,4 @@
-"""A policy that is trained before one's eyes: its bars, and below them how likely one answer has become."""
+"""A policy in training: its bars, and below them the probability of one answer over the updates."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ PROBABILITY = Scale(low=0, high=1.1)
 
 
 def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
-    """The rewards that are at 0 and at 1 of the axis: exactly these if all rewards (A,) lie between them."""
+    """The rewards at 0 and 1 of the axis. Exactly these if all rewards (A,) lie between them."""
     if rewards is None:
         return 0.0, 1.0
     return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
 
 
 class Climb(Interactive):
-    """Bars of the policy at the update shown. The line of one of them up to there, on an axis that does not move."""
+    """Bars of the policy at the update shown, and the curve of one of them so far, on a fixed axis."""
 
     offer = Offer(state=("action", "until", "lines", "name"), parts=("bars", "lines", "words"))
 
@@ -62,8 +62,9 @@ class Climb(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``action``: the answer whose line is drawn, from 1. ``until``: where the axis of updates ends; ``lines``:
-        of "answer" and "proxy"; ``name``: what the probability of that answer is called."""
+        """Take the state of a step. ``action`` is the answer whose curve is drawn, from 1, ``until`` the end of the
+        axis of updates, ``lines`` are among "answer" and "proxy", and ``name`` is the label of that answer's
+        probability."""
         self._action = int(state.get("action", 7)) - 1
         self._until = int(state.get("until", 50))
         self._lines = tuple(state.get("lines", (ANSWER,)))

@@ -1,4 +1,4 @@
-"""Clipping: the surrogate over the ratio for both signs of the advantage, and where the tokens of a real pass are."""
+"""Clipping: the surrogate over the ratio for both signs of the advantage, and the tokens of a real pass on it."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 POINTS = 161
-"""Ratios at which a curve is computed."""
+"""Number of ratios at which a curve is computed."""
 WIDEST = 2.0
-"""Ratio up to which a plot reaches at least."""
+"""Least upper end of the axis of ratios."""
 
 
 @lru_cache(maxsize=64)
 def at_ratios(objective: Objective, ratios: tuple[float, ...], sign: float) -> Terms:
-    """The loss of tokens that are at ``ratios``, each a completion of its own, with an advantage of ``sign``."""
+    """The loss of tokens with the given ``ratios``, each a separate completion, with an advantage of ``sign``."""
     logp = np.log(np.array(ratios))[:, None]
     plain = objective.replace(beta=0.0)
     return evaluate(plain, logp, np.zeros_like(logp), np.full(len(ratios), sign), np.ones(logp.shape, dtype=bool))
 
 
 def corners(objective: Objective) -> dict[tuple[int, str], bool]:
-    """The corners, of four outside the clip range, that stop the push: (sign of A, side of the range) -> clipped."""
+    """The cases, of four outside the clip range, in which the push is stopped: (sign of A, side of the range) ->
+    clipped."""
     low, high = max(1 - objective.clip_low, 0) / 2, 1 + 2 * objective.clip_high
     stopped: dict[tuple[int, str], bool] = {}
     for sign in (1, -1):
@@ -53,8 +54,8 @@ def corners(objective: Objective) -> dict[tuple[int, str], bool]:
 
 
 def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray, reach: float) -> LinePicture:
-    """One sign of the advantage: the surrogate per unit of |A| up to ratio ``reach``, and the tokens at ``ratio`` (n,),
-    of which ``clipped`` (n,) are stopped."""
+    """The surrogate per unit of |A| up to ratio ``reach`` for one sign of the advantage, with the tokens at ``ratio``
+    (n,), of which ``clipped`` (n,) are stopped."""
     meaning = "push_up" if sign > 0 else "push_down"
     grid = np.linspace(reach / POINTS, reach, POINTS)
     curve = at_ratios(objective, tuple(grid), float(sign)).surrogate[:, 0]
@@ -182,7 +183,7 @@ class Clip(Interactive):
         }
 
     def _clipped_share(self) -> float:
-        """Of all tokens, in the last pass."""
+        """The clipped share of all tokens in the last pass."""
         step = self._step
         if step is None:
             return math.nan
@@ -194,5 +195,5 @@ class Clip(Interactive):
 
 
 def _reach(ratio: float) -> float:
-    """The end of an axis that shows ``ratio``."""
+    """The end of an axis that includes ``ratio``."""
     return WIDEST if ratio <= WIDEST else float(math.ceil(ratio))

@@ -1,4 +1,4 @@
-"""Who gets the credit: completions token by token, tinted by their push, and what that makes of their lengths."""
+"""Credit assignment: completions token by token, tinted by their push, and its effect on their lengths."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ LENGTHS = (
     Line(name="right", label=tr("right answers"), meaning="policy"),
 )
 LEAST = 6.0
-"""Tokens that the axis spans at least."""
+"""Least span of the axis in tokens."""
 SHOWS = ("plain", "push", "ledger", "critic", "lengths")
-"""Tokens without a tint, by their push, with the sum that makes it, against a critic's; and lengths over training."""
+"""Views: tokens without a tint, tinted by push, with the sum behind it, against a critic's, and lengths over
+training."""
 
 
 class Credit(Interactive):
-    """The group of the selected completion, right answers first, or the lengths that many runs of it come to."""
+    """The group of the selected completion, right answers first, or the lengths that many runs converge to."""
 
     offer = Offer(
         shows=SHOWS,
@@ -143,7 +144,7 @@ class Credit(Interactive):
         }
 
     def _praised(self) -> float:
-        """Share of the tokens after the first, in completions with the highest reward, that are pushed up."""
+        """The share of tokens after the first that are pushed up, in completions with the highest reward."""
         view = self._view
         if view is None or view.step is None or view.gradient is None:
             return math.nan
@@ -152,7 +153,8 @@ class Credit(Interactive):
         return float((view.gradient[filler] < 0).mean()) if filler.any() else math.nan
 
     def _filler(self) -> float:
-        """Advantage of the tokens after the first over that of the first, in completions with the highest reward."""
+        """The advantage of tokens after the first divided by that of the first, in completions with the highest
+        reward."""
         view = self._view
         if view is None or view.step is None or view.advantage is None:
             return math.nan
@@ -161,7 +163,7 @@ class Credit(Interactive):
         return float(np.nanmean(np.abs(both[:, 1])) / np.abs(both[:, 0]).mean())
 
     def _blamed(self) -> float:
-        """Share of the tokens after the first, in the wrong completions of the group shown, that are pushed down."""
+        """The share of tokens after the first that are pushed down, in the wrong completions of the group shown."""
         view, row = self._view, self.workspace.view.selection.row
         if view is None or view.step is None or view.gradient is None:
             return math.nan
@@ -171,8 +173,8 @@ class Credit(Interactive):
         return float((view.gradient[wrong] > 0).mean()) if wrong.any() else math.nan
 
     def _last(self) -> float:
-        """Share of a completion's advantages that its last token gets, in completions with the highest reward that
-        have more than one."""
+        """The share of a completion's advantages on its last token, in completions with the highest reward and several
+        tokens."""
         view = self._view
         if view is None or view.step is None or view.advantage is None or view.advantage.ndim == 1:
             return math.nan
@@ -183,7 +185,7 @@ class Credit(Interactive):
         return float((ends[several] / given[several].sum(axis=-1)).mean()) if several.any() else math.nan
 
     def _short_over_long(self) -> float:
-        """Push on a token of the shortest wrong answer over that on one of the longest."""
+        """The push on a token of the shortest wrong answer divided by that on one of the longest."""
         view = self._view
         if view is None or view.step is None or view.gradient is None:
             return math.nan

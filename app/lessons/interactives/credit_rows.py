@@ -1,4 +1,4 @@
-"""The rows of a group for the lesson on credit: right answers first, and what is beside each."""
+"""The rows of a group in the lesson on credit: right answers first, with notes beside each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from grpo_core.text import tr
 
 TICK = "✓"
 EITHER = " / "
-"""Between the two things that an action of the length toy may mean: as the answer, and after it."""
+"""Separator of the two possible meanings of an action in the length toy: as the answer, and after it."""
 
 
 def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """The completions of ``group``, the best first and among equals the shortest, with the notes for ``what``."""
+    """The completions of ``group`` with the notes for ``what``, the best first, and the shortest first among equals."""
     rows, step = rows_of(view, group, tint, values), view.step
     assert step is not None
     reward, count = step.rewards[rows.index], step.mask[rows.index].sum(axis=-1)
@@ -45,13 +45,14 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
 
 
 def _words(texts: list[str]) -> list[str]:
-    """What each token means at its place: an action of the length toy is an answer first, and then goes on or stops."""
+    """The meaning of each token at its place: in the length toy, an action is an answer first, and then continues or
+    stops."""
     parts = [text.split(EITHER) for text in texts]
     return [part[min(place, len(part) - 1)] for place, part in enumerate(parts)]
 
 
 def _plain(notes: list[Note], what: str) -> list[Note]:
-    """The inspector's own notes without the ratio, and without the advantage before the push is shown."""
+    """The inspector's notes without the ratio, and without the advantage before the push is shown."""
     return notes[:-2] if what == "plain" else notes[:-1]
 
 
@@ -60,7 +61,7 @@ def _colour(value: float) -> str:
 
 
 def _ledger(view: StepView, row: int) -> list[Note]:
-    """Advantage, what the reduction divides it by, and the push that is left for each token."""
+    """Notes on the advantage, the divisor of the reduction, and the resulting push on each token."""
     numbers, objective = view.numbers, view.objective
     assert numbers is not None and view.gradient is not None
     advantage, push = advantage_of(view, row) or 0.0, -float(view.gradient[row, 0])
@@ -92,7 +93,7 @@ def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
 
 
 def _two(view: StepView, row: int) -> list[Note]:
-    """The advantages of the answer and of the last token."""
+    """Notes with the advantages of the answer and of the last token."""
     assert view.step is not None
     places = np.flatnonzero(view.step.mask[row])
     first, last = (advantage_of(view, row, int(token)) or 0.0 for token in (places[0], places[-1]))
@@ -103,9 +104,9 @@ def _two(view: StepView, row: int) -> list[Note]:
 
 
 def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """The completions of ``group``, the best first, with a tick on every step that was paid for.
+    """The completions of ``group``, the best first, with a tick on every rewarded step.
 
-    Beside them reward and advantage; where steps are rewarded, the advantages of the first and the last token.
+    The notes are reward and advantage or, if steps are rewarded, the advantages of the first and the last token.
     """
     rows, step = laid_out(view, group, "push", tint, values), view.step
     assert step is not None and view.advantage is not None

@@ -1,4 +1,5 @@
-"""Same rewards: groups from a policy that is right with a chance one drags, and how many of them teach nothing."""
+"""Groups with equal rewards, sampled from a policy with a draggable chance of being right, and the share of dead
+ones."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 SEEDS = range(64)
-"""Runs that the share of dead groups is counted over."""
+"""Seeds of the runs in which dead groups are counted."""
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 PLACES = 101
 """Points of the curve from p = 0 to 1."""
@@ -44,21 +45,22 @@ def first_update(settings: Settings) -> Step:
 
 @lru_cache(maxsize=64)
 def counted(settings: Settings) -> tuple[int, int]:
-    """Numbers of groups of the first update that are dead, and of all, over all seeds together."""
+    """The number of dead groups and of all groups in the first update, over all seeds."""
     done = next(updates(settings, SEEDS))
     dead = equal_rewards(done.batch.rewards.reshape(len(SEEDS), -1, settings.learner.group_size))
     return int(dead.sum()), dead.size
 
 
 def chance_of(settings: Settings) -> float:
-    """Probability of the right one of two actions at the start."""
+    """Probability of the right action, of two, at the start."""
     origin = learners.origin(settings)
     assert origin.dist_logp is not None
     return float(np.exp(origin.dist_logp[0, 1]))
 
 
 def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture:
-    """Expected share of dead groups of ``size`` over the chance of a right answer. A point for what was counted."""
+    """Expected share of dead groups of ``size`` over the chance of a right answer, with a point for the counted
+    share."""
     places = np.linspace(0, 1, PLACES)
     expected = np.array([dead_share(p, size) for p in places])
     return LinePicture(
@@ -69,7 +71,8 @@ def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture
 
 
 class DeadGroups(Interactive):
-    """Tiles above. Below, the share of dead groups over the chance of a right answer: counted, and expected."""
+    """Tiles of groups above, and below them the share of dead groups over the chance of a right answer, counted and
+    expected."""
 
     offer = Offer(
         checks=("dead", "dead_change", "dead_change_from_eight", "expected"), parts=("curve", "tiles", "words")
@@ -106,7 +109,7 @@ class DeadGroups(Interactive):
 
     @property
     def settings(self) -> Settings:
-        """The settings of the lesson's run, with the chance of a success that was dragged."""
+        """The settings of the lesson's run, with the dragged chance of success."""
         return self._base if self._wanted is None else self._base.replace({"task.bias": bias_of(self._wanted)})
 
     def draw(self, view: View) -> None:

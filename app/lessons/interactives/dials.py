@@ -1,4 +1,4 @@
-"""Six dials of a run: how it went, and where it is. No word of what it was set to."""
+"""Six dials that show the course and the state of a run, but not its settings."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ TITLES = {
     "reward_mean": tr("Reward"), AUDIT: tr("Right answers"), "entropy": tr("Entropy"), "kl": tr("KL"),
     "dead_groups": tr("Dead groups"), "clip_fraction": tr("Clipped"),
 }  # fmt: skip
-"""Short, so that name and value stand in one line at any size."""
+"""Short titles, so that name and value fit on one line at any size."""
 COLUMNS = 3
 
 
 class Dials(QWidget):
-    """Each dial: its name, its last value, and its course over the updates."""
+    """The dials, each with its name, its last value, and its course over the updates."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,13 +61,13 @@ class Dials(QWidget):
             grid.addLayout(cell, place // COLUMNS, place % COLUMNS)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Take the colours of ``theme`` and the size ``scale``, 1 = 100 %."""
+        """Set the theme and the scale."""
         for name in NAMES:
             self.twins[name].set_look(theme, scale)
             self.heads[name].setFont(theme.font("strong", scale))
 
     def show_run(self, view: View, audit: np.ndarray) -> None:
-        """Draw the run of ``view``, and the probability of the right action (U + 1,) beside what it was paid."""
+        """Draw the run of ``view``, with the probability of the right action (U + 1,) beside the rewards."""
         self.audit = audit
         for name in NAMES:
             curve = self.plots[name].curves[0]
@@ -80,7 +80,7 @@ class Dials(QWidget):
             self.twins[name].refresh()
 
     def summary_of(self, name: str) -> str:
-        """A dial's name and its last value."""
+        """A text with a dial's name and its last value."""
         series = self.plots[name].curves[0].series
         last = float(series.values[-1]) if len(series) else math.nan
         value = percent(last) if _is_share(name) else shown(last)
@@ -89,7 +89,7 @@ class Dials(QWidget):
 
     @Slot(float)
     def _on_activated(self, name: str, update: float) -> None:
-        """Return or E on a dial: the number's own explanation."""
+        """Explain the number of a dial on Return or E."""
         if name in METRICS and update >= 1:
             self._workspace.move_to(round(update))
             self._workspace.explain(Quantity(name))
@@ -100,10 +100,10 @@ def _scale(name: str) -> Scale:
 
 
 def _is_share(name: str) -> bool:
-    """Whether a dial shows a part of a whole."""
+    """Whether a dial shows a share."""
     return name == AUDIT or METRICS[name].share
 
 
 def _most_entropy(view: View) -> float:
-    """Entropy of a uniform policy: where the dial ends, so that it shows how far a policy has closed."""
+    """Entropy of a uniform policy, at which the dial ends, so that it shows how concentrated a policy has become."""
     return math.log(view.run.origin.settings.bandit.actions) * 1.02

@@ -1,4 +1,4 @@
-"""Results of a lesson's experiments, by what was asked. Computed beside the window, one at a time."""
+"""Results of a lesson's experiments by key, computed one at a time in the background."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Result = TypeVar("Result")
 
 
 class Experiments(Generic[Key, Result]):
-    """Results by key, as they come. After a failure nothing more is computed until :meth:`retry`.
+    """Results by key, added as they are computed. After a failure nothing is computed until :meth:`retry`.
 
     Attributes:
-        problem: why the experiment that was asked for last could not be computed, in a sentence, or empty.
+        problem: why the last requested experiment could not be computed, in a sentence, or empty.
     """
 
     def __init__(
@@ -40,31 +40,31 @@ class Experiments(Generic[Key, Result]):
 
     @property
     def busy(self) -> bool:
-        """Whether results are still to come."""
+        """Whether results are still being computed."""
         return self._runner.busy
 
     @property
     def coming(self) -> Key | None:
-        """The experiment that is being computed. None at rest."""
+        """The key of the experiment being computed. None if there is none."""
         return self._coming
 
     def results(self, key: Key | None) -> list[Result]:
-        """The results for ``key``, as far as they have come."""
+        """The results for ``key`` so far."""
         return [] if key is None else self._results.get(key, [])
 
     def latest(self, key: Key | None) -> Result | None:
-        """The newest result for ``key``. None where there is none yet."""
+        """The newest result for ``key``. None if there is none yet."""
         results = self.results(key)
         return results[-1] if results else None
 
     def complete(self, key: Key | None) -> bool:
-        """Whether all results for ``key`` have come."""
+        """Whether all results for ``key`` have been computed."""
         return key in self._complete
 
     def want(self, key: Key) -> None:
-        """Have the results for ``key`` computed, unless they are there or on their way.
+        """Compute the results for ``key``, unless they are available or being computed.
 
-        An experiment for another key that is still being computed is given up.
+        An experiment that is being computed for another key is cancelled.
         """
         if key in self._complete or key == self._coming or self.problem:
             return
@@ -76,11 +76,11 @@ class Experiments(Generic[Key, Result]):
         self._runner.start(make)
 
     def retry(self) -> None:
-        """Something else is asked: what failed before is no reason any more."""
+        """Allow computing again after a failure, because the request has changed."""
         self.problem = ""
 
     def close(self) -> None:
-        """Give up what is being computed."""
+        """Cancel the current computation."""
         self._closed = True
         if self._waits:
             self._runner.close()

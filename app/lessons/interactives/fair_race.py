@@ -1,4 +1,4 @@
-"""A fair race: the same seeds, one thing made equal, and what is left of the differences."""
+"""A fair race: the same seeds, one quantity made equal, and the remaining differences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EQUAL = {"updates": tr("equal updates"), "samples": tr("equal samples"), "step_l
 
 
 class FairRace(Interactive):
-    """Probability of the best action over training: medians and middle halves over the same 64 seeds."""
+    """Probability of the best action over training, as medians and middle halves over the same 64 seeds."""
 
     offer = Offer(
         state=("names", "fairness", "levels", "constant", "updates"),
@@ -76,7 +76,7 @@ class FairRace(Interactive):
 
     @property
     def results(self) -> RaceResults | None:
-        """Results so far of the race that the step wants."""
+        """Results so far of the race defined by the step."""
         if self._plan in self._done:
             return self._done[self._plan]
         here = self.controller.results

@@ -1,4 +1,4 @@
-"""The family as an outline: the arrows walk it, and each member can be run."""
+"""The family of algorithms as an outline that the arrow keys walk, with members that can be run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from grpo_core.text import tr
 
 INDENT = 14
 MARK = 10
-"""Pixels at 100 %."""
+"""Size of the marks in pixels at 100 %."""
 
 
 class FamilyList(QTreeWidget):
-    """Every member under the one it came from.
+    """An outline with every member below the one it derives from.
 
     Signals:
-        chosen: name of the member that the user has gone to.
+        chosen: name of the newly selected member.
     """
 
     chosen = Signal(str)
@@ -34,7 +34,7 @@ class FamilyList(QTreeWidget):
         self.factor = 1.0
         self.setHeaderHidden(True)
         self.setRootIsDecorated(False)
-        self.setItemsExpandable(False)  # Left goes to the parent instead of folding it away
+        self.setItemsExpandable(False)  # Left goes to the parent instead of collapsing it
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -54,13 +54,13 @@ class FamilyList(QTreeWidget):
         self.itemActivated.connect(self._on_current)
 
     def set_look(self, theme: Theme, factor: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         if (theme, factor) != (self.theme, self.factor):
             self.theme, self.factor = theme, factor
             self._apply_style()
 
     def show_member(self, name: str) -> None:
-        """Select the algorithm ``name`` in the list. Emits nothing."""
+        """Select the algorithm ``name`` without emitting a signal."""
         item = self._items[name]
         if item is not self.currentItem():
             blocked = self.blockSignals(True)
@@ -69,13 +69,14 @@ class FamilyList(QTreeWidget):
             self.viewport().update()
 
     def show_only(self, names: Collection[str] | None) -> None:
-        """Have these members in the outline, or all. One whose child is shown has to be among them."""
+        """Show only these members, or all. The parent of a shown member must be among them."""
         for name, item in self._items.items():
             item.setHidden(names is not None and name not in names)
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        """As wide as the deepest name, so that nothing is cut and the picture beside it keeps its place."""
+        """Size with the width of the deepest name, so that nothing is cut off and the picture beside it stays in
+        place."""
         metrics = self.fontMetrics()
         wide = max(metrics.horizontalAdvance(m.name) + (depth(m) + 1) * self.indentation() for m in FAMILY)
         return QSize(round(wide + (MARK + 24) * self.factor), super().sizeHint().height())
@@ -128,12 +129,12 @@ class FamilyList(QTreeWidget):
 
 
 def _summary_of(one: Member) -> str:
-    """A member in a sentence or two, for tooltip and screen reader."""
+    """A sentence or two on a member, for tooltip and screen reader."""
     return f"{one.name}, {one.year}. {one.idea}"
 
 
 def _mark(theme: Theme, factor: float) -> QIcon:
-    """A dot."""
+    """An icon with a dot."""
     side = round(MARK * factor)
     picture = QPixmap(side, side)
     picture.fill(QColor(0, 0, 0, 0))

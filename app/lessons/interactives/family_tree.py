@@ -1,4 +1,4 @@
-"""The family tree: which switches a member turns, and what each of them does to the same runs."""
+"""The family tree of algorithms: the switches that a member sets, and the effect of each on the same runs."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from grpo_core.text import tr
 
 FIRST = "GRPO"
 FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
-"""Those that a first walk needs; each came from another of them."""
+"""Members needed for a first walk. Each derives from another of them."""
 LARGER = 1.2
-"""Times the usual type, for the names."""
+"""Enlargement of the names."""
 ROWS = 6
-"""Switches that have room without scrolling; no member turns more."""
+"""Number of switches that fit without scrolling. No member has more."""
 TABLE = 0.42
-"""Of the height at most, for the table."""
+"""Largest share of the height for the table."""
 CROWDED = 1.6
-"""Scale from which on one sentence less is shown."""
+"""Scale from which on one sentence fewer is shown."""
 
 
 class FamilyTree(Interactive):
-    """The tree on the left. On the right the runs of the member and of the ancestor, and the switches between them."""
+    """The tree on the left. On the right the runs of the member and its ancestor, and the switches between them."""
 
     offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member", "all"))
 
@@ -76,7 +76,8 @@ class FamilyTree(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``member``: who is looked at. ``all``: whether the tree has more than those of :data:`FEW`."""
+        """Take the state of a step: ``member``, the selected one, and ``all``, whether the tree has more than
+        :data:`FEW`."""
         name = state.get("member", FIRST)
         self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
         self.tree.show_only(None if state.get("all") else {*FEW, self.member.name})
@@ -88,12 +89,12 @@ class FamilyTree(Interactive):
 
     @property
     def result(self) -> Compared | None:
-        """Results so far of the comparison that is looked at."""
+        """Results so far of the comparison shown."""
         return None if self._settings is None else self.comparisons.latest((self.member.name, self._settings))
 
     @property
     def _left(self) -> int:
-        """Switches whose runs are still to come. All, where nothing has come yet."""
+        """Number of switches whose runs are missing, which is all of them before the first result."""
         turned = len(self.result.turned) if self.result is not None else -1
         return len(switches(self.member, self._settings or Settings())) - turned
 
@@ -112,7 +113,7 @@ class FamilyTree(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute what is looked at and has not been computed."""
+        """Compute the comparison shown, unless it has been computed."""
         if settings != self._settings:
             self._settings = settings
             self.comparisons.retry()
@@ -129,7 +130,7 @@ class FamilyTree(Interactive):
         self.table.set_look(theme, scale)
         self.idea.setFont(theme.font("body", scale))
         self.note.setFont(theme.font("strong", scale))
-        self.idea.setVisible(scale < CROWDED)  # in large type the outline's tooltip says it
+        self.idea.setVisible(scale < CROWDED)  # in large type, the outline's tooltip has it
         self.idea.setText(f"{self.member.idea} ({self.member.citation})")
         self._draw_runs()
         self._draw_switches(scale)
@@ -163,7 +164,7 @@ class FamilyTree(Interactive):
         self.table.setFixedHeight(min(wanted, round(TABLE * self.height())))
 
     def _adds(self, path: str) -> object:
-        """The contribution of a switch, in the table."""
+        """The contribution of a switch, as a table cell."""
         found = self.result
         if found is None or path not in found.turned:
             return Marked("…", "muted")
@@ -173,7 +174,7 @@ class FamilyTree(Interactive):
         return Marked(signed(value), "push_up" if value > 0 else "push_down")
 
     def summary(self, view: View) -> str:
-        """The difference on the lesson's own seed and on average, in a sentence."""
+        """A sentence on the difference with the lesson's own seed and on average."""
         found, before = self.result, forebear(self.member)
         if found is None:
             return ""
@@ -207,7 +208,7 @@ class FamilyTree(Interactive):
         }
 
     def _compared(self, key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
-        """The comparison of a member, by its name, after each switch."""
+        """The comparison of the named member, after each switch."""
         return self.workspace.jobs.results("family", *key, poll=poll)
 
 
@@ -222,7 +223,7 @@ def _columns() -> list[Column]:
 
 
 def _values_text(values: tuple[object, ...]) -> str:
-    """Values of settings in words."""
+    """A text with the values of settings."""
     plain = {True: tr("on"), False: tr("off"), None: tr("nothing")}
     words = [
         plain[value] if value is None or isinstance(value, bool)

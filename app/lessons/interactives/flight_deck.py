@@ -1,4 +1,4 @@
-"""The flight deck: a run's dials, and what becomes of it when one thing at a time is put right."""
+"""The flight deck: a run's dials, and the effect of correcting one thing at a time."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ ILL = BarSeries(name=tr("as it is"), meaning="push_down", style="level")
 
 NOTHING = np.empty(0)
 Key = tuple[Settings, int, bool]
-"""What results are known by: the settings, the right action (from 0), and whether remedies are tried."""
+"""Key of results: the settings, the right action (from 0), and whether remedies are tried."""
 
 
 class FlightDeck(Interactive):
-    """Dials of the lesson's run. On the other page six remedies, each tried alone on the same seeds."""
+    """Dials of the lesson's run. A second page has six remedies, each tried alone on the same seeds."""
 
     offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state=("right",))
 
@@ -55,28 +55,28 @@ class FlightDeck(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``right``: the action that is meant, counted from 1."""
+        """Take the state of a step: ``right``, the action that is meant, from 1."""
         right = state.get("right", 1)
         self._right = right if isinstance(right, int) and right > 0 else 1
 
     @property
     def _key(self) -> Key | None:
-        """Key of what is computed for the page that is shown."""
+        """Key of the results for the page shown."""
         return None if self._settings is None else (self._settings, self._right - 1, self.shows == "remedies")
 
     @property
     def audit(self) -> np.ndarray:
-        """Probability of the right action after every update (U + 1,). Empty before it is known."""
+        """Probability of the right action after every update (U + 1,). Empty if not computed yet."""
         return next((found for _, found in self.examined.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
     @property
     def runs(self) -> dict[str, Ensemble]:
-        """Remedy -> its runs, and those without any under the empty name, as far as they have come."""
+        """Remedy -> its runs so far. Those without a remedy have the empty name."""
         return {name: found for name, found in self.examined.results(self._key) if isinstance(found, Ensemble)}
 
     @property
     def problem(self) -> str:
-        """The reason why there is nothing to see, in a sentence. Empty where there is."""
+        """The reason why there is nothing to show, in a sentence. Empty if there is something."""
         if not self.examined.problem and self.examined.complete(self._key) and not len(self.audit):
             return tr("The dials are those of a bandit with the right action among its own.")
         return self.examined.problem
@@ -96,7 +96,7 @@ class FlightDeck(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute what the page needs and does not have."""
+        """Compute the missing results for the page."""
         if settings != self._settings:
             self._settings = settings
             self.examined.retry()
@@ -137,7 +137,7 @@ class FlightDeck(Interactive):
         return float(self._ends(name).mean())
 
     def summary(self, view: View) -> str:
-        """The values of the dials, or what helps, in a sentence."""
+        """A sentence with the values of the dials, or with the remedies that help."""
         if self.problem:
             return self.problem
         if self.shows == "dials":
@@ -162,7 +162,7 @@ class FlightDeck(Interactive):
         }
 
     def _examined(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-        """The audit, and with remedies the runs under each. Nothing where the run has no such action."""
+        """The audit and, with remedies, the runs under each. Empty if the run has no such action."""
         settings, right, treat = key
         if settings.is_language or right >= settings.bandit.actions:
             return

@@ -1,6 +1,6 @@
-"""Group sizes trained against each other: the reward of each under a budget, and how much the baseline shortens steps.
+"""Group sizes trained against each other under a budget, and how much the group's own baseline shortens steps.
 
-A group's mean holds the completion itself, so that a step is shorter than with the mean of the others.
+A group's mean includes the completion itself, so that a step is shorter than with the mean of the others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from grpo_core.text import tr
 
 SHOWS = ("silent", "reward", "left")
 SMALL = (2, 3, 4, 5, 6)
-"""Sizes whose groups can all be enumerated."""
+"""Sizes for which all groups can be enumerated."""
 PARTS = {
     "updates": BarSeries(name=tr("{updates} updates").format(updates=UPDATES), meaning="reward", style="outline"),
     "samples": BarSeries(name=tr("{samples} samples").format(samples=SAMPLES), meaning="reward"),
@@ -55,17 +55,17 @@ PICTURES = {
 
 
 Key = tuple[Settings, str]
-"""What runs are known by: their settings and the budget."""
+"""Key of runs: their settings and the budget."""
 
 
 @lru_cache(maxsize=1)
 def left_by_own_mean() -> np.ndarray:
-    """Length of the average step with the group's own mean over that with leave-one-out, by group size."""
+    """Length of the average step with the group's own mean, divided by that with leave-one-out, by group size."""
     return group_sizes.left_by_own_mean(SMALL)
 
 
 class GroupSize(Interactive):
-    """Bars over G: medians over the seeds, with the middle half of them as whiskers."""
+    """Bars over G: medians over the seeds, with whiskers for the middle half."""
 
     offer = Offer(
         shows=SHOWS,
@@ -88,7 +88,7 @@ class GroupSize(Interactive):
         self.trained = self.experiments(self._trained)
 
     def _switch(self) -> QHBoxLayout:
-        """A button a budget. Those that are pressed are shown side by side."""
+        """A toggle button per budget. The pressed ones are shown side by side."""
         row = QHBoxLayout()
         self.buttons = {kind: QToolButton() for kind in KINDS}
         for kind, button in self.buttons.items():
@@ -107,7 +107,8 @@ class GroupSize(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``kinds``: which budgets are shown side by side. ``switch``: which of them can be switched."""
+        """Take the state of a step: ``kinds``, the budgets shown side by side, and ``switch``, those that can be
+        switched."""
         self._kinds = _known(state.get("kinds")) or KINDS[:1]
         switched = _known(state.get("switch"))
         for kind, button in self.buttons.items():
@@ -116,16 +117,16 @@ class GroupSize(Interactive):
     @Slot()
     def _on_switched(self) -> None:
         pressed = tuple(kind for kind, button in self.buttons.items() if button.isChecked())
-        self._kinds = pressed or self._kinds  # one at least is shown
+        self._kinds = pressed or self._kinds  # at least one is shown
         self.touched.emit()
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
-        """Group size -> its runs under a budget, as far as they have come."""
+        """Group size -> its runs so far under a budget."""
         return {} if self._settings is None else dict(self.trained.results((self._settings, kind)))
 
     @property
     def _missing(self) -> str:
-        """A budget that is asked for and has not been computed."""
+        """A requested budget that has not been computed."""
         wanted = ((self._settings, kind) for kind in self._kinds if self._settings is not None)
         return next((kind for settings, kind in wanted if not self.trained.complete((settings, kind))), "")
 
@@ -142,8 +143,8 @@ class GroupSize(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute what is missing, one budget after the other."""
-        own = settings.replace({"seed": 0, "learner.group_size": SIZES[0]})  # the experiment chooses both itself
+        """Compute the missing budgets one after the other."""
+        own = settings.replace({"seed": 0, "learner.group_size": SIZES[0]})  # the experiment sets both itself
         if own != self._settings:
             self._settings = own
             self.trained.retry()
@@ -193,7 +194,7 @@ class GroupSize(Interactive):
         self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
 
     def _sentence(self, what: str) -> str:
-        """The smallest and the largest group, in a sentence."""
+        """A sentence on the smallest and the largest group."""
         if what == "left":
             values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
             return _ends(tr("Own mean over leave-one-out"), values)
@@ -221,12 +222,12 @@ class GroupSize(Interactive):
 
 
 def _known(kinds: object) -> tuple[str, ...]:
-    """The budgets among ``kinds``, in their own order."""
+    """The budgets among ``kinds``, in a fixed order."""
     return tuple(kind for kind in KINDS if isinstance(kinds, (tuple, list)) and kind in kinds)
 
 
 def _ends(title: str, values: Mapping[int, str]) -> str:
-    """Results of the smallest and the largest group. Empty before there is one."""
+    """A text with the results of the smallest and the largest group. Empty before there are any."""
     if not values:
         return ""
     small, large = min(values), max(values)

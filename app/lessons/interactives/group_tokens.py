@@ -18,8 +18,8 @@ class GroupTokens(QWidget):
     """A prompt and its completions, the best first, with their tokens tinted by their push or plain.
 
     Signals:
-        chosen: the token of a completion was moved to (row, token).
-        activated: its number is asked for (row, token).
+        chosen: this token of a completion was selected (row, token).
+        activated: the number of this token is to be explained (row, token).
     """
 
     chosen = Signal(int, int)
@@ -37,12 +37,12 @@ class GroupTokens(QWidget):
             column.addWidget(widget, stretch)
 
     def show_group(self, view: View, what: str, larger: float = 1.0) -> None:
-        """Draw the group of the completion that is selected, or the first.
+        """Draw the group of the selected completion, or of the first.
 
         Args:
             view: the update.
-            what: one of the notes of :func:`laid_out`; "plain" goes without a tint.
-            larger: times the usual size of type.
+            what: the kind of notes in :func:`laid_out`; "plain" has no tint.
+            larger: enlargement of the type.
         """
         step, tint, scale = view.step.step, TINTS["push"], view.scale * larger
         if step is None:

@@ -16,11 +16,11 @@ from grpo_core.lessons.experiments.temperatures import TEMPERATURES
 from grpo_core.text import tr
 
 SKIPPED = 10
-"""First samples whose mean is left out: a handful of samples would set the scale for all."""
+"""Number of first samples whose mean is left out, because it would dominate the scale."""
 NAMED, FEW = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0), (0.1, 1.0, 10.0)
-"""Temperatures that the axis names, and those it names where it is short."""
+"""Temperatures labelled on the axis, and those labelled on a short one."""
 PLACES = np.log10(TEMPERATURES)
-"""Where the temperatures of the grid lie on a logarithmic axis, (n,)."""
+"""Places of the grid's temperatures on a logarithmic axis, (n,)."""
 SPACING = float(PLACES[1] - PLACES[0])
 TEMPERATURE_ENDS = (float(PLACES[0]), float(PLACES[-1]))
 Span = tuple[float, float]
@@ -30,7 +30,7 @@ NO_SPAN: Span = (math.nan, math.nan)
 def over_updates(lines: Sequence[Line], runs: Mapping[str, np.ndarray], y: Scale, span: Span = NO_SPAN) -> LinePicture:
     """Median and middle half of the values (U + 1, S) of S seeds after 0 to U updates, for the lines with runs.
 
-    ``span``: the axis spans at least this, so that the same values look the same whatever else is shown.
+    ``span``: least span of the axis, so that equal values look equal whatever else is shown.
     """
     shown = [
         line.over(np.arange(len(runs[line.name]), dtype=float), *band(runs[line.name]))
@@ -41,7 +41,7 @@ def over_updates(lines: Sequence[Line], runs: Mapping[str, np.ndarray], y: Scale
 
 
 def running_means(lines: Sequence[Line], means: Mapping[str, np.ndarray], exact: float) -> LinePicture:
-    """The means (n,) after 1, 2, ... samples, and the value ``exact`` in nats that they are held against."""
+    """The means (n,) after 1, 2, ... samples, and the value ``exact`` in nats for comparison."""
     count = len(next(iter(means.values())))
     x = np.arange(1.0, count + 1)
     first = min(SKIPPED, count - 1)
@@ -57,7 +57,7 @@ def running_means(lines: Sequence[Line], means: Mapping[str, np.ndarray], exact:
 
 
 def temperature_place(temperature: float) -> float:
-    """Place of a positive temperature on the axis, or the nearer end."""
+    """Place of a positive temperature on the axis, clamped to its ends."""
     return min(max(math.log10(temperature), TEMPERATURE_ENDS[0]), TEMPERATURE_ENDS[1])
 
 
@@ -69,12 +69,12 @@ def over_temperature(
     """The values (n,) of every line at the temperatures of the grid, NaN where there is none.
 
     Args:
-        label: what a temperature is here, such as "sampled at T".
-        temperature: where points of the heights ``here`` are.
-        top: what an axis that the data decide reaches at least.
-        sampled_at: a tick on the axis, and a level at 1.
-        labelled: whether the axis says ``label``; of charts one below the other only the last needs to.
-        short: whether there is room for a few temperatures only.
+        label: meaning of the temperature, such as "sampled at T".
+        temperature: place of points with the heights ``here``.
+        top: least upper end of an axis that depends on the data.
+        sampled_at: whether there is a tick on the axis, and a level at 1.
+        labelled: whether the axis shows ``label``; of stacked charts only the last needs to.
+        short: whether only a few temperatures fit.
     """
     known = [values.get(line.name, np.full(len(PLACES), np.nan)) for line in lines]
     sparse = any(np.isnan(found).any() for found in known)
@@ -100,7 +100,7 @@ def over_temperature(
 
 
 def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
-    """One row for each temperature at which anything is known."""
+    """One row per temperature with at least one value."""
     listed = [line for line in lines if line.listed]
     columns = [Column("temperature", "T", chars=7), *(Column(line.name, line.spoken, chars=9) for line in listed)]
     rows = [[temperature, *(float(line.y[n]) for line in listed)] for n, temperature in enumerate(TEMPERATURES)]

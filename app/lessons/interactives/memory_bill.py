@@ -1,4 +1,4 @@
-"""Memory of training: four models to switch off, a few knobs, every block with its formula."""
+"""Memory needed for training: four models that can be switched off, a few knobs, and every block with its formula."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from grpo_core.text import tr
 
 SHOWS = ("bill", "compute", "real")
 REAL = "real"
-"""The one key of the ledger that is counted."""
+"""The single key of the counted ledger."""
 REAL_CHECKS = ("real_mib", "real_optimizer_share")
 MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
@@ -45,7 +45,7 @@ WORK = (BarSeries(name=PPO, meaning="reference", style="outline"), BarSeries(nam
 
 
 def rows() -> dict[str, Row]:
-    """A row for every field that can be turned. Parameters are counted in billions."""
+    """A row for every adjustable field. Parameters are counted in billions."""
     made = {}
     for name in (*SWITCHES, *KNOBS):
         what, default = about(Training, name), getattr(Training(), name)
@@ -56,7 +56,7 @@ def rows() -> dict[str, Row]:
 
 
 class MemoryBill(Interactive):
-    """The bill as bars, or the work of one prompt, and the rows that change both."""
+    """The bill as bars, or the work for one prompt, with the rows that change both."""
 
     offer = Offer(shows=SHOWS, checks=(*BILL_ANSWERS, *REAL_CHECKS), state=(*SWITCHES, *KNOBS, "knobs", "block"))
 
@@ -81,7 +81,7 @@ class MemoryBill(Interactive):
         self.lay_out(self.total, (pictures, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
 
     def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
-        """Rows side by side."""
+        """Rows side by side in one line."""
         line = QHBoxLayout()
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(24)
@@ -93,7 +93,8 @@ class MemoryBill(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Fields of :class:`Training`. ``knobs``: those that can be turned; ``block``: “model/part”, opened."""
+        """Take the state of a step: fields of :class:`Training`, ``knobs``, the adjustable ones, and ``block``,
+        “model/part”, the open one."""
         known = {name: value for name, value in state.items() if name in (*SWITCHES, *KNOBS)}
         try:
             training = changed(Training(**FOUR), **known)
@@ -118,7 +119,7 @@ class MemoryBill(Interactive):
 
     @property
     def real(self) -> Counted | None:
-        """The ledger of the model that was really trained, once it has been counted."""
+        """The ledger of the trained model, once it has been counted."""
         return self.ledgers.latest(REAL)
 
     @property

@@ -1,4 +1,4 @@
-"""One update by hand: the group's samples row by row, each number where it is made, and the formula of the newest."""
+"""One update by hand: the group's samples row by row, each number where it arises, and the formula of the newest."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 SHOWS = ("sample", "score", "mean", "std", "advantage", "ratio", "minimum", "loss", "gradient", "bars", "reductions")
-"""The stages, in the order in which they happen; the last compares other reductions on the same batch."""
+"""The stages in order. The last compares other reductions on the same batch."""
 QUANTITIES = {
     "score": "reward", "mean": "group_mean", "std": "group_std", "advantage": "advantage", "ratio": "ratio",
     "minimum": "surrogate", "loss": "loss", "gradient": "gradient", "reductions": "loss",
 }  # fmt: skip
-"""What is new at a stage."""
+"""The quantity that is new at each stage."""
 COLUMNS = (
     Column("sample", tr("Sample"), chars=4, kind="text"),
     Column("reward", "R", chars=6, meaning="reward", help=tr("Its reward.")),
@@ -45,7 +45,7 @@ COLUMNS = (
     Column("gradient", tr("push"), chars=8.5, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
 )
 SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
-"""The stage from which on a column is filled."""
+"""The stage from which on each column is filled."""
 LENGTHS = (
     Column("sample", tr("Tokens"), chars=8, decimals=0, help=tr("Length of the completion.")), *COLUMNS[1:3],
 )  # fmt: skip
@@ -56,7 +56,7 @@ REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
 
 
 def reduced(step: Step) -> dict[str, float]:
-    """The loss of the first pass under each reduction, on the same batch."""
+    """The loss of the first pass under every reduction, on the same batch."""
     longest = int(step.mask.shape[1])
     objectives: dict[str, Objective] = {
         name: step.settings.objective.replace(reduction=name, max_tokens=longest) for name in REDUCTIONS
@@ -65,7 +65,7 @@ def reduced(step: Step) -> dict[str, float]:
 
 
 class OneUpdate(Interactive):
-    """Every number of an update, stage by stage. E on a cell explains it."""
+    """Every number of an update, stage by stage. The key E explains a cell."""
 
     offer = Offer(shows=SHOWS, checks=("token_loss", "constant_loss"))
 
@@ -122,7 +122,7 @@ class OneUpdate(Interactive):
         self._draw_formula(numbers, row, view)
 
     def _fit(self, scale: float, bars: bool) -> None:
-        """In large type there is room for the bars or for the table, whichever the stage is about."""
+        """Show, in large type, only the bars or the table, whichever the stage is about."""
         narrow, low = self.width() < 600 * scale, self.height() < 380 * scale
         directions = QBoxLayout.Direction
         self._below.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
@@ -169,7 +169,7 @@ class OneUpdate(Interactive):
             node = explain_from(numbers, self._address(QUANTITIES[self.shows], row))
         for label in (self.general, self.values):
             label.setVisible(node is not None and bool(node.latex))
-        if self.shows == "bars":  # ten terms in one line would be too small to read
+        if self.shows == "bars":  # ten terms on one line would be too small to read
             self.values.hide()
         self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
         if node is None:

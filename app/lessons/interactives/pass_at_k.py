@@ -1,4 +1,4 @@
-"""Shares of prompts solved with one attempt and with many, from the policy itself: over training, and over attempts."""
+"""Shares of prompts solved with one attempt and with many, exactly from the policy, over training and over attempts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class PassAtK(Interactive):
         return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.foot,)}
 
     def take(self, state: Mapping[str, object]) -> None:
-        """``until``: where the axis of updates ends, and ``most``: the most attempts that are shown."""
+        """Take the state of a step: ``until``, the end of the axis of updates, and ``most``, the largest number of
+        attempts shown."""
         until, most = state.get("until", 100), state.get("most", ATTEMPTS[-1])
         assert isinstance(until, int) and isinstance(most, int)
         self._until, self._most = until, most
@@ -73,7 +74,8 @@ class PassAtK(Interactive):
         self.foot.setText(summary)
 
     def _chances(self, run: RunHandle, update: int) -> list[np.ndarray]:
-        """Probability of the right answer to each prompt (P,), before training and after every update to ``update``."""
+        """Probability of the right answer to each prompt (P,), before training and after every update up to
+        ``update``."""
         rewards, start = run.origin.action_rewards, run.origin.dist_logp
         if rewards is None or start is None:
             return []
@@ -148,7 +150,7 @@ class PassAtK(Interactive):
 
 
 def _over_attempts(chances: Sequence[np.ndarray], most: int) -> LinePicture:
-    """pass@k over k up to ``most``, which doubles from place to place."""
+    """pass@k over k up to ``most``, on an axis that doubles from place to place."""
     shown = [k for k in ATTEMPTS if k <= most]
     x = np.arange(len(shown), dtype=float)
     lines = tuple(

@@ -1,4 +1,4 @@
-"""Recorded runs of a real pretrained model: what it answered at an update, and how many of its answers were right."""
+"""Recorded runs of a real pretrained model: its answers at an update, and the share of right ones."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from grpo_core.texts import answer_tokens, question_text, tokens_text
 
 ANSWERS, CURVE = "answers", "curve"
 GOAL = 0.9
-"""Share of right answers in a batch that the first question is about."""
+"""Share of right answers in a batch in the first question."""
 BARE = re.compile(r"\d+\.?")
-"""An answer that is the number alone, as it was asked for."""
+"""An answer that is only the number, as requested."""
 RARE, GROUP = 0.01, 8
-"""The last question: the chance of an answer that is paid, and the answers of a group."""
+"""In the last question: the chance of a rewarded answer, and the group size."""
 COLUMNS = (
     Column("right", "", chars=3, kind="text", help=tr("◆ the last number is right, ◇ it is not")),
     Column("reward", tr("Reward"), chars=6, decimals=0, help=tr("What this run pays for the answer")),
@@ -43,11 +43,11 @@ COLUMNS = (
     Column("answer", tr("Sampled answer"), chars=40, kind="text"),
 )
 LARGER = 1.1
-"""Times the usual type of a table: what the model says is read aloud."""
+"""Enlargement of a table's type, because the model's answers are read aloud."""
 
 
 class Pretrained(Interactive):
-    """The sampled answers of the update shown, or the share of right ones up to it, on an axis that does not move."""
+    """The sampled answers of the update shown, or the share of right ones up to it, on a fixed axis."""
 
     offer = Offer(
         shows=(ANSWERS, CURVE),
@@ -128,13 +128,13 @@ class Pretrained(Interactive):
         }
 
     def _paid(self) -> float:
-        """Answers of the update shown that are paid."""
+        """Number of rewarded answers in the update shown."""
         step = self.workspace.view.step.step
         return math.nan if step is None else float((step.rewards > 0).sum())
 
 
 def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
-    """A row for each sampled answer of an update, in the columns of the table."""
+    """A row for each sampled answer of an update, with the columns of the table."""
     judged = None if step is None else right(step, origin)
     if step is None or judged is None:
         return []
@@ -148,35 +148,35 @@ def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
 
 
 def answer_text(step: Step, row: int, origin: Origin) -> str:
-    """Completion ``row`` on one line, without the sign that ends it."""
+    """Completion ``row`` on one line, without its end sign."""
     return " ".join(tokens_text(answer_tokens(step.tokens[row][step.mask[row]], origin), origin).split())
 
 
 def bare_answers(step: Step, origin: Origin) -> np.ndarray:
-    """The answers of an update that are a number and nothing else, boolean (B,)."""
+    """Answers of an update that are only a number, boolean (B,)."""
     answers = (answer_text(step, row, origin) for row in range(len(step.tokens)))
     return np.array([BARE.fullmatch(answer) is not None for answer in answers])
 
 
 def exact_answers(step: Step, origin: Origin) -> np.ndarray:
-    """Answers that an exact checker would pay, boolean (B,)."""
+    """Answers that an exact checker would accept, boolean (B,)."""
     judged = right(step, origin)
     return bare_answers(step, origin) & (False if judged is None else judged)
 
 
 def shares(run: RunHandle) -> np.ndarray:
-    """(n,) share of right answers in the batch of each update, as the run's metric has it."""
+    """The share of right answers in each update's batch, (n,), from the run's metric."""
     return np.asarray(run.series["accuracy"].values[: run.head])
 
 
 def nine_tenths_at(right_shares: np.ndarray) -> float:
-    """The first update in whose batch nine of ten answers are right. NaN without one."""
+    """The first update with nine right answers of ten in its batch. NaN if there is none."""
     reached = np.flatnonzero(right_shares >= GOAL)
     return float(reached[0] + 1) if reached.size else math.nan
 
 
 def lowest_after(right_shares: np.ndarray) -> float:
-    """The lowest share of a batch after the first one with nine of ten. NaN where none comes after it."""
+    """The lowest share of a batch after the first one with nine of ten. NaN if there is no batch after it."""
     reached = np.flatnonzero(right_shares >= GOAL)
     after = right_shares[reached[0] + 1 :] if reached.size else np.empty(0)
     return float(after.min()) if after.size else math.nan

@@ -1,4 +1,4 @@
-"""A policy dragged away from the one that drew the samples, and the ratio of every action."""
+"""A policy dragged away from the one that sampled, and the ratio of every action."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from grpo_core.lessons.experiments.by_hand import RATIO_ANSWERS, Ratios, from_we
 from grpo_core.text import tr
 
 SHOWS = ("policy", "ratios", "alone")
-"""The policy; with the ratios that follow; with the ratio of each action where it alone gains a little."""
+"""Views: the policy; with the resulting ratios; with each action's ratio if it alone gains a little."""
 GAIN = 0.01
 OLD = BarSeries(name=tr("π_old, which drew the samples"), meaning="old", style="outline", width=FRAME)
 
 
 class RatioExplorer(Interactive):
-    """Above, the policy that is dragged over frames of the old one. Below, ratios."""
+    """A draggable policy drawn over the outlines of the old one, with the ratios below."""
 
     offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state=("action", "probability", "gain"))
 
@@ -67,7 +67,8 @@ class RatioExplorer(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``action`` (from 1) is dragged to ``probability`` at first. Each action gains ``gain`` in turn."""
+        """Take the state of a step: ``action`` (from 1) starts at ``probability``, and each action gains ``gain`` in
+        turn."""
         action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
         there = isinstance(action, int) and isinstance(prob, (int, float))
         self._moves = [(int(action) - 1, float(prob))] if there else []  # type: ignore[arg-type]
@@ -76,7 +77,7 @@ class RatioExplorer(Interactive):
         self.ratios_now = None
 
     def _compute(self) -> Ratios:
-        """The old policy with everything done to it that a hand has done."""
+        """The ratios of the old policy after all drags."""
         assert self._old is not None
         logp, action = self._old, 0
         for action, prob in self._moves:
@@ -113,7 +114,7 @@ class RatioExplorer(Interactive):
         assert ratios_now is not None
         names = view.step.origin.vocabulary[: len(ratios_now.logp)]
         old = np.exp(ratios_now.old_logp)
-        dragged = what != "alone"  # there every action moves in turn
+        dragged = what != "alone"  # there every action is changed in turn
         self.policy.set_drag("bar" if dragged else "")
         now = np.exp(ratios_now.logp) if dragged else old
         self.policy.show_picture(distribution(self.policy, now, names, "policy", OLD.with_heights(old), ringed=dragged))

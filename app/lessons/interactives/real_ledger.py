@@ -1,4 +1,4 @@
-"""The ledger of a language model that is really trained: one update in its process, then its tensors are counted."""
+"""The memory ledger of a language model in training: one update in its process, then its tensors are counted."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Counted:
 
     Attributes:
         blocks: of the policy, its optimizer and its reference.
-        held: bytes of all tensors of that process, counted without the ledger; None where NumPy computes, which keeps
-            no such count.
-        allocated: bytes that torch says its allocator has handed out; None where it keeps no count (CPU).
+        held: bytes of all tensors of that process, counted independently of the ledger; None with NumPy, which keeps no
+            such count.
+        allocated: bytes allocated according to torch; None where it keeps no count (CPU).
     """
 
     blocks: list[Block]

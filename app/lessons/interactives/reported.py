@@ -1,4 +1,4 @@
-"""Recorded and reported answers: a model's answers at an update, their whole history, and cited results."""
+"""Recorded and reported answers: a model's answers at an update, over its whole history, and cited results."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ COLUMNS = (
     Column("answer", tr("Likeliest answer now"), chars=24, kind="text"),
 )
 LARGER = 1.3
-"""Times the usual type: eight lines are all that there is to see."""
+"""Enlargement of the type, since only eight lines are shown."""
 CHOSEN = 1
-"""The prompt whose answers are listed at first: one that has to change."""
+"""The prompt whose answers are listed at first, one whose answer changes."""
 
 
 class Reported(Interactive):
-    """The answers of the update under the cursor, all of them over the whole run, or a page of cited text."""
+    """The answers of the update under the cursor, their history over the whole run, or a page of cited text."""
 
     offer = Offer(shows=(ANSWERS, EVOLUTION, *PARTS), checks=("right", "all_right_at", "relapses"))
 
@@ -95,29 +95,29 @@ class Reported(Interactive):
         return {"right": self._right, "all_right_at": self._all_right_at, "relapses": self._relapses}
 
     def _right(self) -> float:
-        """Watched prompts that are answered right at the update shown."""
+        """Number of watched prompts answered right at the update shown."""
         right = self._right_at(self.workspace.view.step.step)
         return math.nan if right is None else float(sum(right))
 
     def _right_at(self, step: Step | None) -> list[bool] | None:
-        """The watched prompts that are answered right before ``step``. None where that is not recorded."""
+        """For each watched prompt, whether it is answered right before ``step``. None if not recorded."""
         origin = self.workspace.view.run.origin
         if step is None or step.watched_tokens is None:
             return None
         return [watched(step, place, origin)[1].right is True for place in range(len(origin.watched))]
 
     def _history(self) -> list[list[bool]]:
-        """The watched prompts answered right before each update of the run that recorded it, in order."""
+        """For each watched prompt, whether it is answered right before each recorded update, in order."""
         run = self.workspace.view.run
         known = (self._right_at(run.step(update)) for update in range(1, run.head + 1))
         return [right for right in known if right is not None]
 
     def _all_right_at(self) -> float:
-        """The first update before which every watched prompt is answered right. NaN without one."""
+        """The first update before which every watched prompt is answered right. NaN if there is none."""
         return next((float(n) for n, right in enumerate(self._history(), start=1) if all(right)), math.nan)
 
     def _relapses(self) -> float:
-        """Number of times that a prompt that was answered right was answered wrong before the next update."""
+        """Number of times that a prompt answered right was answered wrong before the next update."""
         return float(sum(a and not b for one, two in pairwise(self._history()) for a, b in zip(one, two, strict=True)))
 
     @Slot(str)

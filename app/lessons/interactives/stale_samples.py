@@ -1,4 +1,5 @@
-"""Samples of an older policy: that policy beside the one that learns, and how many runs end wrong, by its age."""
+"""Samples of an older policy: that policy beside the learning one, and the share of runs that fail, by age of the
+samples."""
 
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ PARTS = {
     False: BarSeries(name=tr("samples as they are"), meaning="dead"),
     True: BarSeries(name=tr("weighted, at most 1"), meaning="policy", style="hatch"),
 }
-"""The bars of runs without an importance weight and with one."""
+"""The bar series of runs without and with an importance weight."""
 SAID = {False: tr("Samples as they are: {listed}."), True: tr("Weighted: {listed}.")}
 SHARE = Scale(label=tr("share of the runs"), low=0, high=1)
 
 Key = tuple[Settings, bool]
-"""What runs are known by: their settings, and whether samples are weighted."""
+"""Key of runs: their settings, and whether samples are weighted."""
 
 
 class StaleSamples(Interactive):
@@ -71,18 +72,19 @@ class StaleSamples(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``ages``: whose bars are shown, and ``weighted``: whether the runs with importance weights are, too."""
+        """Take the state of a step: ``ages``, whose bars are shown, and ``weighted``, whether to add runs with
+        importance weights."""
         ages = state.get("ages", AGES)
         self._ages = tuple(age for age in AGES if age in ages)
         self._weighted = bool(state.get("weighted", False))
 
     def runs(self, weighted: bool) -> dict[int, Ensemble]:
-        """Age -> its runs, as far as they have come."""
+        """Age -> its runs so far."""
         return {} if self._settings is None else dict(self.trained.results((self._settings, weighted)))
 
     @property
     def _missing(self) -> bool | None:
-        """The runs that are shown and have not been computed: weighted or not. None if all have."""
+        """The missing runs of those shown: weighted or not. None if all are computed."""
         wanted = (False, True) if self._weighted else (False,)
         own = self._settings
         return next((each for each in wanted if own is None or not self.trained.complete((own, each))), None)
@@ -102,7 +104,7 @@ class StaleSamples(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute what is missing: the runs as they are, then those with weights."""
+        """Compute the missing runs, first those without weights, then those with."""
         own = stale_samples.planned(settings, 0, weighted=False).replace({"seed": 0})
         if own != self._settings:
             self._settings = own
@@ -151,7 +153,7 @@ class StaleSamples(Interactive):
         self.twins["wrong"].legend.set_entries([part.entry for part in shown])
 
     def _policies(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Probabilities (A,) before the update shown, of the policy that learns and of the one that sampled."""
+        """Probabilities (A,), before the update shown, of the learning policy and of the sampling one."""
         view = self.workspace.view
         step = view.run.step(view.cursor.step)
         if step is None or step.dist_logp is None:
@@ -163,7 +165,7 @@ class StaleSamples(Interactive):
         return now, sampler
 
     def _unpaid(self) -> tuple[float, float]:
-        """Probability of an answer that is paid nothing: of the policy that learns, and of the one that sampled."""
+        """Probability of an unrewarded answer, of the learning policy and of the sampling one."""
         rewards, known = self.workspace.view.run.origin.action_rewards, self._policies()
         if rewards is None or known is None:
             return math.nan, math.nan

@@ -1,4 +1,4 @@
-"""Outcome or process reward: a chain of decisions, its tokens tinted by their push, and what many runs learn of it."""
+"""Outcome or process reward: a chain of decisions, its tokens tinted by their push, and the results of many runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from grpo_core.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
 from grpo_core.text import tr
 
 SHOWS = ("tokens", "race", "faulty")
-"""A group token by token; right decisions over training; the same beside what a checker of steps pays."""
+"""Views: a group token by token; right decisions over training; the same with the rewards of a checker of steps."""
 LINES = {
     "process": Line(name="process", label=tr("process"), meaning="policy"),
     "outcome": Line(name="outcome", label=tr("outcome"), meaning="text", style=Qt.PenStyle.DashLine),
@@ -40,7 +40,7 @@ LINES = {
 
 
 Key = tuple[Settings, str, int]
-"""What runs are known by: their settings, the kind of credit, the number of updates."""
+"""Key of runs: their settings, the kind of credit, the number of updates."""
 
 
 class StepCredit(Interactive):
@@ -75,7 +75,7 @@ class StepCredit(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``lanes``: which kinds of credit are shown. ``updates``: how long their runs are."""
+        """Take the state of a step: ``lanes``, the kinds of credit shown, and ``updates``, the length of their runs."""
         lanes, updates = state.get("lanes"), state.get("updates")
         known = tuple(name for name in CREDITS if isinstance(lanes, (tuple, list)) and name in lanes)
         self._lanes = known or CREDITS
@@ -85,7 +85,7 @@ class StepCredit(Interactive):
         return None if self._base is None else (self._base, lane, self._updates)
 
     def course(self, lane: str) -> ChainProgress | None:
-        """The training under one kind of credit, over its seeds, as far as it has been computed. None before."""
+        """The training under one kind of credit over its seeds, as far as computed. None before."""
         return self.trained.latest(self._key(lane))
 
     @property
@@ -103,8 +103,8 @@ class StepCredit(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute the first lane that is missing. The next follows when it has come."""
-        base = settings.replace({"seed": 0, "objective.credit": "outcome"})  # seeds and lanes are this picture's own
+        """Compute the first missing lane. The next one follows when it is finished."""
+        base = settings.replace({"seed": 0, "objective.credit": "outcome"})  # seeds and lanes are set by this picture
         if base != self._base:
             self._base = base
             self.trained.retry()
@@ -182,7 +182,7 @@ class StepCredit(Interactive):
         return math.nan if course is None else course.median_needed()
 
     def _right(self, lane: str) -> np.ndarray:
-        """Median share of right decisions after every update. NaN where it is not known."""
+        """Median share of right decisions after every update. NaN if unknown."""
         course = self.course(lane)
         return np.full(1, np.nan) if course is None else np.median(course.right, axis=-1)
 
@@ -202,5 +202,5 @@ class StepCredit(Interactive):
 
 
 def _updates(count: float) -> str:
-    """A number of updates, which may be none at all."""
+    """A text for a number of updates, possibly none."""
     return shown(count, 0) if math.isfinite(count) else tr("more than were trained")

@@ -1,4 +1,5 @@
-"""How hard a batch pushes over how difficult its prompts are: one slider, one curve, and the run's own way along it."""
+"""The strength of a batch's push over the difficulty of its prompts: a slider, a curve, and the run's own path along
+it."""
 
 from __future__ import annotations
 
@@ -32,14 +33,14 @@ from grpo_core.text import tr
 CHANCES = tuple(round(0.05 * n, 2) for n in range(21))
 """Chances of a right answer at which the curve is measured."""
 SEEDS = range(4)
-"""Batches that a point of the curve is the mean of."""
+"""Seeds of the batches that are averaged for a point of the curve."""
 RIGHT = 1
-"""The action that is right, counted from 0."""
+"""Index of the right action."""
 
 
 def at_chance(settings: Settings, chance: float) -> Settings:
-    """``settings`` with a policy that answers right with probability ``chance`` at the start. The wrong answer is the
-    one that has the bias."""
+    """``settings`` with a policy that initially answers right with probability ``chance``. The wrong answer has the
+    bias."""
     return settings.replace({"task.bias": -bias_of(chance)})
 
 
@@ -50,7 +51,7 @@ def push(settings: Settings) -> float:
 
 
 class SweetSpot(Interactive):
-    """The gradient norm over the chance of a right answer: a curve of measured batches, and a point that is dragged."""
+    """The gradient norm over the chance of a right answer, as a curve of measured batches with a draggable point."""
 
     offer = Offer(checks=("norm", "best_chance"), parts=("curve", "words"))
 
@@ -84,7 +85,7 @@ class SweetSpot(Interactive):
 
     @property
     def _key(self) -> Settings:
-        """Key of the curve: the settings without a difficulty of their own."""
+        """Key of the curve: the settings without the difficulty."""
         return self._base.replace({"task.bias": 0.0, "seed": 0})
 
     @property
@@ -122,7 +123,7 @@ class SweetSpot(Interactive):
         self.foot.setText(summary)
 
     def _way(self, view: View) -> np.ndarray:
-        """Chance of a right answer before each update and its gradient norm, (n, 2), up to the update shown."""
+        """The run's path (n, 2), chance of a right answer and gradient norm of each update, up to the update shown."""
         norms = view.run.series["grad_norm"].values[: view.cursor.step]
         chances = [self._chance(view, update) for update in range(1, len(norms) + 1)]
         return np.column_stack([chances, norms]) if chances else np.empty((0, 2))
@@ -134,7 +135,7 @@ class SweetSpot(Interactive):
         return float(np.exp(step.dist_logp[0][:, RIGHT]).mean())
 
     def _here(self, view: View) -> tuple[float, float]:
-        """Place of the point: what was dragged, or the last update shown. NaN high before the first."""
+        """Place of the point: as dragged, or at the last update shown. Its height is NaN before the first update."""
         if self._wanted is not None:
             return self._wanted, push(at_chance(self._base, self._wanted))
         way = self._way(view)
@@ -191,7 +192,7 @@ class SweetSpot(Interactive):
 
 
 def _measured(key: Settings, poll: Poll) -> Iterator[float]:
-    """The gradient norm at one chance after the other, mean of the first batches of ``SEEDS``."""
+    """The gradient norm at one chance after the other, as the mean over the first batches of ``SEEDS``."""
     for chance in CHANCES:
         poll()
         yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in SEEDS]))

@@ -1,4 +1,4 @@
-"""The small interactives by name. Imported when lessons are first read: a start is shorter without them."""
+"""The interactive pictures by name. This module is imported when lessons are first read, which shortens the start."""
 
 from __future__ import annotations
 
@@ -54,4 +54,4 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "pass_at_k": PassAtK,
     "stale_samples": StaleSamples,
 }
-"""What the files call the small interactives."""
+"""The interactive pictures by their names in lesson files."""

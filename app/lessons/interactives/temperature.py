@@ -1,4 +1,4 @@
-"""Temperature: how many answers differ, how many groups live, what they are paid, and scoring at another one."""
+"""Temperature: the number of different answers, of live groups, their rewards, and scoring at another temperature."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ SHOWS = ("groups", "language", "scoring")
 SAMPLED_AT = tr("sampled at T")
 SCORED_AT = tr("scored at T")
 LOW = 330
-"""Below this height, times the scale, plots stand side by side."""
+"""Height at 100 % below which plots are placed side by side."""
 LANGUAGE_SIZE = language_at(1.0).learner.group_size
 COLD, ONE = 0, TEMPERATURES.index(1.0)
-"""Places of the coldest temperature and of 1."""
+"""Indices of the coldest temperature and of temperature 1."""
 LANGUAGE, LANGUAGE_PARTS = "language", (DISTINCT, LIVE, REWARD)
-"""The one key of what is sampled from the language model, and what is known of each temperature."""
+"""The single key of results from the language model, and the parts known for each temperature."""
 GROUP_CHECKS = {"distinct": DISTINCT, "live": LIVE, "reward": REWARD}
 PASS_CHECKS = {"praised": PRAISED, "punished": PUNISHED, "clipped": CLIPPED}
 
 
 class Temperature(Interactive):
-    """Three small plots over the temperature of sampling, or two over the temperature of scoring."""
+    """Three small plots over the sampling temperature, or two over the scoring temperature."""
 
     offer = Offer(
         shows=SHOWS,
@@ -114,13 +114,14 @@ class Temperature(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """``scored_at``: the temperature at which answers are scored, for the prediction and the sentence."""
+        """Take the state of a step: ``scored_at``, the temperature at which answers are scored in the prediction and
+        the sentence."""
         wanted = state.get("scored_at", 1.0)
         self._scored_at = float(wanted) if isinstance(wanted, (int, float)) and 0.01 <= wanted <= 100 else 1.0
 
     @property
     def language(self) -> dict[str, np.ndarray]:
-        """Part -> its value for the language model at every temperature of the grid (n,), NaN where it is not known."""
+        """Part -> its value for the language model at every temperature of the grid (n,), NaN if unknown."""
         known = {part.name: np.full(len(TEMPERATURES), np.nan) for part in LANGUAGE_PARTS}
         for temperature, values in self.sampled.results(LANGUAGE):
             for part, value in zip(LANGUAGE_PARTS, values, strict=True):
@@ -129,7 +130,7 @@ class Temperature(Interactive):
 
     @property
     def _done(self) -> int:
-        """Temperatures at which the language model has been sampled."""
+        """Number of temperatures at which the language model has been sampled."""
         return len(self.sampled.results(LANGUAGE))
 
     @property
@@ -167,13 +168,13 @@ class Temperature(Interactive):
         self.note.setText(text)
 
     def _arrange(self, low: bool) -> None:
-        """Plots one below the other, or side by side where that would make them too low."""
+        """Stack the plots, or place them side by side if they would be too low."""
         self._low = low
         row, twins = self.pages[self.shows].layout(), self.twins[self.shows]
         assert isinstance(row, QBoxLayout)
         row.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
         for twin in twins:
-            twin.button.setVisible(not low)  # there the title needs the room; T turns the plot all the same
+            twin.button.setVisible(not low)  # the title needs the space there; the key T still switches the plot
 
     def _draw(self) -> None:
         if self.shows == "language":
@@ -202,8 +203,8 @@ class Temperature(Interactive):
         self, plot: LineChart, parts: list[Line], values: Mapping[str, np.ndarray], temperature: float,
         here: list[float], top: float = 0.0, sampled_at: float | None = None,
     ) -> None:  # fmt: skip
-        """Draw parts over temperature. Where charts are one below the other the last names the axis for all."""
-        if "curves" in self.hidden:  # the point that was measured stands alone
+        """Draw parts over temperature. Of stacked charts, the last labels the axis for all."""
+        if "curves" in self.hidden:  # the measured point is alone
             values = {}
         open_ended = parts[0] in (DISTINCT, PRAISED)
         plot.show_picture(
@@ -218,7 +219,7 @@ class Temperature(Interactive):
     # -- words and answers ---------------------------------------------------------------------------------------------
 
     def _sentence(self) -> str:
-        """The picture in a sentence."""
+        """A sentence on the picture."""
         if self.problem:
             return self.problem
         if self.shows == "language":

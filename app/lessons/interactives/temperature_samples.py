@@ -1,4 +1,4 @@
-"""Drawings of the lesson on temperature: groups of the bandit, at once, and of the language model, in its process."""
+"""Samples for the lesson on temperature: groups of the bandit, at once, and of the language model, in its process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ CLIPPED = Line(name=tr("clipped"), meaning="clipped")
 
 
 def grid(settings: Settings) -> dict[str, np.ndarray]:
-    """Groups at every temperature of the grid, by the parts' names. The settings' own temperature is of no account."""
+    """Results for groups at every temperature of the grid, by the parts' names. The settings' own temperature is
+    ignored."""
     return _grid(settings.replace({"learner.temperature": 1.0}))
 
 
@@ -46,20 +47,20 @@ def _grid(settings: Settings) -> dict[str, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def at(settings: Settings) -> dict[str, float]:
-    """Groups at the settings' own temperature."""
+    """Results for groups at the settings' own temperature."""
     groups = _named(groups_at(settings, [settings.learner.temperature]))
     return {name: float(values[0]) for name, values in groups.items()}
 
 
 @lru_cache(maxsize=64)
 def scored(settings: Settings) -> dict[str, np.ndarray]:
-    """The first pass over answers that are scored at every temperature of the grid."""
+    """Results of the first pass over answers scored at every temperature of the grid."""
     return _of_pass(first_pass(settings, TEMPERATURES))
 
 
 @lru_cache(maxsize=64)
 def scored_here(settings: Settings, temperature: float) -> dict[str, float]:
-    """The first pass over answers that are scored at ``temperature``."""
+    """Results of the first pass over answers scored at ``temperature``."""
     return {name: float(value[0]) for name, value in _of_pass(first_pass(settings, [temperature])).items()}
 
 
@@ -72,7 +73,8 @@ def _of_pass(found: FirstPass) -> dict[str, np.ndarray]:
 
 
 def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
-    """(T, its groups) of the shipped language model, in a process of its own, one temperature after the other.
+    """(T, its groups' results) of the shipped language model, computed in a separate process, one temperature after the
+    other.
 
     Raises:
         GrpoError: the process has ended.
@@ -85,7 +87,7 @@ def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, flo
 
 
 def sentence_of_groups(settings: Settings) -> str:
-    """The bandit's groups at the settings' temperature, in a sentence."""
+    """A sentence on the bandit's groups at the settings' temperature."""
     here = at(settings)
     return tr(
         "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
@@ -97,7 +99,7 @@ def sentence_of_groups(settings: Settings) -> str:
 
 
 def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
-    """The first pass over answers that are scored at another temperature, in a sentence."""
+    """A sentence on the first pass over answers scored at another temperature."""
     here = scored_here(settings, scored_at)
     return tr(
         "Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for "
@@ -109,7 +111,7 @@ def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
 
 
 def sentence_of_model(found: Mapping[str, np.ndarray]) -> str:
-    """The language model's groups (n,), in a sentence."""
+    """A sentence on the language model's groups (n,)."""
     live, reward = found[LIVE.name], found[REWARD.name]
     best = int(np.nanargmax(live))
     return tr(

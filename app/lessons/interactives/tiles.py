@@ -1,4 +1,4 @@
-"""Groups as tiles: one cell a sample, filled where it was right. A tile without signal is grey."""
+"""Groups as tiles with a cell per sample, filled if it was right. A tile without signal is grey."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 GAP = 0.18
-"""Room between tiles, as a share of their pitch."""
+"""Gap between tiles, as a share of their pitch."""
 
 
 class Tiles(QWidget):
@@ -51,7 +51,7 @@ class Tiles(QWidget):
         wide, high = self.width(), self.height()
         columns = max(1, min(groups, round(math.sqrt(groups * wide / max(high, 1)))))
         rows = math.ceil(groups / columns)
-        columns = math.ceil(groups / rows)  # as even as they go
+        columns = math.ceil(groups / rows)  # as even as possible
         pitch_x, pitch_y = wide / columns, high / rows
         across = max(1, min(count, round(math.sqrt(count * pitch_x / max(pitch_y, 1)))))
         down = math.ceil(count / across)

@@ -1,4 +1,5 @@
-"""One token's loss, line by line: the group's tokens above, below them each number of the token with its formula."""
+"""One token's loss, line by line: the group's tokens above, and below them each number of the token with its
+formula."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ from grpo_core.text import tr
 
 TOKENS, SHARE = "tokens", "share"
 LINES = ("advantage", "ratio", "surrogate", "kl", "token_loss", "weight", SHARE)
-"""The lines in the order in which they are worked out. The last is the product of the two before it."""
+"""The lines in the order of computation. The last is the product of the two before it."""
 SHOWS = (TOKENS, "advantage", "ratio", "surrogate", "token_loss", "weight")
-"""The line that is new at a step; the KL estimate comes with the token's loss, the share with the weight."""
+"""The line that is new at each step. The KL estimate comes with the token's loss, the share with the weight."""
 TITLES = {
     "advantage": tr("Advantage"), "ratio": tr("Ratio"), "surrogate": tr("Surrogate"), "kl": tr("KL estimate"),
     "token_loss": tr("Loss of the token"), "weight": tr("Weight"), SHARE: tr("Weight × loss"),
@@ -35,9 +36,9 @@ OF = {
     SHARE: tr("its share of the loss"),
 }  # fmt: skip
 LARGER = 1.3
-"""Times the usual type: eight completions and seven lines are all that there is to see."""
+"""Enlargement of the type, since only eight completions and seven lines are shown."""
 CROWDED = 1.6
-"""Scale from which on the usual type is large enough."""
+"""Scale from which on the type is not enlarged further."""
 COLUMNS = (
     Column("line", tr("Line"), chars=16, kind="text"),
     Column("value", tr("Value"), chars=10, kind="text", help=tr("E explains the number.")),
@@ -46,7 +47,7 @@ COLUMNS = (
 
 
 class TokenLoss(Interactive):
-    """The lines of the token that is selected, filled one by one. E on a line explains it."""
+    """The lines of the selected token, filled one by one. The key E explains a line."""
 
     offer = Offer(shows=SHOWS)
 
@@ -73,7 +74,7 @@ class TokenLoss(Interactive):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The lines that the step has come to."""
+        """The lines revealed by the step."""
         if self.shows == TOKENS:
             return ()
         last = SHARE if self.shows == "weight" else self.shows
@@ -152,5 +153,5 @@ class TokenLoss(Interactive):
 
 
 def _plain(value: float) -> str:
-    """A number without an exponent, as a class reads it."""
+    """A number without an exponent, for readers in a class."""
     return shown(value) if abs(value) >= 0.01 or value == 0 else f"{value:.5f}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""An agent's completions with the tool's words marked, and how fast it learns with them in the loss and without."""
+"""An agent's completions with the tool's words marked, and the speed of learning with and without them in the loss."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COLUMNS = (
     Column("words", tr("The model, and ‹the tool›"), chars=40, kind="text"),
 )
 LARGER = 1.1
-"""Times the usual type of a table: what the model says is read aloud."""
+"""Enlargement of a table's type, because the model's answers are read aloud."""
 NAMES = {True: tr("the tool's words left out"), False: tr("the tool's words in the loss")}
 LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
 """Colour and marker of a run's line, by whether the tool's words are masked."""
@@ -45,7 +45,7 @@ LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
 class WhoseWords(Interactive):
     """The conversations of the update shown, or the share of right answers up to it.
 
-    The line of the same run with the other mask stays beside that of the run shown, up to the same update.
+    The curve of the same run with the other mask is shown too, up to the same update.
     """
 
     offer = Offer(
@@ -64,7 +64,7 @@ class WhoseWords(Interactive):
         self.lay_out((pictures, 1), self.foot, spacing=6)
 
     def take(self, state: Mapping[str, object]) -> None:
-        """``until``: where the axis of updates ends."""
+        """Take the state of a step: ``until``, the end of the axis of updates."""
         until = state.get("until", 30)
         assert isinstance(until, int)
         self._until = until
@@ -89,7 +89,7 @@ class WhoseWords(Interactive):
 
     def _picture(self, view: View) -> LinePicture:
         settings = view.run.origin.settings
-        if not settings.is_language:  # the lesson's own run has not come yet
+        if not settings.is_language:  # the lesson's own run is not ready yet
             return LinePicture(x=Scale(low=1, high=float(self._until), whole=True), y=Scale(low=0, high=1.05))
         self._known[settings] = shares(view.run)
         masks = {masked: settings.replace({"task.mask_tool": masked}) for masked in (True, False)}
@@ -141,20 +141,20 @@ def right_end(known: np.ndarray) -> float:
 
 
 def tool_share(step: Step | None) -> float:
-    """The share of an update's tokens that the tool wrote."""
+    """The share of an update's tokens written by the tool."""
     if step is None:
         return math.nan
     return 1 - float(written(step.tokens, step.there).sum() / step.there.sum())
 
 
 def tool_logp(step: Step | None) -> float:
-    """Mean log-probability, in nats, that the policy gave the tool's tokens before the update. NaN without any."""
+    """Mean log-probability in nats of the tool's tokens under the policy before the update. NaN if there are none."""
     tool = None if step is None else step.there & ~written(step.tokens, step.there)
     return math.nan if step is None or tool is None or not tool.any() else float(step.logp[0][tool].mean())
 
 
 def rows(step: Step | None, origin: Origin) -> list[list[object]]:
-    """A row for each completion of an update, in the columns of the table."""
+    """A row for each completion of an update, with the columns of the table."""
     judged = None if step is None else right(step, origin)
     if step is None or judged is None:
         return []

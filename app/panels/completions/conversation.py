@@ -1,4 +1,4 @@
-"""A completion as a conversation: passages of text, each with the look of what it is, the loss's mask drawn over it."""
+"""A completion as a conversation: passages of text, styled by their kind, with the loss mask drawn over them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ PLAIN, HEADING, SPEAKER, NOTE, SEEN, PARTLY, UNSEEN = (
     "plain", "heading", "speaker", "note", "seen", "partly", "unseen",
 )  # fmt: skip
 LEGEND = ((SEEN, tr("in the loss")), (PARTLY, tr("partly")), (UNSEEN, tr("not in the loss")))
-"""Looks of a text of which it is known what the loss counts, and what they mean."""
+"""Styles of text for which it is known whether the loss counts it, and their meaning."""
 STRENGTH = {SEEN: 0.22, PARTLY: 0.1}
 """Share of the policy's colour behind a text that the loss counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """Lines of one look, without the end of the last.
+    """Consecutive lines of one style, without the last line break.
 
     Attributes:
         text: of the lines.
         look: of the text.
-        joined: whether it goes on where the passage before ends, in place of a new line.
+        joined: whether it continues the last line of the passage before instead of starting a new one.
     """
 
     text: str
@@ -43,7 +43,7 @@ class Passage:
 
     @property
     def written(self) -> str:
-        """The text with what parts it from the passage before."""
+        """The text including its separator from the passage before."""
         return self.text if self.joined else "\n" + self.text
 
 
@@ -55,8 +55,8 @@ def passages(
     Args:
         prompt, completion: None where they are not recorded as text.
         trajectory: its turns; None where the source holds none.
-        tokens: the completion once more as stretches of tokens that the loss counts, or does not; empty where it counts
-            all of them or none are recorded.
+        tokens: the completion as stretches of tokens that the loss counts or does not count; empty where it counts all
+            of them or none are recorded.
     """
     before = [
         Passage(text=tr("Prompt"), look=HEADING),
@@ -83,8 +83,8 @@ def passages(
 
 
 def by_mask(step: Step, row: int, origin: Origin) -> list[Turn]:
-    """The stretches of a completion's tokens that the loss counts, and those that it does not, in order. Empty where it
-    counts all that are there, or where the texts of tokens are not known."""
+    """Stretches of a completion's tokens that the loss counts or does not count, in order. Empty where it counts all of
+    them, or where the texts of tokens are unknown."""
     there, mask = np.flatnonzero(step.there[row]), step.mask[row]
     if not origin.vocabulary or mask[there].all():
         return []
@@ -123,7 +123,7 @@ def _side(text: str | None, turns: Sequence[Turn] | None) -> list[Passage]:
 
 
 def _turn(turn: Turn) -> Iterator[Passage]:
-    """Who speaks with what is known of it, and below it what is thought, said and called."""
+    """The speaker with the known facts on the turn, and below it the thoughts, words and calls."""
     who, *facts = _facts(turn)
     yield Passage(text=who, look=SPEAKER)
     if facts:
@@ -138,7 +138,7 @@ def _turn(turn: Turn) -> Iterator[Passage]:
 
 
 def look_of(turn: Turn) -> str:
-    """The look of a turn's words: what of them the loss counts, plain where that is not recorded."""
+    """The style of a turn's words by what the loss counts of them. Plain where that is not recorded."""
     if turn.in_loss is None or turn.body is None:
         return PLAIN
     return UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY
@@ -166,7 +166,7 @@ def _facts(turn: Turn) -> Iterator[str]:
 
 
 def _end(trajectory: Trajectory) -> Iterator[str]:
-    """Lines on the end of a trajectory: the reason, errors, rewards, the environment's numbers."""
+    """Lines on the end of a trajectory: the reason, errors, rewards, and the environment's numbers."""
     yield ""
     if trajectory.ended:
         yield tr("End: {why}").format(why=trajectory.why_ended())
@@ -184,7 +184,7 @@ def _end(trajectory: Trajectory) -> Iterator[str]:
 
 
 class MaskLegend(QWidget):
-    """Samples of the looks of what the loss counts, with their meaning."""
+    """A legend of the styles for what the loss counts."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -194,7 +194,7 @@ class MaskLegend(QWidget):
         self.setAccessibleName(tr("Legend: {looks}").format(looks=", ".join(words for _, words in LEGEND)))
 
     def show_look(self, theme: Theme, scale: float) -> None:
-        """Take the colours and the size of the text."""
+        """Apply the theme and the scale."""
         self._theme, self._scale = theme, scale
         self.updateGeometry()
         self.update()

@@ -1,4 +1,5 @@
-"""Completions: those of an update as a list to search, sort and filter, and two of them side by side as text."""
+"""The panel Completions: an update's completions as a list to search, sort and filter, and two of them as text side by
+side."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from grpo_core.text import tr
 
 NONE_YET = tr("The completions of an update appear here as texts. Press Step to compute one.")
 SEARCH = 120
-"""Pixels at 100 % that the field for a search needs."""
+"""Least width of the search field in pixels at 100 %."""
 NONE_RECORDED = tr(
     "No completions are recorded at this step. TRL keeps them with log_completions=True; GRPO Lab's recorder "
     "(grpo_core/traces/recorders/trl.py, two lines in the training script) keeps every token of them."
@@ -48,11 +49,12 @@ KEPT = (
     "reward", "advantage", "turns", "tools", "errors", "age", "length", "importance", "kl", "push", "group",
     "truncated", "text",
 )  # fmt: skip
-"""Columns in the order in which they are kept where there is not room for all."""
+"""Columns by priority, for panels too narrow for all."""
 
 
 class CompletionsPanel(Panel):
-    """A row a completion. The one that is chosen is below as text; another can be kept beside it."""
+    """A table with a row per completion. The selected completion is shown below as text; another can be kept beside
+    it."""
 
     plans = False
 
@@ -168,7 +170,7 @@ class CompletionsPanel(Panel):
                 self._prompts = None
                 self._group = None if key[:2] != self._key[:2] else self._group
                 self._unreadable = ""
-            except RunFileError as error:  # said once by the workspace, which reads the same file
+            except RunFileError as error:  # the workspace, which reads the same file, has reported it already
                 self._batch, self._unreadable = None, str(error)
             self._key = key
             self._list()
@@ -196,7 +198,7 @@ class CompletionsPanel(Panel):
         self.table.set_summary(self.summary(view))
 
     def _fit_top(self, scale: float) -> None:
-        """Lay out the filters on one line with the rest where both have room, else above it."""
+        """Lay out the filters on one line with the other controls if they fit, else above them."""
         filters = round(SEARCH * scale) + sum(w.sizeHint().width() for w in (self.by, self.low, self.high))
         needed = (
             filters + self.count.width() + sum(w.sizeHint().width() for w in (self.by_prompt, self.tree, self.keep))
@@ -207,7 +209,7 @@ class CompletionsPanel(Panel):
 
     @Slot()
     def _fit_columns(self) -> None:
-        """As many columns as have room, what is filtered by before others: nothing is scrolled sideways."""
+        """Show as many columns as fit without scrolling sideways, the filtered one before others."""
         keys = [column.key for column in COLUMNS]
         empty = self._batch.empty - {"truncated"} if self._batch is not None else set()
         first = dict.fromkeys((keys[0], str(self.by.currentData()), *(key for key in KEPT if key not in empty)))
@@ -223,7 +225,7 @@ class CompletionsPanel(Panel):
         self._fit_columns()
 
     def _list(self) -> None:
-        """Fill the table with what passes the filter."""
+        """Fill the table with the completions that pass the filter."""
         if self._batch is None:
             return
         by_prompt = self.by_prompt.isChecked()
@@ -241,15 +243,15 @@ class CompletionsPanel(Panel):
 
     @property
     def filter(self) -> Filter:
-        """The filter of the fields. A limit that is no number limits nothing."""
+        """The filter in the fields. A limit that is not a number is ignored."""
         return Filter(
             text=self.search.text(), column=str(self.by.currentData()),
             low=_number(self.low.text(), -math.inf), high=_number(self.high.text(), math.inf), group=self._group,
         )  # fmt: skip
 
     def _chosen(self, view: View) -> int | None:
-        """The completion that is marked in every panel. The first of the list where nobody has chosen one, or where it
-        lacks what is searched for."""
+        """The completion selected in all panels. The first of the list if none is selected, or if it lacks the searched
+        text."""
         assert self._batch is not None
         row = view.selection.row
         if row is not None and row < len(self._batch.cells) and (row in self._listed or not self.search.text()):
@@ -262,13 +264,13 @@ class CompletionsPanel(Panel):
         return self._batch.prompts[row], self._batch.completions[row]
 
     def _read(self, view: View, row: int | None) -> dict[str, Any]:
-        """Arguments of ``CompletionText.show_text`` for a row of the batch, and empty ones without a row."""
+        """Arguments for ``CompletionText.show_text`` for a row of the batch, or empty ones without a row."""
         if row is None or self._batch is None:
             return {"heading": "", "prompt": None, "completion": None}
         prompt, completion = self.texts(row)
         step = view.step.step
         told = self._batch.trajectories[row]
-        masked = told is not None and told.masked  # its turns say what the loss counts
+        masked = told is not None and told.masked  # its turns show what the loss counts
         tokens = [] if step is None or masked or row >= len(step.mask) else by_mask(step, row, view.run.origin)
         return {
             "heading": self._heading(view, row), "prompt": prompt, "completion": completion,
@@ -285,7 +287,7 @@ class CompletionsPanel(Panel):
         return tree_passages(told, {n: float(str(self._batch.cells[n][paid])) for n in told}) if told else []
 
     def _prompt_of(self, row: int | None) -> int | None:
-        """Place of a completion's prompt in the list of prompts. None where it is not listed."""
+        """Index of a completion's prompt in the list of prompts. None where it is not listed."""
         assert self._prompts is not None
         listed = enumerate(self._prompts_listed)
         return next((place for place, n in listed if row is not None and row in self._prompts.rows[n]), None)
@@ -318,7 +320,7 @@ class CompletionsPanel(Panel):
 
     @Slot(bool)
     def _on_by_prompt(self, wanted: bool) -> None:
-        """List the prompts, or again all completions."""
+        """List the prompts, or all completions again."""
         self._group = None
         self._on_filter()
 
@@ -350,7 +352,7 @@ class CompletionsPanel(Panel):
 
     @Slot(int, str)
     def _on_cell(self, place: int, key: str) -> None:
-        """Explain a number of the completion. Whatever has no explanation of its own, by its reward."""
+        """Explain a number of the completion. A cell without an explanation of its own explains the reward."""
         view = self.workspace.view
         if view.step.step is not None and 0 <= place < len(self._listed):
             row = self._listed[place]

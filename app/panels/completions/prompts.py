@@ -1,4 +1,4 @@
-"""The prompts of an update as a table: the rewards of each one's completions as a strip, and their means."""
+"""The prompts of an update as a table: the rewards of each prompt's completions as a strip of bars, and their means."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from app.plotting.table_model import Column
 from grpo_core.text import tr
 
 BARS = "▁▂▃▄▅▆▇█"
-"""Heights of a strip, from the lowest reward of the update to the highest."""
+"""Bars of a strip, from the lowest reward of the update to the highest."""
 UNSCORED = "·"
 MOST_BARS = 32
-"""Completions of a prompt whose rewards are drawn. Of more, each bar is the mean of some that follow in order."""
+"""Completions of a prompt whose rewards get a bar each. With more completions, a bar is the mean of consecutive
+ones."""
 
 PROMPTS = (
     Column("prompt", tr("Prompt"), chars=5, decimals=0, help=tr("Number of the prompt.")),
@@ -34,7 +35,7 @@ PROMPTS = (
     Column("text", tr("Text"), chars=20, kind="text", help=tr("How the prompt begins.")),
 )  # fmt: skip
 PROMPTS_KEPT = ("strip", "reward", "spread", "silent", "turns", "tools", "errors", "count", "age", "length", "text")
-"""Columns in the order in which they are kept where there is not room for all."""
+"""Columns by priority, for panels too narrow for all."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,8 +43,8 @@ class Prompts:
     """The prompts of an update.
 
     Attributes:
-        groups: (P,) number of each, as in the completions' column, from 1.
-        rows: (P,) its completions, by their row in the update.
+        groups: (P,) number of each prompt, from 1, as in the column of the completions.
+        rows: (P,) the completions of each, by their row in the update.
         cells: (P,) rows of :data:`PROMPTS`.
     """
 
@@ -58,7 +59,7 @@ class Prompts:
         return {column.key for n, column in enumerate(PROMPTS) if n not in filled}
 
     def listed(self, batch: Batch, wanted: Filter) -> list[int]:
-        """The prompts of which a completion passes a filter, by their place in :attr:`groups`."""
+        """The prompts with a completion that passes a filter, by their index in :attr:`groups`."""
         passing = set(batch.listed(wanted))
         return [place for place, rows in enumerate(self.rows) if not passing.isdisjoint(rows)]
 
@@ -94,7 +95,7 @@ def prompts_of(batch: Batch) -> Prompts:
 
 
 NUMBERS = ("reward", "advantage", "length", "turns", "tools", "errors", "age")
-"""Columns of completions that are summed up for a prompt."""
+"""Columns of completions that are summarized for a prompt."""
 
 
 def strip(rewards: np.ndarray, low: float, high: float) -> str:

@@ -1,4 +1,4 @@
-"""One completion as text to be read: wrapped, selectable, with what it was paid above it."""
+"""One completion as readable text: wrapped and selectable, under a heading with its reward."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grpo_core.text import tr
 from grpo_core.traces.trajectory import Trajectory, Turn, as_text, turns_in
 
 MOST = 1_000
-"""Places of what is searched for that are marked in one text."""
+"""Matches of a search that are marked in one text."""
 
 
 class CompletionText(QWidget):
-    """A heading, and below it the text. Nothing in it is ever taken for anything but text."""
+    """A heading and below it the text. The text is shown as plain text: markup in it is never interpreted."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -27,15 +27,14 @@ class CompletionText(QWidget):
         self.heading = Label()
         self.heading.setObjectName("muted")
         self.heading.setWordWrap(True)
-        self.heading.setSizePolicy(
-            QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred
-        )  # no text moves the splitter
+        # no text may move the splitter
+        self.heading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend = MaskLegend()
         self.legend.hide()
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
-        self.text.setMinimumHeight(1)  # in a low panel the heading is whole
+        self.text.setMinimumHeight(1)  # even in a low panel the heading is shown in full
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.setAccessibleName(title)
         column = QVBoxLayout(self)
@@ -52,11 +51,11 @@ class CompletionText(QWidget):
         """Show a completion under its prompt, or say that a text is not recorded.
 
         Args:
-            theme: how it looks.
-            scale: of the type.
+            theme: the colours.
+            scale: the user's scale of the type.
             heading: above the text.
             prompt, completion: None where they are not recorded as text.
-            wanted: what is searched for. All of its places are marked, and the first one is brought into sight, in the
+            wanted: the searched text. All its matches are marked, and the first is scrolled into view, in the
                 completion rather than in the prompt.
             tree: shown in place of the completion, where it is not empty.
             trajectory, tokens: as :func:`~app.panels.completions.conversation.passages` has them.
@@ -82,7 +81,7 @@ class CompletionText(QWidget):
         self._wanted = wanted
 
     def _write(self, parts: Sequence[Passage], theme: Theme) -> None:
-        """Put the passages into the text, each in its look."""
+        """Write the passages into the text, each in its style."""
         self.text.setPlainText("")
         cursor = QTextCursor(self.text.document())
         cursor.beginEditBlock()
@@ -91,7 +90,7 @@ class CompletionText(QWidget):
         cursor.endEditBlock()
 
     def matches(self, wanted: str) -> list[QTextCursor]:
-        """The places of ``wanted`` in the text, whatever its case, at most :data:`MOST`."""
+        """The matches of ``wanted`` in the text, ignoring case, at most :data:`MOST`."""
         found: list[QTextCursor] = []
         document = self.text.document()
         match = document.find(wanted) if wanted else QTextCursor()
@@ -111,7 +110,7 @@ class CompletionText(QWidget):
         self.text.setExtraSelections(marks)
 
     def _begin_at(self, place: int) -> None:
-        """Put the completion in sight where not all of the text has room: prompts may be long, and equal."""
+        """Scroll to the completion if the text does not fit as a whole, since prompts may be long and all alike."""
         for position in (len(self.text.toPlainText()), place):
             cursor = self.text.textCursor()
             cursor.setPosition(min(position, self.text.document().characterCount() - 1))
@@ -119,7 +118,7 @@ class CompletionText(QWidget):
 
 
 def readable(text: str | None) -> str:
-    """A text as it is. Of a conversation in JSON, the speakers and what they say."""
+    """A text as it is, or the speakers and what they say if it is a conversation in JSON."""
     if text is None:
         return tr("(not recorded as text)")
     turns = turns_in(text)

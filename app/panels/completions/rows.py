@@ -1,4 +1,4 @@
-"""The completions of an update as a table: what each was paid, how long it is, how far it was pushed, and filters."""
+"""The completions of an update as a table: rewards, lengths, pushes, and filters on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.traces.own_run import table_of
 from grpo_core.traces.trajectory import Trajectory
 
 PREVIEW = 160
-"""Characters of a completion that stand in the table."""
+"""Characters of a completion shown in the table."""
 
 COLUMNS = (
     Column("row", "#", chars=3, decimals=0, help=tr("Number of the completion within the update.")),
@@ -43,18 +43,18 @@ COLUMNS = (
     Column("text", tr("Completion"), chars=20, kind="text", help=tr("How it begins.")),
 )  # fmt: skip
 FILTERED = ("reward", "advantage", "length", "kl", "push", "turns", "tools", "errors", "age", "importance")
-"""Columns whose values can be limited."""
+"""Columns that can be filtered by value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """The completions that are listed.
+    """A filter on completions.
 
     Attributes:
-        text: a part of prompt or completion, whatever its case; empty for all.
+        text: a part of prompt or completion, ignoring case; empty for all.
         column: one of :data:`FILTERED`.
-        low, high: limits of its values, both included; completions without a value fall out where one is set.
-        group: the one prompt whose completions are listed, as in the column, from 1; None for all.
+        low, high: inclusive limits of its values; if one is set, completions without a value are left out.
+        group: number of the only prompt whose completions are listed, from 1 as in the column; None for all.
     """
 
     text: str = ""
@@ -137,7 +137,7 @@ def batch_of(view: View) -> Batch | None:
 
 
 def _of_turns(trajectory: Trajectory | None) -> tuple[int | None, int | None, int | None]:
-    """Number of the model's turns, of its calls of tools and of errors."""
+    """The numbers of the model's turns, of its tool calls and of errors."""
     if trajectory is None:
         return None, None, None
     return trajectory.spoken, trajectory.called, trajectory.failures
@@ -164,7 +164,7 @@ def _of_tokens(view: StepView) -> tuple[np.ndarray | None, np.ndarray | None]:
     assert step is not None
     try:
         terms, gradient = view.terms, view.gradient
-    except GrpoError:  # the source lacks what its own settings ask for
+    except GrpoError:  # the source lacks inputs that its own settings require
         return None, None
     used = step.mask & (step.part[view.passed] >= 0)[:, None]
     kl = None

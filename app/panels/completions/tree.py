@@ -1,4 +1,4 @@
-"""The rollouts of a prompt as an indented tree: turns that several have in common once, a line each."""
+"""The rollouts of a prompt as an indented tree. Turns shared by several rollouts appear once, a line each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from grpo_core.traces.branches import Branch, tree_of
 from grpo_core.traces.trajectory import Trajectory, lines_of
 
 MOST_ROLLOUTS = 400
-"""Rollouts of a prompt that make a tree: of more, the first ones."""
+"""Rollouts of a prompt that make up the tree. If there are more, the first ones."""
 INDENT, DEEPEST = "    ", 12
-"""Blanks before a turn for each place where rollouts parted before it, and places from which on it moves no further."""
+"""Indentation of a turn for each branching before it, and the number of branchings from which on it grows no
+further."""
 
 
 def tree_passages(rollouts: Mapping[int, Trajectory], rewards: Mapping[int, float]) -> list[Passage]:
@@ -34,7 +35,7 @@ def tree_passages(rollouts: Mapping[int, Trajectory], rewards: Mapping[int, floa
 def _branches(
     branches: Sequence[Branch], depth: int, rollouts: Mapping[int, Trajectory], rewards: Mapping[int, float]
 ) -> Iterator[Passage]:
-    """Branches below each other, each with its turns and then the branches that it parts into."""
+    """The passages of all branches, each with its turns and then the branches into which it divides."""
     for branch in branches:
         before = INDENT * min(depth, DEEPEST)
         yield Passage(text=before + _who(branch.rows), look=SPEAKER)
@@ -51,7 +52,7 @@ def _branches(
 
 
 def _who(rows: Sequence[int]) -> str:
-    """The completions of a branch by their numbers."""
+    """The numbers of the completions in a branch, as a text."""
     if len(rows) == 1:
         return f"#{rows[0] + 1}"
     return tr("{numbers} ({count} rollouts)").format(

@@ -1,4 +1,4 @@
-"""The settings under “More settings”: every one that the controls do not show in any case, under its heading."""
+"""The settings under “More settings”: all that the controls do not always show, each under its heading."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from grpo_core.text import tr
 
 @dataclass
 class Section:
-    """A heading among the further settings, gone while none of its rows is there.
+    """A heading among the further settings, hidden if none of its rows is shown.
 
     Attributes:
-        heading: its words.
+        heading: its text.
         language: whether it belongs to language models, or to bandits; None for both.
         rows: the settings under it.
     """
@@ -33,15 +33,15 @@ class Section:
 
 
 class FurtherSettings(QWidget):
-    """A button that folds the further settings out. Most windows are closed without anybody having looked at them.
+    """A button that unfolds the further settings. They are made on first use, since most windows never show them.
 
     Attributes:
         more: the button.
-        source: where the algorithm comes from, above the settings.
+        source: the origin of the algorithm, above the settings.
         sections: the settings by heading, empty before :meth:`make_rows`.
 
     Signals:
-        opening: they are about to be seen; whoever listens makes the rows first.
+        opening: they are about to be shown; listeners make the rows first.
     """
 
     opening = Signal()
@@ -65,7 +65,7 @@ class FurtherSettings(QWidget):
         whole.addWidget(self._rows)
 
     def make_rows(self, taken: Collection[str]) -> list[Row]:
-        """The rows of all settings but those at the paths ``taken``, as far as they were not made before."""
+        """Make and return the rows of all settings except those at the paths ``taken``, unless they exist already."""
         if self.sections:
             return []
         for part, title, owner in PARTS:
@@ -80,7 +80,7 @@ class FurtherSettings(QWidget):
         return [row for section in self.sections for row in section.rows]
 
     def show_headings(self, wanted: Settings) -> None:
-        """Show the headings under which there is something for these settings."""
+        """Show the headings that have at least one setting under ``wanted``."""
         for section in self.sections:
             fits = section.language in (None, wanted.is_language)
             section.heading.setVisible(fits and any(not row.isHidden() for row in section.rows))

@@ -1,4 +1,4 @@
-"""The two kinds of policy that a run can have, as the controls offer them."""
+"""The two kinds of policy, as offered in the controls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS: tuple[tuple[str, str, type], ...] = (
     ("model", tr("Model"), Model),
 )
 ONLY = {BanditTask: False, LanguageTask: True, Model: True}
-"""Classes whose settings belong to one kind of policy: whether that is the language model."""
+"""Classes whose settings belong to one kind of policy. True means the language model."""
 
 
 OF_FOLDER = ("folder", "digest", "adapter_rank", "adapter_alpha", "rows_at_once", "checkpointing", "snapshot_folder")
@@ -29,7 +29,7 @@ OF_CHARACTERS = ("checkpoint", "layers", "width", "heads", "context")
 
 
 def applies(path: str, settings: Settings) -> bool:
-    """Whether the setting at a dotted path does anything in a run under ``settings``."""
+    """Whether the setting at a dotted path has an effect in a run under ``settings``."""
     part, _, name = path.partition(".")
     if path == "objective.importance_cap":
         return settings.learner.staleness > 0 or settings.objective.importance_cap is not None
@@ -61,7 +61,7 @@ def applies(path: str, settings: Settings) -> bool:
 
 
 def described_model(settings: Settings) -> str:
-    """The model in a few words. Empty on a bandit."""
+    """A short description of the model. Empty for a bandit."""
     if not settings.is_language:
         return ""
     if settings.model.folder:

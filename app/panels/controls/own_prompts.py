@@ -1,4 +1,4 @@
-"""The user's own prompts as a task: it can only be chosen together with their file."""
+"""The user's own prompts as a task, which can only be chosen together with a file of prompts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PROMPTS = tr("Prompts and answers (*.csv *.jsonl);;All files (*)")
 
 
 def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget) -> dict[str, Any]:
-    """``changes`` of the controls. Where they choose the user's own prompts, with the file that is asked for.
+    """The ``changes`` made in the controls, with a file added if they select the user's own prompts and none is set.
 
-    Without a file there are no prompts: nothing is changed then.
+    If the user chooses no file, the result is empty.
     """
     if changes not in OWN or wanted.language.file:
         return changes

@@ -45,11 +45,11 @@ CLIP = ("objective.clip_low", "objective.clip_high")
 
 
 NEXT, FOR_A_BRANCH = tr("Next update"), tr("For a branch of this run (Ctrl+B)")
-"""What settings below the heading are for, and in a run that is never trained further."""
+"""Headings above the settings: for the next update, and for a run that cannot be trained further."""
 
 
 class ControlsPanel(Panel):
-    """Preset, task, the five knobs that matter most, and everything else under “More”.
+    """The controls: preset, task, the five most important knobs, and all other settings under “More”.
 
     Signals:
         kind_wanted: change to this kind of policy (an index into :data:`KINDS`).
@@ -144,7 +144,7 @@ class ControlsPanel(Panel):
     @Slot(tuple, object, object)
     def _on_edited(self, paths: tuple[str, ...], value: object, gesture: int | None) -> None:
         row = next(r for r in self._rows if r.paths == paths)
-        if not applies(paths[0], self.workspace.editing.wanted):  # meanwhile a run of the other kind is shown
+        if not applies(paths[0], self.workspace.editing.wanted):  # a run of the other kind is shown by now
             self.redraw()
             return
         try:
@@ -194,14 +194,14 @@ class ControlsPanel(Panel):
             super().contextMenuEvent(event)
 
     def focus_setting(self, path: str) -> None:
-        """Give the keyboard to the control of a setting that is seen: to its slider, where it has one."""
+        """Move the keyboard focus to the control of a visible setting, to its slider if it has one."""
         row = next((row for row in self.rows if path in row.paths and not row.isHidden()), None)
         widget = None if row is None else getattr(row, "slider", None) or row.focusProxy()
         if widget is not None:
             widget.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
-        """The controls that a session may lock or hide, each with the paths of what it changes."""
+        """The controls that a session may lock or hide, each with the paths of its settings."""
         return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self._rows)]
 
     def _value(self, row: Row) -> Any:
@@ -252,7 +252,8 @@ class ControlsPanel(Panel):
         self._draw_preset(wanted)
 
     def _draw_preset(self, wanted: Settings) -> None:
-        """The nearest preset. Where settings differ from it, its name says so and the tooltip says in what."""
+        """Show the nearest preset. If settings differ from it, its name is marked and the tooltip lists the
+        differences."""
         name, changed = nearest_preset(wanted)
         preset = PRESETS[name]
         description = f"{preset.source}. {preset.not_covered}".strip()
@@ -274,7 +275,7 @@ class ControlsPanel(Panel):
 
 
 def _first_row(path: str) -> Row:
-    """The row of one of the settings that are always seen."""
+    """The row of one of the settings that are always shown."""
     if path == "objective.clip":
         rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"))
         return NumberRow(CLIP, rule, whole=False)

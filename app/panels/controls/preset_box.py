@@ -1,4 +1,4 @@
-"""The choice of an algorithm: the presets under headings that say what each changes in GRPO."""
+"""The combo box of algorithms: presets under headings that say which part of GRPO each changes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from grpo_core.config.presets import GROUPS
 from grpo_core.text import tr
 
 CHANGED = " *"
-"""Behind the name of a preset from which the settings differ."""
+"""Suffix of a preset's name if the settings differ from it."""
 
 
 class PresetBox(CalmBox):
-    """Headings cannot be chosen. The data of every other entry is the name of its preset.
+    """A combo box of presets. Its headings cannot be selected; the data of every other entry is the name of its preset.
 
     Signals:
         chosen: the user has chosen this preset.
@@ -51,7 +51,7 @@ class PresetBox(CalmBox):
         model.appendRow(item)
 
     def show_preset(self, name: str, *, changed: bool) -> None:
-        """Show ``name``, and whether the settings differ from it. Emits nothing."""
+        """Select ``name`` and mark it if the settings differ from it, without emitting a signal."""
         with QSignalBlocker(self):
             for place in range(self.count()):
                 known = self.itemData(place)

@@ -1,4 +1,4 @@
-"""The settings of a run that another program trained: to be read, not to be changed."""
+"""The read-only settings of a run that another program trained."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ LEARNER = ("mu", "temperature")
 
 
 class RecordedSettings(QWidget):
-    """Settings of a recorded run: first in this program's words, then every setting as the trainer names it."""
+    """Settings of a recorded run: first those with a counterpart in this program, then every setting by the trainer's
+    name."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,7 +43,7 @@ class RecordedSettings(QWidget):
         self._shown: Settings | None = None
 
     def show_settings(self, view: View) -> None:
-        """Show what the run of ``view`` was trained under."""
+        """Show the settings under which the run of ``view`` was trained."""
         self.table.set_look(view.theme, view.scale)
         settings = view.step.settings
         if settings is self._shown:
@@ -58,12 +59,12 @@ class RecordedSettings(QWidget):
 
 
 def rows(settings: Settings) -> list[tuple[str, str]]:
-    """(name, value) of each setting that is known: those that act in the loss, then the trainer's own."""
+    """(name, value) of each known setting: those that affect the loss, then the trainer's own."""
     objective = settings.objective
     acting = acting_fields(objective)
-    if not settings.recorded.names_loss:  # the source names no loss
+    if not settings.recorded.names_loss:  # the source does not name its loss
         return _of_task(settings)
-    acting -= {"importance_cap"}  # what a trainer applied stands in the record, factor by factor
+    acting -= {"importance_cap"}  # the factors that a trainer applied are in the record
     known = [(rule.title, _text(getattr(objective, name))) for name, rule in described(Objective) if name in acting]
     known += [(about(Learner, name).title, _text(getattr(settings.learner, name))) for name in LEARNER]
     return [

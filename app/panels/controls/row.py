@@ -1,4 +1,4 @@
-"""The base of every row of the controls: a name, room for an entry, and below it what there is to say of that entry."""
+"""The base class of every row of the controls: a name, space for an entry, and notes below it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class Row(QWidget):
-    """A setting's name, its value and, below, what was wrong with an entry.
+    """A row with a setting's name, its value and, below, why an entry was refused.
 
     Attributes:
         paths: dotted paths of the settings that the row changes together.
@@ -31,7 +31,7 @@ class Row(QWidget):
         self.paths = paths
         self.about = about
         self.name = Label(f"{about.title} {about.symbol}".strip())
-        self.name.setMinimumWidth(1)  # a long name is cut rather than push its value out of sight
+        self.name.setMinimumWidth(1)  # a long name is cut off rather than push its value out of view
         self.error = Label()
         self.error.setObjectName("refusal")
         self.error.setWordWrap(True)
@@ -52,31 +52,31 @@ class Row(QWidget):
         explain_on_hover(self.name, about.title, f"{about.help} {usual(about)}")
 
     def label(self, widget: QWidget) -> None:
-        """Give the editing widget the setting's name and what the glossary says of it."""
+        """Label the editing widget with the setting's name and its help from the glossary."""
         explain_on_hover(widget, self.about.title, f"{self.about.help} {usual(self.about)}")
         widget.setAccessibleName(self.about.title)
         self.name.setBuddy(widget)
 
     def show_value(self, value: Any) -> None:
-        """Show the setting's value, which is in force."""
+        """Show the setting's current value."""
         raise NotImplementedError
 
     def refuse(self, sentence: str) -> None:
-        """Say beside the field what was wrong and what is allowed."""
+        """Show below the field why the entry was refused and what is allowed."""
         self.error.setText(sentence)
         self.error.show()
 
     def remark(self, sentence: str) -> None:
-        """Say something below the field. An empty sentence takes it away."""
+        """Show a note below the field. An empty sentence removes it."""
         self.note.setText(sentence)
         self.note.setVisible(bool(sentence))
 
     def accept(self) -> None:
-        """The last entry was fine."""
+        """Clear the message about a refused entry."""
         self.error.hide()
 
     def mark(self, sentence: str) -> None:
-        """Say that the update shown ran under another value. An empty sentence says that it did not."""
+        """Mark the name, with a note that the update shown ran under another value. An empty sentence removes both."""
         title = f"{self.about.title} {self.about.symbol}".strip()
         self.name.setText(f"{title} •" if sentence else title)
         note = f"{sentence} {self.about.help} {usual(self.about)}".strip()
@@ -84,7 +84,7 @@ class Row(QWidget):
 
 
 def usual(about: About) -> str:
-    """Usual range and what is allowed, in words."""
+    """A text on a setting's usual range and its allowed range."""
     parts = (
         []
         if about.usual is None

@@ -1,4 +1,4 @@
-"""One row of the controls for each kind of setting: a number, a word, a switch, a list of numbers."""
+"""Rows of the controls by kind of setting: a number, a choice, a text, a switch, a list of numbers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class NumberRow(Row):
         self._gesture: int | None = None
 
     def fit(self) -> None:
-        """Room for seven digits at the present size of the font."""
+        """Set a width for seven digits in the current font."""
         self.field.setFixedWidth(self.field.fontMetrics().horizontalAdvance("0") * 9 + 12)
 
     def changeEvent(self, event: QEvent) -> None:
@@ -77,7 +77,7 @@ class NumberRow(Row):
                 self.slider.setValue(self._scale.position(float(value)))
 
     def _spoken(self, position: int) -> str:
-        """The value of the slider for a screen reader: the value in force, with the unit, where the slider shows it."""
+        """The slider's value for a screen reader: the current value with its unit if the slider is at it."""
         here = self._value is not None and self._scale.position(self._value) == position
         value = self._value if here else self._scale.value(position)
         return f"{shown(value)} {self.about.unit}".rstrip()
@@ -100,7 +100,7 @@ class NumberRow(Row):
 
 
 class ChoiceRow(Row):
-    """A row of the controls in which one of a few words is chosen from a list."""
+    """A row of the controls with a combo box of words."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -123,7 +123,7 @@ class ChoiceRow(Row):
 
 
 class TextRow(Row):
-    """A row of the controls with a field for any text. One that names a file can be chosen in a dialog."""
+    """A row of the controls with a field for any text. If it names a file, that can be chosen in a dialog."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -205,13 +205,13 @@ class ListRow(Row):
 
 
 def setting_row(part: str, owner: type, name: str) -> Row:
-    """The row of field ``name`` of ``owner``, the class of the settings that are under ``part`` of a dotted path."""
+    """The row of the field ``name`` of the settings class ``owner``, whose dotted path begins with ``part``."""
     default = next(field.default for field in dataclasses.fields(owner) if field.name == name)
     return row_for(f"{part}.{name}", about(owner, name), default)
 
 
 def row_for(path: str, about: About, default: Any) -> Row:
-    """The row that fits a setting."""
+    """A row of the right kind for a setting."""
     if about.choices:
         return ChoiceRow((path,), about)
     if about.text:

@@ -15,7 +15,7 @@ def section_heading(text: str) -> Label:
 
 
 def muted(text: str) -> Label:
-    """A note in muted ink, in as many lines as it takes."""
+    """A note in muted ink, word-wrapped."""
     label = Label(text)
     label.setObjectName("muted")
     label.setWordWrap(True)

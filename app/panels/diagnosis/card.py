@@ -1,4 +1,4 @@
-"""One thing that an examination found out: in sentences, over the run, and where it can be seen."""
+"""A card with one finding of an examination: its sentences, its course over the run, and its evidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FindingCard(QFrame):
     """A finding with its heading, its course over the run, its sentences and its evidence.
 
     Signals:
-        place_wanted: go to the piece of evidence with this number, from 0; and with True, show it in front.
+        place_wanted: go to the piece of evidence with this number, from 0; if True, also bring it to the front.
         step_wanted: show the trainer's step with this number.
     """
 
@@ -87,7 +87,7 @@ class FindingCard(QFrame):
         return table
 
     def draw(self, view: View, now: int | None) -> None:
-        """Draw it in the look of the moment, with a mark at the trainer's step ``now``."""
+        """Draw the card in the current look, with a mark at the trainer's step ``now``."""
         theme, scale = view.theme, view.scale
         self.heading.setFont(theme.font("strong", scale))
         self.grade.setStyleSheet(_chip(theme, scale))
@@ -107,7 +107,7 @@ class FindingCard(QFrame):
         self._fit()
 
     def _fit(self) -> None:
-        """As many columns of the evidence as have room, and all rows of every table."""
+        """Show as many columns of the evidence as fit, and all rows of every table."""
         for table in (self.sides, self.evidence):
             if table is not None:
                 table.end_with_rows()
@@ -148,7 +148,7 @@ def _paragraph(text: str) -> Label:
 
 
 def _chip(theme: Theme, scale: float) -> str:
-    """The look of a grade."""
+    """Style sheet of a grade's chip."""
     return (
         f"border: 1px solid {theme.hex('muted')}; border-radius: {round(9 * scale)}px; color: {theme.hex('text')};"
         f" padding: {round(scale)}px {round(7 * scale)}px;"

@@ -1,4 +1,5 @@
-"""Diagnosis: what is wrong with a recorded run, where it can be seen, what to change, and whether its loss agrees."""
+"""The panel Diagnosis: what is wrong with a recorded run, where, what to change, and whether its loss can be
+reproduced."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ from grpo_core.text import tr
 
 
 class DiagnosisPanel(Panel):
-    """A page with a card for each finding, in the order of what to do first. Its evidence leads to step and token.
+    """A page with a card per finding, the most urgent first. The evidence links to step and token.
 
     Attributes:
-        cards: of what is known of the run shown.
+        cards: the findings on the run shown.
 
     Signals:
-        completion_wanted: the completion that is selected is the evidence; show it.
-        token_wanted: the token that is.
+        completion_wanted: the selected completion is the evidence; show it.
+        token_wanted: the selected token is the evidence; show it.
     """
 
     completion_wanted = Signal()
@@ -81,14 +82,14 @@ class DiagnosisPanel(Panel):
         self.draw_cards(view)
 
     def draw_cards(self, view: View) -> None:
-        """Draw every card in the look of the moment, with a mark at the step that is shown."""
+        """Draw every card in the current look, with a mark at the step shown."""
         run = view.run
         now = run.label(view.cursor.step) if isinstance(run, RecordedRun) and view.cursor.step else None
         for card in self.cards:
             card.draw(view, now)
 
     def show_entries(self, listed: list[Entry]) -> None:
-        """Make a card for each of ``listed``. Cards of entries that were there before are kept."""
+        """Make a card for each of ``listed``. Cards of unchanged entries are kept."""
         if listed == self.entries:
             return
         kept = {id(card.entry): card for card in self.cards}
@@ -142,7 +143,7 @@ class DiagnosisPanel(Panel):
 
     @Slot(int)
     def _on_step(self, label: int) -> bool:
-        """Show the trainer's step ``label``. Whether the run has it."""
+        """Show the trainer's step ``label``. Returns whether the run has it."""
         run = self.workspace.view.run
         position = run.position(label) if isinstance(run, RecordedRun) else None
         if position is not None:

@@ -1,4 +1,4 @@
-"""The result of an examination, as rows and sentences."""
+"""The results of an examination, as table rows and sentences."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ SIDES = (
     Column("other", tr("Put right"), chars=12, decimals=4),
 )
 KEPT = (0, 5, 1, 2, 3, 4)
-"""Columns of :data:`EVIDENCE` in the order in which they get room: the sentence, its place, the completion's text."""
+"""Columns of :data:`EVIDENCE` by priority: the sentence, its place, the completion's text."""
 CHECKED = "✓ "
 NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; press “Examine this run”.").format(
     count=len(CHECKS)
 )
 DEPARTS = tr("departs")
-"""The grade of a loss that does not follow from its settings."""
+"""The grade of a recorded loss that differs from the one recomputed from its settings."""
 NOT_RECORDED = tr("Runs of other trainers are examined here: open one with File > Open.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A card of the page.
+    """The content of one card.
 
     Attributes:
-        title: what it is about.
-        grade: how bad it is, in a word; empty where nothing is wrong.
+        title: the subject.
+        grade: severity in one word; empty where nothing is wrong.
         began: the trainer's number of the step where it began; None where it has no beginning.
-        text: what was found, in sentences.
-        change: what to change, in a sentence; empty for nothing.
-        source: where this is described, in a sentence; empty for nowhere.
-        course: what was measured over the run, (trainer's number, value) each.
-        evidence: where it can be seen.
-        put_right: an update as it was recorded beside itself with the cause put right; None where no card shows one.
-        healthy: the checks that found nothing, where the card is about these.
+        text: the finding, in sentences.
+        change: a sentence on what to change; empty if nothing.
+        source: a sentence with the reference that describes the fault; empty if there is none.
+        course: measured values over the run, as (trainer's step number, value).
+        evidence: the places that show it.
+        put_right: a recorded update beside the same update with the cause corrected; None if there is none.
+        healthy: the checks that found nothing, if the card is about these.
     """
 
     title: str
@@ -68,14 +68,15 @@ class Entry:
 
     @property
     def rows(self) -> list[list[int | str | None]]:
-        """The evidence, or what was healthy, under the columns of :data:`EVIDENCE`."""
+        """The evidence, or the healthy checks, as rows with the columns of :data:`EVIDENCE`."""
         figures = [(one.title, "" if one.measured is None else one.measured.words()) for one in self.healthy]
         if figures:
             return [[CHECKED + title, None, None, None, "", figure] for title, figure in figures]
         return [["", e.step, e.row, e.token, " ".join(e.quote.split()), e.what] for e in self.evidence]
 
     def place(self, row: int) -> Evidence | None:
-        """The place that a row leads to: of what was healthy, the step of its largest value. None for nowhere."""
+        """The place that a row leads to. For a healthy check, the step of its largest value. None if there is no such
+        place."""
         if not self.healthy:
             return self.evidence[row] if 0 <= row < len(self.evidence) else None
         figure = self.healthy[row].measured if 0 <= row < len(self.healthy) else None
@@ -83,12 +84,12 @@ class Entry:
 
     @property
     def since(self) -> str:
-        """The step in which it began, in words."""
+        """A text that names the step in which the fault began."""
         return "" if self.began is None else tr("from step {label}").format(label=self.began)
 
 
 def entries(examined: Result) -> list[Entry]:
-    """The findings, the worst first, the audit, and what was looked at without a finding."""
+    """All cards: the findings, the worst first, then the audit, then checks without a finding."""
     listed: list[Entry] = []
     if examined.diagnosis is not None:
         listed += [_of_finding(finding) for finding in examined.diagnosis.findings]
@@ -96,12 +97,12 @@ def entries(examined: Result) -> list[Entry]:
         listed.append(_of_verdict(examined.verdict))
     if examined.diagnosis is not None:
         listed += _of_the_rest(examined.diagnosis)
-    departs = [entry for entry in listed if entry.grade == DEPARTS]  # first: other numbers may follow from it
+    departs = [entry for entry in listed if entry.grade == DEPARTS]  # first, because other numbers may follow from it
     return departs + [entry for entry in listed if entry.grade != DEPARTS]
 
 
 def problems(examined: Result) -> list[str]:
-    """Titles of what is wrong: the findings but for notices, and the audit where the recorded loss departs."""
+    """Titles of all faults: the findings except notices, and the audit if the recorded loss departs."""
     return [entry.title for entry in entries(examined) if entry.grade not in ("", Grade.NOTICE.word)]
 
 
@@ -137,7 +138,7 @@ def _of_moved(step: int, one: Moved) -> Evidence:
 
 
 def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
-    """The healthy checks, and those that could not be made, with the reason."""
+    """The cards of healthy checks and of checks that could not be made, with the reason."""
     listed = []
     if diagnosis.looked_at:
         listed.append(Entry(title=tr("Looked at, and nothing found"), healthy=diagnosis.looked_at))
@@ -151,7 +152,7 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
 
 
 def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
-    """State of the examination of ``run``, in a sentence. ``busy``: a run is being examined."""
+    """A sentence on the state of ``run``'s examination. ``busy``: a run is being examined."""
     if not run.is_recorded:
         return NOT_RECORDED
     if busy:

@@ -1,4 +1,4 @@
-"""A strip of bars with the values that a check measured over the run: high where it went wrong."""
+"""A strip of bars of a check's values over the run. High bars mark where it went wrong."""
 
 from __future__ import annotations
 
@@ -14,30 +14,29 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 HIGH = 22
-"""Pixels at 100 %."""
+"""Height in pixels at 100 %."""
 
 
 class CourseStrip(QWidget):
     """A bar for each step of the run. A click shows the step.
 
     Signals:
-        step_wanted: show the step with this number of the trainer's.
+        step_wanted: show the step with this number in the trainer's count.
     """
 
     step_wanted = Signal(int)
 
     def __init__(self, course: Sequence[tuple[int, float]], began: int, parent: QWidget | None = None) -> None:
-        """
-        Args:
-            course: the trainer's number and the value of each update that was measured, in order.
-            began: the number from which it counts as wrong.
-            parent: Qt's.
+        """Args:
+        course: the trainer's step number and the value of each measured update, in order.
+        began: the trainer's step number from which the run counts as faulty.
+        parent: the Qt parent.
         """
         super().__init__(parent)
         self.course, self.began = [*course], began
         self._theme, self._scale = LIGHT, 1.0
         self._now: int | None = None
-        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # time, in any language
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # time runs from left to right in any language
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -48,7 +47,7 @@ class CourseStrip(QWidget):
         return QSize(200, round(HIGH * self._scale))
 
     def show_now(self, theme: Theme, scale: float, now: int | None) -> None:
-        """Draw it, with a mark at the trainer's step ``now``."""
+        """Set the look, and draw with a mark at the trainer's step ``now``."""
         if (theme, scale, now) != (self._theme, self._scale, self._now):
             if scale != self._scale:
                 self.updateGeometry()
@@ -56,7 +55,7 @@ class CourseStrip(QWidget):
             self.update()
 
     def place_at(self, x: float) -> int:
-        """The place in the course at ``x`` pixels."""
+        """The index in the course at ``x`` pixels."""
         return min(max(int(x / max(self.width(), 1) * len(self.course)), 0), len(self.course) - 1)
 
     def paintEvent(self, event: QPaintEvent) -> None:

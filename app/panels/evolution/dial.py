@@ -14,7 +14,7 @@ from app.workspace.right_share import RightShare
 from grpo_core.text import tr
 
 WIDE, HIGH, LINE = 152, 92, 17
-"""Pixels at 100 %: width and height, and how much higher it is with a second line."""
+"""Pixels at 100 %: width, height, and the extra height of a second line."""
 HELP_HELD_OUT = tr(
     "Right answers to prompts that are never trained on, always taking the likeliest token. E goes to the update that "
     "measured it and explains it."
@@ -26,12 +26,13 @@ HELP_SAMPLED = tr(
 
 
 class RightDial(QWidget):
-    """Half a circle from 0 to 100 %. E, Return or a double click explains the number.
+    """A semicircular dial from 0 to 100 %. E, Return or a double click explains the number.
 
-    It shows the held-out answers, or with a model from a folder the sampled completions, and held-out ones in a line.
+    It shows the share of right held-out answers. With a model from a folder it shows that of the sampled completions,
+    and the held-out share in a line below.
 
     Signals:
-        wanted: explain it.
+        wanted: the number is to be explained.
     """
 
     wanted = Signal()
@@ -45,7 +46,7 @@ class RightDial(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def show_share(self, held_out: RightShare | None, sampled: RightShare | None, theme: Theme, scale: float) -> None:
-        """Show what was measured last."""
+        """Show the newest measurements."""
         high = HIGH + (LINE if sampled is not None else 0)
         self.setFixedSize(QSize(round(WIDE * scale), round(high * scale)))
         self._theme, self._scale, self._held_out, self._sampled = theme, scale, held_out, sampled
@@ -56,7 +57,7 @@ class RightDial(QWidget):
 
     @property
     def words(self) -> str:
-        """The value shown, in a sentence."""
+        """The value shown, as a sentence."""
         sentences = []
         if self._sampled is not None and self._sampled.last is not None and self._sampled.first is not None:
             sentences.append(
@@ -79,7 +80,7 @@ class RightDial(QWidget):
         return " ".join(sentences)
 
     def explain_current(self) -> None:
-        """Ask for the number's explanation."""
+        """Request the number's explanation."""
         self.wanted.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -112,7 +113,7 @@ class RightDial(QWidget):
         for place, line in enumerate(self.lines):
             font = theme.font("digits", scale)
             needed = QFontMetricsF(font).horizontalAdvance(line)
-            if needed > self.width():  # before a class letters are larger, the dial is not
+            if needed > self.width():  # in presenting mode letters are larger, the dial is not
                 font.setPixelSize(int(font.pixelSize() * self.width() / needed))
             painter.setFont(font)
             painter.drawText(QRectF(0, (73 + place * LINE) * scale, self.width(), LINE * scale), middle, line)
@@ -123,7 +124,7 @@ class RightDial(QWidget):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines below the number: what it counts."""
+        """The lines below the number, which say what it counts."""
         held_out, lines = self._held_out, list[str]()
         if self._sampled is not None:
             lines.append(_counted(self._sampled, tr("sampled: {right} of {asked}"), tr("of the sampled completions")))
@@ -146,7 +147,8 @@ class RightDial(QWidget):
 
 
 def _counted(share: RightShare, counts: str, uncounted: str) -> str:
-    """Number of right answers, by ``counts``, or by ``uncounted`` where nobody knows how many were asked."""
+    """A text on the number of right answers: ``counts`` if the number of judged answers is known, ``uncounted`` if
+    not."""
     if share.last is None:
         return tr("held out: not asked yet")
     text = counts if share.asked else uncounted

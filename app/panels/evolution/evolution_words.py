@@ -1,4 +1,4 @@
-"""Sentences on what to watch in a language model's run, and on what has happened to its fixed prompts."""
+"""Sentences on what to watch in a language model's run, and on how the answers to its fixed prompts developed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ IN_WORDS = {
         tr("Of sixteen questions or more, every eighth is kept aside and asked here."),
     ),
 }
-"""Of each task in words: what to watch, and what is behind it."""
+"""What to watch in each task in words, and the reasons."""
 LONGEST = 24
-"""Characters of a prompt in words that are quoted, so that the sentence about its answers has room."""
+"""Longest quotation of a prompt in characters, so that the sentence about its answers fits."""
 NOTHING = tr("(nothing)")
-"""Stands for an answer without a character."""
+"""Replacement for an empty answer."""
 
 
 def what_to_watch(settings: Settings) -> str:
-    """One sentence on what this task is about to show."""
+    """A sentence on what to expect in this task."""
     task = settings.language
     if task.in_words:
         return IN_WORDS[task.problem][0]
@@ -54,7 +54,7 @@ def what_to_watch(settings: Settings) -> str:
 
 
 def why(settings: Settings) -> str:
-    """The reasons behind :func:`what_to_watch`, as long as no update has been made."""
+    """The reasons behind :func:`what_to_watch`, before the first update."""
     task = settings.language
     if task.in_words:
         return IN_WORDS[task.problem][1]
@@ -79,9 +79,9 @@ def why(settings: Settings) -> str:
 
 
 def acts_without_answers(settings: Settings) -> tuple[str, ...]:
-    """The terms that may move the weights of a run in which no answer is right."""
+    """The loss terms that can change the weights of a run in which no answer is right."""
     goal, optimizer = settings.objective, settings.optimizer
-    k1 = goal.kl in ESTIMATORS and ESTIMATORS[goal.kl].pulls_nowhere  # it pushes every token, also at the reference
+    k1 = goal.kl in ESTIMATORS and ESTIMATORS[goal.kl].pulls_nowhere  # it pushes every token, even at the reference
     acting = (
         (settings.language.working_weight != 0, tr("the reward of the working")),
         (goal.entropy_bonus != 0, tr("the entropy bonus")),
@@ -92,14 +92,14 @@ def acts_without_answers(settings: Settings) -> tuple[str, ...]:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    """Names in a sentence."""
+    """Names joined as an enumeration."""
     if len(names) == 1:
         return names[0]
     return tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
 
 
 def story(picture: RowsPicture) -> str:
-    """The turns of the answer to one prompt: of the chosen one, or of the one that turned last."""
+    """A sentence on the turns of the answer to one prompt: the selected one, or the one that turned last."""
     place = _told(picture)
     if place is None:
         if _is_unread(picture):
@@ -120,13 +120,13 @@ def story(picture: RowsPicture) -> str:
 
 
 def _is_unread(picture: RowsPicture) -> bool:
-    """Whether it is not known yet since when an answer at the cursor is what it is."""
+    """Whether the onset of some answer's current verdict is still unknown, because its updates are not yet read."""
     return any(now is not None and turn is None for now, turn in zip(picture.now, picture.turns, strict=True))
 
 
 def tally(picture: RowsPicture) -> str:
-    """Right answers at the cursor: of the sampled completions where these are shown, and of the prompts in the rows,
-    how many have turned, and which way."""
+    """A sentence on right answers at the cursor: among the sampled completions if shown, among the prompts in the rows,
+    and how many of these have turned, and in which direction."""
     known = [
         (now.verdict.right, turn) for now, turn in zip(picture.now, picture.turns, strict=True) if now is not None
     ]  # fmt: skip
@@ -152,20 +152,20 @@ def tally(picture: RowsPicture) -> str:
 
 
 def tally_in_fewer_words(picture: RowsPicture) -> str:
-    """Right answers at the cursor, for a line without room for :func:`tally`."""
+    """A shorter form of :func:`tally`."""
     right = sum(now is not None and now.verdict.right is True for now in picture.now)
     return _of_sampled(picture) + _of_rows(picture).format(right=right, count=len(picture.now), step=picture.cursor)
 
 
 def _of_rows(picture: RowsPicture) -> str:
-    """The pattern of the sentence on the prompts in the rows."""
+    """The template of the sentence on the prompts in the rows."""
     if picture.sampled is None:
         return tr("{right} of {count} right before update {step:,}.")
     return tr("Greedy answers before it: {right} of {count} right.")
 
 
 def _of_sampled(picture: RowsPicture) -> str:
-    """The sentence on the sampled completions of the update shown, with a blank behind it. Else nothing."""
+    """The sentence on the sampled completions of the update shown, followed by a space. Empty if they are not shown."""
     share = picture.sampled
     if share is None or share.measured_at != picture.cursor or not share.asked:
         return ""
@@ -174,7 +174,7 @@ def _of_sampled(picture: RowsPicture) -> str:
 
 
 def _told(picture: RowsPicture) -> int | None:
-    """The prompt of which the story is told."""
+    """The prompt that the story is about."""
 
     def turned(place: int) -> int:
         turn = picture.turns[place]

@@ -1,4 +1,4 @@
-"""Place of the rows of fixed prompts, their columns, their strips and the curve below in a given room."""
+"""Geometry of the rows of fixed prompts: columns, strips, and the curve below, fitted into a given size."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRectF
 
 EDGE, GAP = 12.0, 12.0
-"""Pixels beside and between the columns, at 100 %."""
+"""Horizontal margins and gaps between the columns in pixels, at 100 %."""
 LEAST, MOST, TWO_LINES = 23.0, 56.0, 33.0
-"""Height of a row at 100 %: the least, the most, and that from which the former answer stands below the one now."""
+"""Row heights at 100 %: least, largest, and the least with the former answer below the current one."""
 CAPTION, CURVE, TALLEST = 18.0, 66.0, 160.0
-"""Height of the line of captions, and the least and the most of the curve below the rows, at 100 %."""
+"""Height of the caption line, and least and largest height of the curve below the rows, at 100 %."""
 STRIP = 60.0
-"""Width of the narrowest strip at 100 %."""
+"""Least width of a strip in pixels at 100 %."""
 _STEPS = (1, 2, 5)
 
 
 def axis_end(head: int) -> int:
-    """The last update on the axis of a run of ``head`` updates: 10, 20, 50, 100, ... so that strips grow into it."""
+    """The last update on the axis of a run of ``head`` updates: 10, 20, 50, 100, ..., so that strips grow into free
+    space."""
     decade = 10
     while True:
         for step in _STEPS:
@@ -29,17 +30,17 @@ def axis_end(head: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Geometry:
-    """A room for rows, in pixels.
+    """A layout of rows, in pixels.
 
     Attributes:
         width, height: of the whole.
         scale: the user's scale.
-        letters: height of a line of an answer.
-        count: rows.
+        letters: line height of an answer.
+        count: number of rows.
         line: height of a row.
         prompt, answer, strip, since: (left, width) of each column.
         end: the last update on the axis of the strips.
-        curve: height of the curve below the rows; 0 where it has no room.
+        curve: height of the curve below the rows; 0 where it does not fit.
     """
 
     width: float
@@ -69,22 +70,22 @@ class Geometry:
         since: float,
         end: int,
     ) -> Geometry:
-        """The rows of ``count`` prompts, the longest of ``longest`` characters.
+        """The layout for ``count`` prompts of up to ``longest`` characters.
 
         Args:
-            width, height: of the room.
+            width, height: the available size.
             scale: the user's scale.
-            count: rows.
+            count: number of rows.
             glyph: width of a character of prompts and answers.
-            letters: height of a line of them.
+            letters: their line height.
             longest: characters of the longest prompt.
-            since: width of the last column's words.
+            since: text width of the last column.
             end: the last update on the axis.
         """
         edge, gap = EDGE * scale, GAP * scale
         prompt = min(longest * glyph + 8 * scale, width * 0.28)
         answer = min(max(width * 0.3, 13 * glyph), 26 * glyph, width * 0.4)
-        last = max(gap, 0.8 * letters)  # the digits at the end of the axis reach beyond it
+        last = max(gap, 0.8 * letters)  # the digits at the end of the axis extend beyond it
         strip = width - 2 * edge - prompt - answer - 2 * gap - last - since
         if strip < STRIP * scale:
             strip, since = strip + since + last, 0.0
@@ -113,7 +114,7 @@ class Geometry:
 
     @property
     def two_lines(self) -> bool:
-        """Whether a row has room for the former answer below the one now."""
+        """Whether a row fits the former answer below the current one."""
         return self.line >= max(TWO_LINES * self.scale, 1.9 * self.letters)
 
     def row(self, place: int) -> QRectF:
@@ -130,18 +131,18 @@ class Geometry:
         return place if 0 <= place < self.count else -1
 
     def x_of(self, update: float) -> float:
-        """Place on the axis where update ``update`` ends. Half an update less is its middle."""
+        """The x coordinate of the end of update ``update``. Its middle is half an update to the left."""
         return self.strip[0] + self.strip[1] * update / self.end
 
     def update_at(self, x: float, head: int) -> int:
-        """The update at ``x``, of ``head``. 0 beside the strips and where no update has been yet."""
+        """The update at ``x``, of ``head`` updates. 0 beside the strips, and where no update exists yet."""
         update = int((x - self.strip[0]) / self.strip[1] * self.end) + 1
         inside = self.strip[0] <= x <= self.strip[0] + self.strip[1]
         return update if inside and update <= head else 0
 
     @property
     def ticks(self) -> list[int]:
-        """Updates with a digit on the axis: at most five."""
+        """Updates with a label on the axis, at most five."""
         apart = 34 * self.scale * self.end / self.strip[1]
         step = next((step for step in (self.end // 5, self.end // 2) if step > apart), self.end)
         return list(range(step, self.end + 1, step))

@@ -1,4 +1,4 @@
-"""Above the rows: right answers on a dial, one sentence what to watch, how one answer turned, the tasks."""
+"""The head above the rows: the dial of right answers, what to watch, how one answer turned, and the tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.theme.painted_text import PaintedText
 from app.workspace.view import View
 
 LOW = 335
-"""Height of the panel at 100 % below which the rows need the room of the dial; the cards show its number too."""
+"""Panel height at 100 % below which the rows take the dial's space. The cards show its number too."""
 
 
 class EvolutionHead(QWidget):
@@ -20,8 +20,8 @@ class EvolutionHead(QWidget):
 
     Attributes:
         dial: the share of right answers.
-        watch: what to watch.
-        story: how one answer turned; before the first update, what is behind the sentence above.
+        watch: the sentence on what to watch.
+        story: the sentence on how one answer turned; before the first update, the reasons for the sentence above.
         chips: the tasks.
     """
 
@@ -44,7 +44,7 @@ class EvolutionHead(QWidget):
         self._row.addLayout(words, 1)
 
     def show_story(self, picture: RowsPicture, view: View, height: float) -> None:
-        """Say what ``picture`` shows, in a panel of ``height`` pixels."""
+        """Show the sentences on ``picture``, in a panel of ``height`` pixels."""
         compact = height < LOW * view.scale
         settings = view.step.settings
         self._row.setContentsMargins(12 if compact else 4, 0, 12, 0)

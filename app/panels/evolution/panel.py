@@ -1,4 +1,4 @@
-"""Evolution: how the answers to fixed prompts change over training, scrubbed by the timeline."""
+"""The panel Evolution: the answers to fixed prompts over training, scrubbed by the timeline."""
 
 from __future__ import annotations
 
@@ -35,19 +35,18 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 BOTH_WIDE = 860
-"""Width at 100 % from which all answers to the chosen prompt are listed beside the rows."""
+"""Panel width at 100 % from which the list of all answers to the selected prompt is shown beside the rows."""
 RECORDED = tr("Recorded with the shipped weights. As soon as the model is loaded, answers are computed here.")
 
 
 class EvolutionPanel(Panel):
-    """Prompts that are never trained on, and what the policy most likely answers before each update.
+    """The policy's likeliest answers before each update to prompts that it is never trained on.
 
     Args:
-        heading: whether the share of right answers, what to watch and the tasks are above the rows; beside a lesson
-            they are not.
+        heading: whether to show the head above the rows; not done beside a lesson.
 
     Signals:
-        language_wanted: there is no language model to show; make one.
+        language_wanted: the user wants a language model's run, as there is none to show.
         task_wanted: begin a run with another task (changes of settings by dotted path).
     """
 
@@ -59,7 +58,7 @@ class EvolutionPanel(Panel):
         self.place = 0
         self._evolutions: dict[str, Evolution] = {}
         self._filled: tuple[object, ...] = ()
-        self._known: tuple[object, ...] | None = None  # what the model has said before its first update
+        self._known: tuple[object, ...] | None = None  # the model's answers before its first update
         self.head = EvolutionHead()
         if not heading:
             self.head.hide()
@@ -123,7 +122,7 @@ class EvolutionPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def on_frame(self) -> None:
-        """Read on while somebody looks, then draw what has changed."""
+        """Read further answers while the panel is visible, then draw what has changed."""
         run = self.workspace.run
         known = None if run is None else (run.first_answers, run.update_time, run.remembered_time)
         if known != self._known:
@@ -137,7 +136,7 @@ class EvolutionPanel(Panel):
         super().on_frame()
 
     def of_run(self) -> Evolution | None:
-        """The part of the active run that has been read. What was read of runs that are closed is let go."""
+        """The answers of the active run read so far. Those of closed runs are discarded."""
         run = self.workspace.run
         if run is None or not run.origin.watched:
             return None
@@ -160,7 +159,8 @@ class EvolutionPanel(Panel):
         picture = self._picture(view, evolution)
         self.rows.show_rows(picture, view.theme, view.scale)
         self.head.show_story(picture, view, self.height())
-        wide = self.width() >= BOTH_WIDE * view.scale and not view.theme.legible  # a class looks at the strips
+        # in presenting mode the class looks at the strips
+        wide = self.width() >= BOTH_WIDE * view.scale and not view.theme.legible
         self._beside.setVisible(view.head > 0 and wide)
         if view.head:
             self._fill(evolution, picture.now[self.place], view.theme, view.scale)
@@ -168,7 +168,7 @@ class EvolutionPanel(Panel):
         self.note.show_text(self._note(view, picture), view.theme, view.scale, shorter)
 
     def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
-        """The rows at the cursor: of the step itself, however far the others have been read."""
+        """The rows at the cursor. They come from the step itself, however far the others have been read."""
         step, places, origin = view.step.step, evolution.places, view.run.origin
         turns: list[Turn | None] = [None for _ in places]
         if not view.head:
@@ -188,7 +188,8 @@ class EvolutionPanel(Panel):
         )  # fmt: skip
 
     def _note(self, view: View, picture: RowsPicture) -> str:
-        """Number of answers that are right at the cursor. Before the first update, where the answers come from."""
+        """A sentence on the number of right answers at the cursor. Before the first update, on the origin of the
+        answers."""
         if not view.head:
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:
@@ -206,12 +207,12 @@ class EvolutionPanel(Panel):
 
     @staticmethod
     def _model_in_fewer_words(view: View) -> str:
-        """Before the first update of a model from a folder: what matters most of it. Else nothing."""
+        """A short description of a model from a folder before its first update. Otherwise empty."""
         settings = view.run.origin.settings
         return in_fewer_words(settings, view.run.update_time) if settings.model.folder and not view.head else ""
 
     def _fill(self, evolution: Evolution, now: Change | None, theme: Theme, scale: float) -> None:
-        """Every answer that the chosen prompt was ever given, the present one marked."""
+        """List every answer ever given to the selected prompt, with the current one marked."""
         answers = evolution.distinct(self.place)
         key = (evolution, self.place, len(answers), theme, scale)
         if key != self._filled:
@@ -249,7 +250,7 @@ class EvolutionPanel(Panel):
         return " ".join([*sentences, self.head.dial.words] if view.head else sentences)
 
     def focus_picture(self) -> None:
-        """Give the keyboard to the rows. Before the first update to nobody, so that Space runs."""
+        """Move the keyboard focus to the rows. Before the first update clear it, so that Space starts the run."""
         target = self.rows if self.workspace.view.head else self.window()
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -273,7 +274,8 @@ class EvolutionPanel(Panel):
 
     @Slot()
     def _on_dial(self) -> None:
-        """Explain the number on the dial. That of held-out prompts at the update that measured it: others hold none."""
+        """Explain the number on the dial. The held-out share is explained at the update that measured it, since only
+        that holds it."""
         view = self.workspace.view
         if view.run.origin.settings.model.folder:
             self.workspace.explain(Quantity(SAMPLED))

@@ -1,4 +1,5 @@
-"""Painting of a fixed prompt's row: the prompt, its answer, the strip of right and wrong, since when."""
+"""Painting of a fixed prompt's row: the prompt, its answer, the strip of right and wrong, and the update of its last
+turn."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from grpo_core.text import tr
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 COLUMN = 2.0
-"""Pixels of the narrowest column of a strip."""
+"""Least width in pixels of a column of a strip."""
 BEFORE_RUN = 1.35
-"""How much larger prompts and answers are as long as there is nothing beside them."""
+"""Factor by which prompts and answers are enlarged as long as there is nothing beside them."""
 SHORT = 16
-"""Letters of a prompt that has room at that size."""
+"""Longest prompt in letters that fits at that size."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,13 +30,13 @@ class RowsPicture:
     """The content of the rows.
 
     Attributes:
-        evolution: the answers as far as they have been read.
-        now: for each prompt, the answer at the cursor; before the first update, what was recorded.
-        turns: for each prompt, since when it has been right or wrong.
+        evolution: the answers read so far.
+        now: for each prompt, the answer at the cursor; before the first update, the recorded one.
+        turns: for each prompt, the last turn of its answer.
         cursor: the update shown; 0 is the run before its first update.
-        selected: the prompt that is chosen.
-        held_out: right answers to the held-out prompts, always taking the likeliest token. None where none is held out.
-        sampled: right answers among the sampled completions, where these are shown beside them.
+        selected: the selected prompt.
+        held_out: shares of right greedy answers to the held-out prompts. None where none is held out.
+        sampled: shares of right sampled completions, if these are shown too.
         recorded: whether the answers before the first update were recorded with the weights, not computed here.
     """
 
@@ -50,7 +51,7 @@ class RowsPicture:
 
     @property
     def enlarged(self) -> float:
-        """How much larger prompts and answers are than later: while there is nothing beside short prompts."""
+        """Enlargement factor of prompts and answers: above 1 while there is nothing beside short prompts."""
         short = max(map(len, self.evolution.prompts), default=0) <= SHORT
         return BEFORE_RUN if short and not self.begun else 1.0
 
@@ -72,7 +73,7 @@ class RowPainter:
         self._small = theme.font("digits", place.scale)
 
     def paint(self) -> None:
-        """All of it."""
+        """Paint everything."""
         self._captions()
         for n in range(self._place.count):
             self._row(n)
@@ -109,7 +110,7 @@ class RowPainter:
             self._write(box, text, self._small, "muted", Qt.AlignmentFlag.AlignCenter)
 
     def _caption_of_answers(self) -> str:
-        """The longest caption that fits. Beside sampled completions it says that the answers are greedy ones."""
+        """The longest caption that fits. Beside sampled completions it says that the answers are greedy."""
         picture, greedy = self._picture, self._picture.sampled is not None
         captions = [tr("greedy answer") if greedy else tr("answer")]
         if picture.cursor:
@@ -181,7 +182,8 @@ class RowPainter:
         self._write(box, text, font, "push_down" if now.verdict.right is False and turn.since > 1 else "text")
 
     def _strip(self, n: int) -> None:
-        """Right answers fill their height, wrong ones hatch the lower half. A rule where one became the other."""
+        """Paint the strip of prompt ``n``: full height for right answers, a hatched lower half for wrong ones, a rule
+        at each turn."""
         painter, theme, place, evolution = self._painter, self._theme, self._place, self._picture.evolution
         box = place.cell(place.strip, n)
         tall = min(box.height() * 0.62, 22 * place.scale)
@@ -213,8 +215,8 @@ class RowPainter:
     # -- below and across --------------------------------------------------------------------------------------------
 
     def _curve(self) -> None:
-        """The shares of right answers on the axis of the strips: of the sampled completions where they are shown, as a
-        thick line, and of the held-out prompts as a line with points."""
+        """Paint the shares of right answers on the axis of the strips: the sampled completions, if shown, as a thick
+        line, the held-out prompts as a line with points."""
         painter, theme, place, picture = self._painter, self._theme, self._place, self._picture
         sampled, held_out = picture.sampled, picture.held_out
         if sampled is None and held_out is None:
@@ -255,7 +257,7 @@ class RowPainter:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _points(self, share: RightShare, top: float, bottom: float) -> list[QPointF]:
-        """Places of the measurements between the line of 100 % at ``top`` and that of 0 % at ``bottom``."""
+        """Points of the measurements between the 100 % line at ``top`` and the 0 % line at ``bottom``."""
         place = self._place
         xs = np.asarray(place.strip[0] + place.strip[1] * (share.steps - 0.5) / place.end)
         ys = np.asarray(bottom + (top - bottom) * share.shares)
@@ -270,11 +272,11 @@ class RowPainter:
 
 
 def _ink(change: Change) -> str:
-    """The colour of an answer by what it is worth."""
+    """The colour of an answer by its verdict."""
     return {True: "text", False: "push_down", None: "muted"}[change.verdict.right]
 
 
 def _spans(flags: np.ndarray) -> list[tuple[int, int]]:
-    """Spans in which ``flags`` is not zero: [(first, behind the last)]."""
+    """Spans in which ``flags`` is nonzero: [(first, behind the last)]."""
     edges = np.flatnonzero(np.diff(flags.astype(bool).astype(np.int8), prepend=0, append=0))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

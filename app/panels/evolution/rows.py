@@ -1,4 +1,4 @@
-"""Fixed prompts as rows: the answer at the update shown, and a strip of all updates, right or wrong."""
+"""Fixed prompts as rows: the answer at the update shown, and a strip of right and wrong over all updates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from grpo_core.text import tr
 
 
 class EvolutionRows(QWidget):
-    """One row a prompt: the prompt, its answer at the cursor, its strip, since when it has been right or wrong.
+    """The widget with one row per prompt: the prompt, its answer at the cursor, its strip, and its last turn.
 
-    Up and Down choose a prompt, Left and Right go to where its answer changed.
+    Up and Down select a prompt, Left and Right go to the nearest change of its answer.
 
     Signals:
         jumped: show this update.
-        chosen: this prompt (its place).
+        chosen: this prompt was selected (its index).
     """
 
     jumped = Signal(int)
@@ -54,7 +54,7 @@ class EvolutionRows(QWidget):
 
     @property
     def geometry_now(self) -> Geometry:
-        """Geometry of the rows, their columns and strips."""
+        """The current geometry of rows, columns and strips."""
         assert self._theme is not None and self._picture is not None
         prompts = self._picture.evolution.prompts
         mono = QFontMetricsF(self._theme.font("answer", self._scale * self._picture.enlarged))
@@ -66,7 +66,7 @@ class EvolutionRows(QWidget):
         )  # fmt: skip
 
     def row(self, place: int) -> QRectF:
-        """Place of the row of prompt ``place``."""
+        """Rectangle of the row of prompt ``place``."""
         return self.geometry_now.row(place)
 
     def spot(self, place: int, update: int) -> QPointF:
@@ -84,7 +84,7 @@ class EvolutionRows(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def _under(self, point: QPointF) -> tuple[int, int]:
-        """(prompt, update) under the mouse. −1 and 0 where there is none."""
+        """The (prompt, update) under the mouse, −1 and 0 where there is none."""
         if self._picture is None or self._theme is None or not self._picture.begun:
             return -1, 0
         here = self.geometry_now
@@ -98,7 +98,7 @@ class EvolutionRows(QWidget):
                 self.jumped.emit(step)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Drag along a strip to scrub. Otherwise what was answered there."""
+        """Scrub while dragging along a strip. Otherwise show a tooltip with the answer there."""
         place, step = self._under(event.position())
         if event.buttons() & Qt.MouseButton.LeftButton and step:
             self.jumped.emit(step)

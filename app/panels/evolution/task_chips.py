@@ -18,13 +18,13 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Chip:
-    """One task.
+    """A task on offer.
 
     Attributes:
-        text: on the chip.
-        changes: the settings that make it, by dotted path.
-        help: what happens in it, in one sentence.
-        along: settings that a new run of it begins with, and that may be others later.
+        text: text of the chip.
+        changes: the settings that define it, by dotted path.
+        help: one sentence on what happens in it.
+        along: initial settings of a new run of it, which may be changed later.
     """
 
     text: str
@@ -33,19 +33,19 @@ class Chip:
     along: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def describes(self, settings: Settings) -> bool:
-        """Whether ``settings`` are of this task."""
+        """Whether ``settings`` are settings of this task."""
         return all(settings.get(path) == value for path, value in self.changes.items())
 
     def begun_from(self, settings: Settings) -> dict[str, Any]:
-        """The changes with which a new run of this task begins after one under ``settings``. What an agent's run alone
-        needs is given back."""
+        """The changes of settings for a new run of this task after a run under ``settings``. Settings that only an
+        agent's run needs are reset."""
         left = settings.is_language and settings.language.has_tool and not self.along
         usual = {path: language_settings().get(path) for path, value in AGENT.items() if settings.get(path) == value}
         return {**(usual if left else {}), **self.changes, **self.along}
 
 
 AGENT = {"model.checkpoint": "calculator", "task.max_tokens": 40, "optimizer.learning_rate": 3e-4}
-"""Settings of a run in which the model can call the tool, has room for three calls and learns it in some thirty
+"""Settings of an agent's run: the model can call the tool, has room for three calls and learns it in some thirty
 updates."""
 CHIPS = (
     Chip(text=tr("Sums"), changes={"task.problem": "arithmetic", "task.difficulty": "mixed"},
@@ -96,7 +96,8 @@ class TaskChips(QWidget):
         row.addStretch(1)
 
     def _offer(self, chips: tuple[Chip, ...]) -> None:
-        """One button a chip. The widest choice decides how many there are, the others are hidden."""
+        """Offer one button per chip and hide the rest. There are as many buttons as the largest selection of tasks
+        needs."""
         row = self.layout()
         assert isinstance(row, QHBoxLayout)
         while len(self.buttons) < len(chips):
@@ -116,7 +117,7 @@ class TaskChips(QWidget):
         self._chips = chips
 
     def show_task(self, view: View) -> None:
-        """Mark the task of the run shown. Where the session locks the task, no other can be chosen."""
+        """Mark the task of the run shown. If the session locks the task, the others are disabled."""
         self._settings = settings = view.run.origin.settings
         wanted = IN_WORDS if settings.model.folder else CHIPS
         if wanted is not self._chips:
@@ -133,5 +134,5 @@ class TaskChips(QWidget):
         if sender is not None:
             chip = self._chips[sender.property("chip")]
             for button, marked in zip(self.buttons, self._marked, strict=False):
-                button.setChecked(marked)  # the mark moves with the run that is shown
+                button.setChecked(marked)  # the mark follows the run shown
             self.wanted.emit(chip.begun_from(self._settings))

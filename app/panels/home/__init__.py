@@ -1,1 +1,1 @@
-"""Home: the last runs and the shipped examples as small pictures, and the ways to begin."""
+"""The panel Home: recent runs and shipped examples as small pictures, and ways to begin."""

@@ -1,4 +1,4 @@
-"""A button that is a small picture of a run: its rewards as a curve, its title, its number of updates."""
+"""A button with a small picture of a run: its reward curve, its title, its number of updates."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 WIDE, CURVE, PAD = 168, 56, 8
-"""Pixels at 100 %: of the card across, of the curve's height, and around both."""
+"""Pixels at 100 %: width of the card, height of the curve, and padding around both."""
 
 
 class RunCard(QAbstractButton):
-    """One run, which a click opens."""
+    """The card of one run. A click opens the run."""
 
     def __init__(self, preview: Preview, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,7 +39,7 @@ class RunCard(QAbstractButton):
         return tr("{steps:,} updates · reward {last}").format(steps=self.preview.steps, last=last)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Other colours, another size."""
+        """Set the theme and the scale."""
         self._theme, self._scale = theme, scale
         self.updateGeometry()
         self.update()
@@ -72,7 +72,8 @@ class RunCard(QAbstractButton):
             top += metrics.height()
 
     def _curve(self, area: QRectF) -> QPolygonF:
-        """The rewards in ``area``, from their least to their largest, or in the middle where all are equal."""
+        """The reward curve scaled to ``area``, from the least to the largest reward, or in the middle if all are
+        equal."""
         rewards = self.preview.rewards
         low, high = (float(rewards.min()), float(rewards.max())) if len(rewards) else (0.0, 0.0)
         across = area.width() / max(len(rewards) - 1, 1)

@@ -1,4 +1,4 @@
-"""Home: what was done last, what can be looked at, and where to begin."""
+"""The panel Home: recent runs, examples, and starting points."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NO_RUNS = tr("Every run saves itself; those with an update appear here the next 
 
 
 class HomePanel(Panel):
-    """Three rows: runs of one's own, recorded examples, and buttons for first experiences, lessons and other runs.
+    """Three rows: the user's runs, recorded examples, and buttons for first steps, lessons and new runs.
 
     Attributes:
-        cards: the runs that are shown, those of one's own first.
+        cards: the runs shown, the user's own first.
         begin: the buttons of the last row.
 
     Signals:
-        came_to_front: the runs are to be read anew, and given to :meth:`show_runs`.
+        came_to_front: the runs are to be read again and passed to :meth:`show_runs`.
         run_wanted: open the run of this path.
     """
 
@@ -68,7 +68,7 @@ class HomePanel(Panel):
         outer.addWidget(plain_scroll_area(inside))
 
     def offer(self, actions: Sequence[tuple[str, Callable[[], None]]]) -> None:
-        """Have a button for each of ``actions``, (text, what it does)."""
+        """Make a button for each of ``actions``, given as (text, callback)."""
         for text, run in actions:
             button = QPushButton(text)
             button.clicked.connect(run)
@@ -76,7 +76,7 @@ class HomePanel(Panel):
             self.begin.append(button)
 
     def show_runs(self, own: Sequence[Preview], recorded: Sequence[Preview]) -> None:
-        """Show these runs of the user's own, and these examples."""
+        """Show the user's own runs and the examples."""
         for card in self.cards:
             card.deleteLater()
         self.cards = []
@@ -97,7 +97,7 @@ class HomePanel(Panel):
         return tr("{count} runs to open, {begin} ways to begin.").format(count=len(self.cards), begin=len(self.begin))
 
     def on_frame(self) -> None:
-        """Ask for the runs where the panel has come to the front, and draw."""
+        """If the panel has come to the front, request the runs. Then draw."""
         came, self._in_front = self.seen and not self._in_front, self.seen
         if came:
             self.came_to_front.emit()

@@ -1,4 +1,4 @@
-"""A run in a few words and one small curve: what Home shows of each, read from its file."""
+"""Previews of runs for Home: a few facts and one small curve, read from the run's file."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from grpo_core.runs import library
 from grpo_core.runs.reader import RunReader
 
 POINTS = 120
-"""Points of a curve. A longer series is drawn by the means of as many parts."""
+"""Points of a curve. A longer series is reduced to the means of as many parts."""
 RUNS = 8
-"""Runs of one's own that are shown."""
+"""Number of the user's runs shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """One run.
+    """The preview of one run.
 
     Attributes:
         path: of its file.
-        title: what it is called.
+        title: the run's title.
         steps: number of its last update.
-        rewards: (n,), n at most :data:`POINTS`, its mean rewards in the order of its updates.
+        rewards: (n,) its mean rewards over the updates, n at most :data:`POINTS`.
     """
 
     path: Path
@@ -38,8 +38,8 @@ class Preview:
 
 
 def last_runs(folder: Path, cancelled: Callable[[], bool]) -> list[Preview]:
-    """The runs of ``folder`` that were written last, the newest first. Broken ones and those without an
-    update are left out.
+    """The most recently written runs of ``folder``, the newest first. Broken ones and those without an update are left
+    out.
 
     Raises:
         Cancelled: ``cancelled()`` turned true.
@@ -63,7 +63,7 @@ def _read(runs: Sequence[tuple[Path, str]]) -> list[Preview]:
 
 
 def shortened(values: np.ndarray) -> np.ndarray:
-    """The finite ones of ``values`` (n,), or the means of :data:`POINTS` parts of them where there are more."""
+    """The finite entries of ``values`` (n,). If there are more than :data:`POINTS`, the means of as many parts."""
     values = values[np.isfinite(values)]
     if len(values) <= POINTS:
         return values

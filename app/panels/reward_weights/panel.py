@@ -1,4 +1,4 @@
-"""Reward weights: a recorded step with its reward functions weighted otherwise, computed exactly and at once."""
+"""The panel Reward weights: a recorded step recomputed exactly with other weights of the reward functions."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ COLUMNS = (
     Column("turned", tr("Sign"), chars=6, kind="chip", help=tr("Whether its advantage turns its sign.")),
 )  # fmt: skip
 KEPT = (0, 4, 5, 8, 2, 3, 6, 7, 1)
-"""Columns in the order in which they get room."""
+"""Columns by priority, for panels too narrow for all."""
 
 
 class RewardWeightsPanel(Panel):
-    """A slider a reward function, and the rewards, advantages and pushes that follow, beside those of the run.
+    """A slider per reward function, and the resulting rewards, advantages and pushes beside those of the run.
 
     Attributes:
-        scores: pasted scores of the step shown, by the reward function's place from 0, (B,) each.
+        scores: pasted scores of the step shown, (B,) each, by the index of the reward function.
 
     Signals:
-        completion_wanted: the completion that is selected is to be read.
+        completion_wanted: show the selected completion as text.
     """
 
     completion_wanted = Signal()
@@ -130,7 +130,7 @@ class RewardWeightsPanel(Panel):
         return why_not(step) if step is not None else view.run.why_no_step or tr("Move to a step to weigh its rewards.")
 
     def _parts(self, step: Step) -> np.ndarray:
-        """The scores of every reward function, those that were pasted in the place of the recorded ones."""
+        """The scores of every reward function, with pasted ones in place of the recorded ones."""
         assert step.reward_parts is not None
         parts = np.array(step.reward_parts, np.float64)
         for place, scores in self.scores.items():
@@ -161,7 +161,7 @@ class RewardWeightsPanel(Panel):
         self.paste(place, QGuiApplication.clipboard().text())
 
     def paste(self, place: int, text: str) -> None:
-        """Take the scores in ``text`` (CSV) for the reward function ``place``, or say why they cannot be taken."""
+        """Use the scores in ``text`` (CSV) for the reward function ``place``, or show why they cannot be used."""
         step = self.workspace.view.step.step
         if step is None:
             return

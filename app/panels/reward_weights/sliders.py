@@ -13,21 +13,21 @@ from app.widgets.calm import CalmSlider
 from grpo_core.text import tr
 
 LONGEST = 28
-"""Characters of a function's name that are shown. Hovering says all of it."""
+"""Longest displayed name of a function in characters. The tooltip has the full name."""
 STEPS = 200
 """Positions of a slider on each side of 0."""
 
 
 class WeightSliders(QWidget):
-    """The weights of the reward functions, each from −2 to 2 times the largest of 1 and its recorded size.
+    """Sliders for the weights of the reward functions, within ± 2 times the larger of 1 and the recorded size.
 
     Attributes:
-        weights: as they are set, one a function.
+        weights: the current weights, one per function.
 
     Signals:
-        changed: a weight is another one.
-        scores_wanted: take the scores of the clipboard for this function, counted from 0.
-        scores_dropped: take the recorded scores of this function again.
+        changed: a weight has changed.
+        scores_wanted: use the scores on the clipboard for this function (its index).
+        scores_dropped: return to the recorded scores of this function.
     """
 
     changed = Signal()
@@ -49,12 +49,12 @@ class WeightSliders(QWidget):
         self._grid.setColumnStretch(1, 1)
 
     def show_functions(self, names: Sequence[str], recorded: Sequence[float], pasted: Sequence[int]) -> None:
-        """Make a slider for each function. The weights stay as they are set while the functions are the same.
+        """Make a slider per function. The current weights are kept as long as the functions are the same.
 
         Args:
             names: of the functions.
             recorded: their weights in the run.
-            pasted: functions whose scores are not those of the record, counted from 0.
+            pasted: indices of the functions whose scores were pasted.
         """
         if (tuple(names), tuple(recorded)) != (self._names, self._recorded):
             self._names, self._recorded = tuple(names), tuple(recorded)
@@ -66,7 +66,7 @@ class WeightSliders(QWidget):
         self._show()
 
     def reset(self) -> None:
-        """Take the recorded weights again."""
+        """Return to the recorded weights."""
         self.weights = [*self._recorded]
         self._show()
         self.changed.emit()

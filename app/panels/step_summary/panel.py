@@ -1,4 +1,4 @@
-"""This step: which groups gave no signal, and which tokens carry the push, the KL or the loss."""
+"""The panel This step: groups without a signal, and the tokens that contribute most to the push, the KL or the loss."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from grpo_core.text import tr
 NONE_YET = tr("The groups of an update and its leading tokens appear here. Press Step to compute one.")
 NONE_RECORDED = tr("No completions are recorded at this step.")
 KEPT_GROUPS, KEPT_TOKENS = (0, 1, 2, 3), (0, 1, 2, 3, 4)
-"""Columns of each table in the order in which they get room."""
+"""Columns of each table by priority, for panels too narrow for all."""
 OF_GROUPS = 0.36
-"""Share of the height that the groups take at most."""
+"""Largest share of the height for the groups."""
 
 
 class StepSummaryPanel(Panel):
-    """A table of groups above a table of tokens. A row leads to its completion or token.
+    """A table of groups above a table of tokens. A row links to its completion or token.
 
     Signals:
-        completion_wanted: the completion that is selected is to be read.
-        token_wanted: the token that is selected is to be seen.
-        what_if_wanted: the update under another loss is to be seen.
+        completion_wanted: show the selected completion as text.
+        token_wanted: show the selected token.
+        what_if_wanted: show the update under another loss.
     """
 
     completion_wanted = Signal()
@@ -125,7 +125,7 @@ class StepSummaryPanel(Panel):
             if self._tokens is None:
                 missing = CONTRIBUTIONS[str(self.by.currentData())].missing
                 self._unreadable = missing if view.step.step is not None else view.run.why_no_step
-        except GrpoError as error:  # the source lacks what its own settings ask for
+        except GrpoError as error:  # the source lacks inputs that its own settings require
             self._unreadable = str(error)
 
     def _mark(self, view: View) -> None:
@@ -138,7 +138,7 @@ class StepSummaryPanel(Panel):
         self.tokens.select_row(places.index((row, token)) if (row, token) in places else None)
 
     def _fit(self) -> None:
-        """Give tables the height of their rows, the groups at most their share, and as many columns as have room."""
+        """Give the tables the height of their rows, the groups at most their share, and as many columns as fit."""
         for table, columns in ((self.groups, KEPT_GROUPS), (self.tokens, KEPT_TOKENS)):
             table.end_with_rows()
             bar = table.verticalScrollBar().sizeHint().width()
@@ -177,7 +177,7 @@ class StepSummaryPanel(Panel):
 
 
 def _padded(label: Label) -> Label:
-    """A sentence on as many lines as it takes, away from the edges."""
+    """A word-wrapped sentence with margins."""
     label.setWordWrap(True)
     label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
     label.setContentsMargins(12, 0, 12, 0)

@@ -20,7 +20,7 @@ from grpo_core.texts import question_text
 from grpo_core.traces.importers.source import Completions
 
 PREVIEW = 80
-"""Characters of a prompt that stand in the table."""
+"""Characters of a prompt shown in the table."""
 
 GROUPS = (
     Column("group", "#", chars=3, decimals=0, help=tr("Number of the prompt.")),
@@ -45,8 +45,8 @@ class Summary:
 
     Attributes:
         groups: those without a signal first.
-        groups_sentence: how many give none.
-        group_rows: of :data:`GROUPS`.
+        groups_sentence: a sentence on how many groups have no signal.
+        group_rows: rows with the columns of :data:`GROUPS`.
     """
 
     groups: tuple[Group, ...]
@@ -55,7 +55,7 @@ class Summary:
 
 
 def table_of(view: View) -> Completions | None:
-    """The completions that a recorded run has at the update shown.
+    """The recorded run's completions at the update shown.
 
     Raises:
         RunFileError: they cannot be read.
@@ -64,7 +64,7 @@ def table_of(view: View) -> Completions | None:
 
 
 def summary_of(view: View) -> Summary | None:
-    """The groups of the update shown, or None where nothing is recorded of any.
+    """The groups of the update shown. None if no groups are recorded.
 
     Raises:
         RunFileError: a recorded run cannot be read there.
@@ -104,7 +104,7 @@ def _ends(group: Group) -> str:
 
 
 def _short(reward: float) -> str:
-    """A reward without the zeros at its end."""
+    """A reward without trailing zeros."""
     return shown(reward, 0 if reward.is_integer() else 3)
 
 
@@ -113,9 +113,9 @@ class TokenSummary:
     """The leading tokens of a pass.
 
     Attributes:
-        found: where they are, and what they add.
-        sentence: how much of all they add.
-        rows: of :data:`TOKENS`.
+        found: their places and contributions.
+        sentence: a sentence on their share of the total.
+        rows: rows with the columns of :data:`TOKENS`.
     """
 
     found: Leading

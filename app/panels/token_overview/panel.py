@@ -1,4 +1,4 @@
-"""Token overview: all tokens of an update at once, and the text of the part that is enlarged."""
+"""The panel Token overview: all tokens of an update at once, and the text of the enlarged part."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TITLES = {
     START: tr("Aligned by their start"), END: tr("Aligned by their end"), TURN: tr("Aligned by the first foreign word"),
 }  # fmt: skip
 LISTED, LONGEST = 40, 4_000
-"""Completions whose texts are shown, and characters of each."""
+"""Number of completions whose texts are shown, and characters shown of each."""
 
 
 class TokenOverviewPanel(Panel):
-    """A strip a completion, in the order of the prompts, above the text of what is enlarged.
+    """A strip per completion, in the order of the prompts, above the text of the enlarged part.
 
     Signals:
-        token_wanted: the token that is selected is to be seen.
+        token_wanted: show the selected token.
     """
 
     token_wanted = Signal()
@@ -129,7 +129,7 @@ class TokenOverviewPanel(Panel):
         )
 
     def _arrange(self, view: View, step: Step, tint: Tint, values: np.ndarray | None, limit: float) -> None:
-        """Put the completions of each prompt below each other, aligned as it was chosen."""
+        """Stack the completions of each prompt, with the selected alignment."""
         self._step, self._vocabulary = step, tuple(view.run.origin.vocabulary)
         self._order = np.argsort(step.group, kind="stable")
         there = step.there[self._order]
@@ -149,7 +149,7 @@ class TokenOverviewPanel(Panel):
         return place, int(self._before[place]) + view.selection.token
 
     def _write(self) -> None:
-        """Show the text of the part that is enlarged, a completion a line."""
+        """Show the text of the enlarged part, a line per completion."""
         step, shown = self._step, self.strips.window_shown
         if step is None:
             return

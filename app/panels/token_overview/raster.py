@@ -1,4 +1,4 @@
-"""Token values of many completions as a raster of pixels, in which the largest value of a pixel wins."""
+"""Token values of many completions as a raster of pixels. Each pixel shows its largest value."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 
 START, END, TURN = "start", "end", "turn"
 ALIGNMENTS = (START, END, TURN)
-"""What stands below each other: the first tokens, the last ones, or the first tokens that somebody else wrote."""
+"""Alignments of the completions: by the first token, by the last one, or by the first token that the model did not
+write."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """The part of the aligned completions that is drawn: rows ``top`` up to ``bottom``, places ``left`` up to
-    ``right``, the ends not included."""
+    """The drawn part of the aligned completions: rows ``top`` up to ``bottom``, places ``left`` up to ``right``, ends
+    not included."""
 
     top: int
     bottom: int
@@ -33,10 +34,10 @@ class Window:
 
 
 def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
-    """Places before the first token of each completion, (B,), none below 0.
+    """Number of empty places before the first token of each completion, (B,), none below 0.
 
     Args:
-        there: tokens that are there, boolean (B, T).
+        there: tokens that exist, boolean (B, T).
         mask: tokens that the loss counts, boolean (B, T).
         alignment: one of :data:`ALIGNMENTS`.
 
@@ -58,7 +59,7 @@ def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
 
 
 def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """``values`` (B, T) with each row moved ``before`` (B,) places to the right. NaN where no token is."""
+    """``values`` (B, T) with each row shifted ``before`` (B,) places to the right. NaN where there is no token."""
     lengths = there.sum(axis=1)
     out = np.full((len(values), int((before + lengths).max(initial=1))), np.nan, dtype=np.float32)
     for row, (first, length) in enumerate(zip(before.tolist(), lengths.tolist(), strict=True)):
@@ -67,13 +68,14 @@ def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.nda
 
 
 def edges(count: int, pixels: int) -> np.ndarray:
-    """The first item of each of ``pixels`` pixels on which ``count`` items are drawn, and ``count``: (pixels + 1,)."""
+    """Boundaries for drawing ``count`` items on ``pixels`` pixels: the first item of each, and ``count``, (pixels +
+    1,)."""
     return np.arange(pixels + 1) * count // pixels
 
 
 def binned(values: np.ndarray, high: int, wide: int) -> np.ndarray:
-    """``values`` (R, C) on ``high`` x ``wide`` pixels: of those in a pixel the one that is furthest from 0, NaN where
-    there is none. Where there are fewer items than pixels, each takes several."""
+    """``values`` (R, C) reduced to ``high`` x ``wide`` pixels. Each takes the value furthest from 0, or NaN if it has
+    none. With fewer items than pixels, an item covers several pixels."""
     for axis, pixels in ((1, wide), (0, high)):
         count = values.shape[axis]
         first = edges(count, pixels)[:-1]
@@ -93,7 +95,7 @@ def picture(share: np.ndarray, up: np.ndarray, down: np.ndarray, ground: int) ->
     Args:
         share: (H, W), NaN where there is no token.
         up, down: colours of the levels from 0 to full tint, above and below 0: 0xFFRRGGBB, (L,) each.
-        ground: the colour of no token.
+        ground: the colour where there is no token.
     """
     level = np.sqrt(np.minimum(np.abs(np.nan_to_num(share)), 1.0)) * (len(up) - 1)
     index = level.round().astype(np.intp)

@@ -1,4 +1,4 @@
-"""Every completion of an update as a strip of pixels: drag over a part to enlarge it, click a token to select it."""
+"""All completions of an update as strips of pixels. Dragging enlarges a part, a click selects a token."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from grpo_core.text import tr
 
 LEVELS = 64
 DRAG = 6
-"""Pixels that the pointer moves before a press becomes a drag."""
+"""Pixels of pointer movement that turn a press into a drag."""
 MARGIN = 8
 ROW = 5
-"""Pixels of a row from which on a line parts it from the next."""
+"""Row height in pixels from which rows are separated by a line."""
 
 
 class TokenStrips(QWidget):
-    """The raster, the selected token, and the part that is being dragged over.
+    """The raster with the selected token and the part marked by dragging.
 
     Attributes:
-        window_shown: the part that is drawn.
+        window_shown: the drawn part.
 
     Signals:
         chosen: a token was clicked: row of the raster, and place among the aligned ones.
-        activated: show the token that is selected.
-        brushed: another part is drawn.
+        activated: show the selected token.
+        brushed: the drawn part has changed.
     """
 
     chosen = Signal(int, int)
@@ -70,15 +70,15 @@ class TokenStrips(QWidget):
         self, shares: np.ndarray, groups: tuple[int, ...], signed: bool, theme: Theme, scale: float,
         selected: tuple[int, int] | None,
     ) -> None:  # fmt: skip
-        """Draw values in shares of full tint.
+        """Draw values given as shares of full tint.
 
         Args:
             shares: (R, C) of the aligned completions, NaN where there is no token.
-            groups: rows at which another prompt begins.
-            signed: negative values have a colour of their own.
-            theme: how it looks.
-            scale: of the type.
-            selected: (row, place) with the ring.
+            groups: rows at which a new prompt begins.
+            signed: whether negative values have a colour of their own.
+            theme: the colours.
+            scale: the user's scale of the type.
+            selected: (row, place) of the token to ring.
         """
         if shares.shape != self._shares.shape:
             self.window_shown = _whole(shares)
@@ -87,12 +87,12 @@ class TokenStrips(QWidget):
         self.update()
 
     def show_all(self) -> None:
-        """Draw every completion whole."""
+        """Draw all completions in full."""
         self._show(_whole(self._shares))
 
     @property
     def enlarged(self) -> bool:
-        """Whether a part is drawn alone."""
+        """Whether only a part is drawn."""
         return self.window_shown != _whole(self._shares)
 
     def _show(self, window: Window) -> None:
@@ -105,18 +105,18 @@ class TokenStrips(QWidget):
 
     @property
     def area(self) -> QRect:
-        """The pixels of the raster."""
+        """Rectangle of the raster in pixels."""
         return self.rect().adjusted(MARGIN, 2, -MARGIN, -2)
 
     def place_at(self, point: QPoint) -> tuple[int, int]:
-        """(row, place) at a pixel, the nearest where it lies outside."""
+        """The (row, place) at a pixel, or the nearest one if the pixel is outside."""
         area, shown = self.area, self.window_shown
         row = shown.top + (point.y() - area.top()) * shown.rows // max(area.height(), 1)
         place = shown.left + (point.x() - area.left()) * shown.places // max(area.width(), 1)
         return min(max(row, shown.top), shown.bottom - 1), min(max(place, shown.left), shown.right - 1)
 
     def box(self, row: int, place: int) -> QRectF:
-        """The pixels of a token that is drawn, at least three each way."""
+        """Rectangle of a drawn token in pixels, at least three by three."""
         area, shown = QRectF(self.area), self.window_shown
         high, wide = area.height() / shown.rows, area.width() / shown.places
         found = QRectF(
@@ -156,7 +156,7 @@ class TokenStrips(QWidget):
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _raster(self, area: QRect) -> QImage:
-        """The part shown as an image, made anew where something has changed."""
+        """The part shown as an image, rebuilt when something has changed."""
         ratio = self.devicePixelRatioF()
         size = round(area.width() * ratio), round(area.height() * ratio)
         key = (id(self._shares), self.window_shown, size, self._theme.name, self._signed)
@@ -219,7 +219,7 @@ class TokenStrips(QWidget):
             super().keyPressEvent(event)
 
     def _enlarge(self) -> None:
-        """Draw half as many rows and places, around the token that is selected."""
+        """Draw half as many rows and places, around the selected token."""
         shown, (row, place) = self.window_shown, self._selected or (self.window_shown.top, self.window_shown.left)
         high, wide = max(shown.rows // 2, 1), max(shown.places // 2, 1)
         top = min(max(row - high // 2, shown.top), shown.bottom - high)

@@ -1,4 +1,4 @@
-"""The likeliest tokens of one place: before the update, as far as it is revealed, and under the reference."""
+"""The likeliest tokens at one place: before the update, as far as it is revealed, and under the reference."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 TOP = 5
-"""Tokens that are shown of a whole distribution."""
+"""Number of tokens shown of a whole distribution."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """One token that might have been drawn at a place.
+    """A token that could have been drawn at a place.
 
     Attributes:
         word: its text.
-        before, after: its probability before the update and as far as that is revealed.
+        before, after: its probability before the update, and as far as the update is revealed.
         reference: under the reference policy; None where that is not recorded.
-        taken: it was drawn.
-        quantity: what explains ``after``.
+        taken: whether it was drawn.
+        quantity: address that explains ``after``.
     """
 
     word: str
@@ -38,7 +38,7 @@ class Alternative:
 
     @property
     def sentence(self) -> str:
-        """All its numbers, for a tooltip and for a screen reader."""
+        """A sentence with all its numbers, for the tooltip and screen readers."""
         if self.reference is None:
             text = tr("“{word}”: {before} before, {after} after.")
         else:
@@ -49,7 +49,7 @@ class Alternative:
 
 
 def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
-    """The likeliest tokens of this place. Empty where none are recorded.
+    """The likeliest tokens at this place. Empty where none are recorded.
 
     Between two inner passes the whole distribution is not recorded; "after" is then after the last one.
     """
@@ -62,7 +62,7 @@ def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -
 
 
 def remark(view: StepView, row: int, token: int) -> str:
-    """A remark on the alternatives of a place: that they are not all tokens, or why there are none."""
+    """A note on the alternatives of a place: that they are not all tokens, or why there are none."""
     step = view.step
     if step is None or not step.there[row, token]:
         return ""

@@ -1,4 +1,5 @@
-"""The completions of a group while they are sampled: an update of a large model takes so long that they can be read."""
+"""The completions of a group while they are being sampled. An update of a large model takes long enough to read
+them."""
 
 from __future__ import annotations
 
@@ -22,27 +23,27 @@ from grpo_core.text import tr
 from grpo_core.texts import question_in
 
 CARET = "▌"
-"""Behind a completion that goes on."""
+"""Sign at the end of an unfinished completion."""
 EDGE, BETWEEN = 8.0, 16.0
-"""Pixels beside the lines, and between two columns of them, at 100 %."""
+"""Pixels at 100 %: horizontal margins, and gap between two columns of lines."""
 SHARE, FIRST_SHARE = 0.2, 0.45
-"""Share of the panel's height that the lines have at most where the last update stands above them, which keeps its
-place, and where there is none yet. One line has room in any case."""
+"""Largest share of the panel's height for the lines: with the last update above them, and without. At least one line is
+always shown."""
 BAR, APART = 14.0, 3.0
-"""Width of a group's bar beside the caption, and the pixels between two, at 100 %."""
+"""Width of a group's bar beside the caption, and gap between two bars, in pixels at 100 %."""
 COLUMN = 26
-"""Letters of the narrowest column: lines stand beside each other where the panel is low."""
+"""Least width of a column in letters. In a low panel, lines are arranged in columns."""
 ANNOUNCE_SECONDS = 1.0
-"""Between two descriptions for a screen reader while completions grow."""
+"""Seconds between two accessible descriptions while completions grow."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Writing:
-    """The part of the completions of one group that is shown.
+    """The part of one group's completions written so far.
 
     Attributes:
-        caption: which update they belong to, how far it is, and what was asked.
-        lines: each as far as it is written, on one line.
+        caption: a text with the update's number, its progress, and the prompt.
+        lines: the written text of each completion, on one line.
         ended: whether each is complete.
         group: number of that group in the update, from 0.
         groups: (P,) the written share of each group of the update, from 0 to 1; empty once all are sampled.
@@ -56,7 +57,7 @@ class Writing:
 
     @classmethod
     def of(cls, progress: Progress, origin: Origin) -> Writing | None:
-        """The known part of an update in progress. None where its completions are not told."""
+        """The known part of an update in progress. None where its completions are not reported."""
         written = progress.written
         if written is None:
             return None
@@ -72,25 +73,25 @@ class Writing:
 
     @property
     def words(self) -> str:
-        """All of it, for a screen reader."""
+        """The caption and all lines, for screen readers."""
         lines = (line if ends else f"{line} …" for line, ends in zip(self.lines, self.ended, strict=True))
         return "\n".join([self.caption, *lines, *filter(None, [self.words_on_groups])])
 
     @property
     def words_on_groups(self) -> str:
-        """The written share of each group, in a sentence. Empty once all are sampled."""
+        """A sentence with the written share of each group. Empty once all are sampled."""
         if not self.groups:
             return ""
         return tr("Written of each group: {shares}.").format(shares=", ".join(f"{share:.0%}" for share in self.groups))
 
 
 class BeingWritten(QWidget):
-    """One line a completion, of a long one its end, with a caret as long as it goes on.
+    """A line per completion, with a caret while it is unfinished. Only the end of a long completion is shown.
 
-    It is there from the first completions that are told until the run rests, so that nothing jumps between updates.
+    It is visible from the first reported completions until the run stops, so that nothing moves between updates.
 
     Attributes:
-        writing: what it shows; None between two updates.
+        writing: the content shown; None between two updates.
     """
 
     def __init__(self, parent: QWidget | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -106,12 +107,12 @@ class BeingWritten(QWidget):
         self._run = ""
         self._look: tuple[Theme, float] | None = None
         self._count, self._columns, self._lines = 0, 1, 1
-        self._first = True  # no update stands above
+        self._first = True  # no update is shown above
         self._described = 0.0
         self.hide()
 
     def follow(self, view: View, space: QSize) -> bool:
-        """Show what is being written in a panel of this size. Whether there is another height left above it."""
+        """Show what is being written, in a panel of this size. Returns whether the height left above it has changed."""
         progress, look, shown = view.progress, (view.theme, view.scale), not self.isHidden()
         told = progress is not None and progress.written is not None
         stays = view.running and (told or (shown and self._run == view.run.id))
@@ -132,7 +133,7 @@ class BeingWritten(QWidget):
         return (self.height() if stays else 0) != before
 
     def _arranged(self, space: QSize) -> tuple[int, int]:
-        """(columns, lines in each) for as many completions as have room in a panel of this size."""
+        """(columns, lines in each) for as many completions as fit in a panel of this size."""
         assert self._look is not None
         theme, scale = self._look
         share = FIRST_SHARE if self._first else SHARE
@@ -148,7 +149,7 @@ class BeingWritten(QWidget):
         return QFontMetricsF(theme.font("answer", scale)).height() * 1.15
 
     def _describe(self) -> None:
-        """Update the description for screen readers, once a second while tokens come."""
+        """Update the description for screen readers, once a second while tokens arrive."""
         now, still = self._clock(), self.writing is None or all(self.writing.ended)
         if still or now - self._described >= ANNOUNCE_SECONDS:
             self._described = now
@@ -162,7 +163,7 @@ class BeingWritten(QWidget):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def box(self, place: int) -> QRectF:
-        """Place of completion ``place``. Empty where it has no room."""
+        """Rectangle of completion ``place``. Empty where it does not fit."""
         assert self._look is not None
         scale = self._look[1]
         column, line = divmod(place, self._lines)
@@ -198,7 +199,7 @@ class BeingWritten(QWidget):
 
     @property
     def bars(self) -> list[QRectF]:
-        """Place of the bar of each group of the update, right of the caption. None where they have no room."""
+        """Rectangles of the groups' bars, right of the caption. Empty where they do not fit."""
         if self.writing is None or self._look is None:
             return []
         count, scale = len(self.writing.groups), self._look[1]
@@ -210,7 +211,7 @@ class BeingWritten(QWidget):
         return [QRectF(left + n * each + gap, 0.5 * self._line, each - gap, high) for n in range(count)]
 
     def _paint_bars(self, painter: QPainter, theme: Theme, bars: list[QRectF]) -> None:
-        """One bar a group, filled from the left as far as it is written. That of the group shown has a frame."""
+        """Paint a bar per group, filled from the left by its written share. The bar of the group shown has a frame."""
         assert self.writing is not None
         for n, (bar, share) in enumerate(zip(bars, self.writing.groups, strict=False)):
             painter.fillRect(bar, theme.colour("border"))
@@ -227,7 +228,7 @@ class BeingWritten(QWidget):
         metrics = QFontMetricsF(painter.font())
         caret = "" if ended else CARET
         space = box.width() - metrics.horizontalAdvance(caret)
-        end = line[-(2 * int(space / metrics.averageCharWidth()) + 1) :]  # to measure thousands of letters takes long
+        end = line[-(2 * int(space / metrics.averageCharWidth()) + 1) :]  # measuring thousands of letters is slow
         text = metrics.elidedText(end, Qt.TextElideMode.ElideLeft, int(space)) or (tr("(nothing)") if ended else "")
         painter.setPen(theme.ink("text" if ended and line else "muted"))
         painter.drawText(box, _LEFT, text)
@@ -238,7 +239,7 @@ class BeingWritten(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def tip(self, point: QPointF) -> str:
-        """The whole of the completion at ``point``, or of the words above them, or how far each group is."""
+        """Tooltip at ``point``: the whole completion, the whole caption, or the progress of each group."""
         if self.writing is None:
             return ""
         if any(bar.contains(point) for bar in self.bars):

@@ -1,4 +1,4 @@
-"""The choices above the tokens of an update: which prompt's completions, in which tint, before or after which pass."""
+"""The combo boxes above the tokens of an update: the prompt, the tint, and the pass."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from grpo_core.text import tr
 
 
 class TokenChoices(QWidget):
-    """Three boxes, each with its name beside it as long as there is room for the names.
+    """Three combo boxes, each with its name beside it if there is space.
 
     Attributes:
         prompt, tint, passes: the boxes.
 
     Signals:
-        group_chosen: a prompt, by the number of its group.
-        tinted: a tint, by its name in ``TINTS``.
-        pass_chosen: a pass over the batch, counted from 0.
+        group_chosen: a prompt was chosen, by the number of its group.
+        tinted: a tint was chosen, by its name in ``TINTS``.
+        pass_chosen: a pass over the batch was chosen, counted from 0.
     """
 
     group_chosen = Signal(int)
@@ -38,7 +38,7 @@ class TokenChoices(QWidget):
         self.prompt.activated.connect(self.group_chosen)
         self.tint.activated.connect(self._on_tint)
         self.passes.activated.connect(self.pass_chosen)
-        self.prompt.setMinimumWidth(1)  # the one that gives way: its text begins with the prompt's number
+        self.prompt.setMinimumWidth(1)  # this box shrinks first: its text begins with the prompt's number
         for box in (self.tint, self.passes):
             box.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self._named = tuple(_named(box) for box in (self.prompt, self.tint, self.passes))
@@ -53,10 +53,10 @@ class TokenChoices(QWidget):
         """Offer the prompts and passes of an update.
 
         Args:
-            prompts: the question of each group; one alone is no choice.
-            group: the one whose completions are shown.
-            passes: how many passes the update made over its batch.
-            passed: the one that is shown, counted from 0.
+            prompts: the question of each group; a single one is not offered.
+            group: the group whose completions are shown.
+            passes: number of passes of the update over its batch.
+            passed: the pass shown, counted from 0.
         """
         self._named[0][0].setVisible(len(prompts) > 1)
         texts = [
@@ -67,10 +67,10 @@ class TokenChoices(QWidget):
         fill(self.passes, [tr("{number} of {count}").format(number=n + 1, count=passes) for n in range(passes)], passed)
 
     def fit(self, width: int) -> None:
-        """Leave out the names of the boxes, the first one first, until every box has room for its text.
+        """Hide the names of the boxes, beginning with the first, until the text of every box fits.
 
         Args:
-            width: pixels that there are.
+            width: available pixels.
         """
         shown = [(choice, label) for choice, label in self._named if not choice.isHidden()]
         for _, label in shown:
@@ -88,7 +88,7 @@ class TokenChoices(QWidget):
 
 
 def _named(box: QComboBox) -> tuple[QWidget, Label]:
-    """A box with its name beside it, and the label that says the name."""
+    """A box with its name beside it, and the label with the name."""
     both = QWidget()
     row = QHBoxLayout(both)
     row.setContentsMargins(0, 0, 8, 0)

@@ -1,4 +1,4 @@
-"""One token: its alternatives before and after the update, and where its push comes from."""
+"""The detail of one token: its alternatives before and after the update, and the terms of its push."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MARGIN = 8.0
 
 
 def row_height(theme: Theme, scale: float) -> float:
-    """Height of a row in pixels. What is painted and the room that is asked for follow from it alike."""
+    """Height of a row in pixels, for both painting and the size hint."""
     return QFontMetricsF(theme.font("section", scale)).height() * 1.45
 
 
@@ -41,7 +41,7 @@ class TokenDetail(QWidget):
 
     Signals:
         wanted: explain this quantity.
-        walked: the line at this point of the widget (x, y) should be in sight.
+        walked: scroll the row at this point of the widget (x, y) into view.
     """
 
     wanted = Signal(object)
@@ -86,7 +86,7 @@ class TokenDetail(QWidget):
         self.update()
 
     def _fit(self, view: View) -> None:
-        """Ask for the height of all rows, and of the caption on as many lines as this width makes of it."""
+        """Request the height of all rows, and of the caption wrapped at this width."""
         rows = len(self._alternatives) + len(self._lines) + 2
         high = rows * row_height(view.theme, view.scale) + self._caption_height(view.theme, view.scale)
         self.setMinimumHeight(math.ceil(8 + high + 8 + 8))
@@ -144,7 +144,7 @@ class TokenDetail(QWidget):
             y += line
 
     def _place(self, painter: QPainter, theme: Theme, place: QRectF, quantity: Quantity | None) -> None:
-        """Note where the next row is. With a ring around the current one."""
+        """Record the rectangle of the next row, and ring it if it is the current one."""
         self._places.append((place, quantity))
         if self.hasFocus() and len(self._places) - 1 == self.current:
             painter.setPen(QPen(theme.colour("selection"), 2))
@@ -159,8 +159,8 @@ class TokenDetail(QWidget):
         return y + line
 
     def _paint_alternative(self, painter: QPainter, theme: Theme, place: QRectF, item: Alternative) -> None:
-        """A bar for the probability after the update, a thin outlined one below for the one before, and a line across
-        both for the reference's."""
+        """Paint a bar for the probability after the update, a thin outlined one below for the one before, and a line
+        across both for the reference."""
         before, after = item.before, item.after
         metrics = painter.fontMetrics()
         space = metrics.horizontalAdvance("0.000 → 0.000") + 8
@@ -187,12 +187,12 @@ class TokenDetail(QWidget):
 
     @property
     def current(self) -> int:
-        """The row that has the keyboard: by default the first term below the alternatives."""
+        """The row with the keyboard cursor, by default the first term below the alternatives."""
         return len(self._alternatives) if self._current is None else self._current
 
     @property
     def quantities(self) -> list[Quantity | None]:
-        """Quantities that explain each row, the alternatives first."""
+        """The address that explains each row, the alternatives first."""
         return [*(each.quantity for each in self._alternatives), *(line[3] for line in self._lines)]
 
     def event(self, event: QEvent) -> bool:
@@ -214,14 +214,14 @@ class TokenDetail(QWidget):
         self.explain_current()
 
     def explain_current(self) -> None:
-        """Explain the line under the cursor."""
+        """Request the explanation of the current row."""
         quantities = self.quantities
         quantity = quantities[self.current] if self.current < len(quantities) else None
         if quantity is not None:
             self.wanted.emit(quantity)
 
     def explained_box(self) -> QRect:
-        """Place of the current line."""
+        """Rectangle of the current row."""
         return self._places[self.current][0].toAlignedRect() if self.current < len(self._places) else self.rect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -1,4 +1,4 @@
-"""The token inspector: the completions of a group, tinted by what the update does to each token."""
+"""The token inspector: the completions of a group, tinted by the update's effect on each token."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from grpo_core.texts import question_text
 NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
 FIRST = tr("The first update is being computed. Its tokens, rewards and advantages stand here when it is complete.")
 WIDE = 700
-"""Width at 100 % from which the terms of a token have all the room they like."""
+"""Panel width at 100 % from which the terms of a token have their full width."""
 LOW = 230
-"""Height at 100 % below which the completions have the room of the scale and of the prompt in large letters."""
+"""Panel height at 100 % below which the scale and the large prompt give way to the completions."""
 
 
 class TokenInspectorPanel(Panel):
-    """Tokens that the update pushed up and down, and why. Within a stage, its film.
+    """The tokens that the update pushed up and down, and why. Within a stage, its film.
 
     Signals:
         language_wanted: begin a language model's run and compute its first update.
@@ -81,7 +81,7 @@ class TokenInspectorPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self._stack = QStackedLayout()
-        column.addLayout(self._stack, 1)  # before it has widgets: the first is shown at once, in a window of its own
+        column.addLayout(self._stack, 1)  # shown before it has a parent, a widget would open in a window of its own
         self._stack.addWidget(self._build())
         self._stack.addWidget(self._build_empty())
         column.addWidget(self.being_written)
@@ -133,7 +133,7 @@ class TokenInspectorPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def focus_picture(self) -> None:
-        """Give the keyboard to the completions. Without any to nobody, so that Space runs."""
+        """Move the keyboard focus to the completions. If there are none clear it, so that Space starts the run."""
         target = self.grid if self.workspace.view.step.step is not None else self.window()
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -167,7 +167,7 @@ class TokenInspectorPanel(Panel):
         super().redraw()
 
     def draw_still(self, view: View, step: Step) -> None:
-        """Draw what stays throughout the film of a stage."""
+        """Draw everything that is constant throughout the film of a stage."""
         groups = np.unique(step.group)
         row, token = place_shown(view) or (0, 0)
         self.group = int(step.group[row])
@@ -175,7 +175,7 @@ class TokenInspectorPanel(Panel):
         self.choices.show_step(prompts, self.group, step.passes, view.step.passed)
         self.choices.fit(self.width())
         self.workspace.watched_group = self.group
-        low = self.height() < LOW * view.scale  # whether or not something is being written: nothing jumps
+        low = self.height() < LOW * view.scale  # whether or not something is being written, so that nothing moves
         self.legend.setVisible(not low)
         self.prompt_line.show_prompt(view, step, self.group, self.width(), spacious=not low)
         tint = TINTS[self.tint_name]
@@ -222,7 +222,7 @@ class TokenInspectorPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._drawn, self._drawn_anew = None, True  # another width, another share for the terms
+        self._drawn, self._drawn_anew = None, True  # the terms' share depends on the width
         self.workspace.request_frame()
 
     # -- input -------------------------------------------------------------------------------------------------------
@@ -231,13 +231,13 @@ class TokenInspectorPanel(Panel):
     def _on_group(self, group: int) -> None:
         step = self.workspace.view.step.step
         rows = np.flatnonzero(step.group == group) if step is not None else np.zeros(0, np.int64)
-        if len(rows):  # the box may still offer the prompts of the update that was drawn last
+        if len(rows):  # the box may still offer the prompts of the update drawn last
             self.group = group
             self.workspace.select(row=int(rows[0]))
 
     @Slot(int)
     def _on_turned(self, by: int) -> None:
-        """Select the completion at the same place of another group."""
+        """Select the completion with the same index in another group."""
         step = self.workspace.view.step.step
         if step is None:
             return

@@ -1,4 +1,4 @@
-"""The prompt of the completions that are shown, in large letters, and how many of them are right."""
+"""The prompt of the completions shown, in large letters, and the number of right ones."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from grpo_core.text import tr
 from grpo_core.texts import question_text
 
 LONGEST = 32
-"""Characters of a prompt that are written in large letters."""
+"""Longest prompt in characters in large letters."""
 MARGIN = 8
 """Pixels at both ends of the line."""
 
 
 class PromptLine(QWidget):
-    """One line. Empty where prompts are no texts.
+    """The line above the completions. It is hidden if prompts are not texts.
 
     Attributes:
-        prompt: its words, shortened; the tooltip holds all of them.
-        tally: how many completions are right, where that is known.
+        prompt: the elided text; the tooltip has the full one.
+        tally: the number of right completions, if known.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -44,7 +44,7 @@ class PromptLine(QWidget):
     def show_prompt(self, view: View, step: Step, group: int, width: float, *, spacious: bool = True) -> None:
         """Show the prompt of ``group``, a number in ``step.group``, in a panel of ``width`` pixels.
 
-        ``spacious``: the panel is high enough; in a low one the box of prompts says it alone.
+        ``spacious``: whether the panel is high enough. In a low one, only the box of prompts shows it.
         """
         self.setVisible(spacious and (step.prompt_tokens is not None or step.prompt_texts is not None))
         prompt = question_text(step, group, view.run.origin)

@@ -1,4 +1,4 @@
-"""The batch of a what-if: its tokens, its samples, or the policy after it. One selection with all other panels."""
+"""The batch of a what-if as tokens, as samples, or as the policy after it. It shares the selection of all panels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 
 class BatchView(QStackedWidget):
-    """One of three pictures, or a sentence in their place."""
+    """One of three pictures, or a sentence in its place."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,13 +55,13 @@ class BatchView(QStackedWidget):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def show_problem(self, sentence: str) -> None:
-        """Say why there is nothing to draw."""
+        """Show why there is nothing to draw."""
         self._picture = None
         self.problem.setText(sentence)
         self.setCurrentWidget(self.problem)
 
     def show_picture(self, picture: WhatIfPicture, view: View, what: str, tint: str) -> None:
-        """Draw one of the three, a key of :data:`app.panels.what_if.header.SHOWS`."""
+        """Draw the picture ``what``, a key of :data:`app.panels.what_if.header.SHOWS`."""
         self._picture, self._tint = picture, tint
         self.setCurrentWidget(self._places[what])
         match what:
@@ -80,7 +80,7 @@ class BatchView(QStackedWidget):
                 self.policies.show_picture(picture, view, _context(view, picture.step))
 
     def _group(self, view: View, picture: WhatIfPicture) -> int:
-        """The group of the selected completion. Where nobody has chosen, the first with a signal."""
+        """The group of the selected completion. Without a selection, the first group with a signal."""
         row, group = view.selection.row, picture.step.group
         if row is not None and row < len(group):
             return int(group[row])
@@ -112,7 +112,7 @@ class BatchView(QStackedWidget):
 
     @Slot(int)
     def _on_turned(self, by: int) -> None:
-        """The first completion of another group."""
+        """Select the first completion of another group."""
         if self._picture is None:
             return
         rows = np.flatnonzero(self._picture.step.group == self._group(self.workspace.view, self._picture) + by)
@@ -121,7 +121,7 @@ class BatchView(QStackedWidget):
 
 
 def centred(name: str) -> Label:
-    """A sentence in the middle of an empty place."""
+    """A sentence centred in an empty area."""
     label = Label()
     label.setObjectName(name)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -138,6 +138,6 @@ def _selected(view: View, step: Step) -> tuple[int, int] | None:
 
 
 def _context(view: View, step: Step) -> int:
-    """The place of the table in which the selected token was chosen."""
+    """The context in which the selected token was chosen."""
     chosen = _selected(view, step)
     return 0 if step.context is None or chosen is None else int(step.context[chosen])

@@ -1,4 +1,4 @@
-"""The settings of a what-if that can be changed on top of a preset, one to a line."""
+"""The editable settings of a what-if, on top of a preset, one per line."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ PATHS = (
 
 
 class SettingsEditor(QScrollArea):
-    """The fields of the settings, one below the other.
+    """The fields of the settings below each other.
 
     Attributes:
         rows: one for each of ``PATHS``, in that order.
 
     Signals:
-        edited: the dotted paths of settings, and the value that they are to have.
+        edited: the dotted paths of settings, and their new value.
     """
 
     edited = Signal(tuple, object)
@@ -52,7 +52,7 @@ class SettingsEditor(QScrollArea):
         column.setContentsMargins(12, 4, 12, 8)
         column.setSpacing(8)
         for path in PATHS:
-            about = dataclasses.replace(described_at(path), usual=None)  # without a slider: there is little room
+            about = dataclasses.replace(described_at(path), usual=None)  # no slider, for lack of space
             row = row_for(path, about, self._settings.get(path))
             row.edited.connect(self._on_edited)
             self.rows.append(row)
@@ -65,7 +65,7 @@ class SettingsEditor(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def show_settings(self, wanted: Settings, ran: Settings) -> None:
-        """Show what is asked for. What differs from what ran is marked."""
+        """Show the settings of the what-if. Those that differ from the recorded ones are marked."""
         self._settings = wanted
         for row in self.rows:
             row.setVisible(not ran.is_recorded or row.paths[0].startswith("objective."))
@@ -74,7 +74,7 @@ class SettingsEditor(QScrollArea):
             row.mark("" if value == then else tr("The update ran with {then}.").format(then=shown(then)))
 
     def refuse(self, paths: tuple[str, ...], error: SettingsError) -> None:
-        """Say beside the field what was wrong, and show what is in force."""
+        """Show why the entry was refused, and restore the current value."""
         row = self._row(paths)
         row.refuse(
             tr("{title} stays {paths}: {allowed}.").format(
@@ -84,7 +84,7 @@ class SettingsEditor(QScrollArea):
         row.show_value(self._settings.get(paths[0]))
 
     def accept(self, paths: tuple[str, ...]) -> None:
-        """The last entry was fine."""
+        """Clear the message about a refused entry."""
         self._row(paths).accept()
 
     def _row(self, paths: tuple[str, ...]) -> Row:

@@ -1,4 +1,4 @@
-"""The line above a what-if: which preset, what to look at, and the way to the model."""
+"""The line above a what-if: the preset, the view, and the button that has the model compute it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.text import tr
 SHOWS = {
     "numbers": tr("Numbers"), "policy": tr("Policy after"), "tokens": tr("Tokens"), "samples": tr("Samples"),
 }  # fmt: skip
-"""What can be looked at; the numbers only where they have no room beside the others."""
+"""The available views. The numbers are offered only if they do not fit beside the others."""
 ASK_TIP = tr(
     "Does the update under these settings on a copy of the model: all passes, and what becomes of every token. The run "
     "goes on untouched."
@@ -38,11 +38,11 @@ class WhatIfHeader(QWidget):
     """The row above a what-if: boxes for preset, view, pass and tint, and the button that asks the model.
 
     Signals:
-        preset_chosen: its name.
-        pass_chosen: counted from 0.
-        shown: a key of :data:`SHOWS`.
-        tinted: a key of ``TINTS``.
-        asked: the model shall do it.
+        preset_chosen: a preset was chosen (its name).
+        pass_chosen: a pass was chosen, counted from 0.
+        shown: a view was chosen, a key of :data:`SHOWS`.
+        tinted: a tint was chosen, a key of ``TINTS``.
+        asked: have the model compute the what-if.
     """
 
     preset_chosen = Signal(str)
@@ -82,7 +82,7 @@ class WhatIfHeader(QWidget):
             row.addWidget(widget)
 
     def show_choice(self, preset: str, changed: bool, tip: str) -> None:
-        """The preset. A star where settings have been changed on top of it."""
+        """Show the preset, with a star if settings have been changed on top of it."""
         with QSignalBlocker(self.preset):
             for place in range(self.preset.count()):
                 name = self.preset.itemData(place)
@@ -95,13 +95,13 @@ class WhatIfHeader(QWidget):
         self._fit()
 
     def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.LayoutRequest:  # a box has come or gone, or has another text
+        if event.type() is QEvent.Type.LayoutRequest:  # a box was shown or hidden, or has another text
             self._fit()
         return super().event(event)
 
     def _fit(self) -> None:
-        """One line where there is room: the box of presets gives way as far as the name in it allows, then the words
-        before it go. Else the last boxes are on a second line."""
+        """Fit the header into one line if possible: first the box of presets shrinks to its text, then the labels
+        before it are hidden. Otherwise the last boxes move to a second line."""
         metrics, hint = self.preset.fontMetrics(), self.preset.sizeHint().width()
         longest = max(metrics.horizontalAdvance(self.preset.itemText(n)) for n in range(self.preset.count()))
         least = hint - longest + metrics.horizontalAdvance(self.preset.currentText())
@@ -116,7 +116,7 @@ class WhatIfHeader(QWidget):
         self.preset.setFixedWidth(min(max(left, least), hint) if left >= least else hint)
 
     def show_model(self, settings: Settings) -> None:
-        """Say what asking does with the model of a run under ``settings``."""
+        """Show what the button does with the model of a run under ``settings``."""
         tip = ASK_TIP
         if settings.is_language and settings.model.folder:
             tip = ASK_FOLDER_TIP if settings.model.keeps_weights else EVERY_WEIGHT_TIP
@@ -125,12 +125,12 @@ class WhatIfHeader(QWidget):
             self.ask.setAccessibleDescription(tip)
 
     def show_passes(self, count: int, passed: int) -> None:
-        """Number of passes to look at, and which is shown."""
+        """Offer ``count`` passes, with ``passed`` selected."""
         fill(self.passes, [tr("pass {n} of {count}").format(n=n + 1, count=count) for n in range(count)], passed)
         self.passes.setVisible(count > 1)
 
     def show_views(self, shows: Sequence[str], current: str, tints: Sequence[str], tint: str) -> None:
-        """Offer the views that can be looked at here."""
+        """Offer the views and tints available here."""
         for box, names, here in ((self.shows, shows, current), (self.tint, tints, tint)):
             titles = SHOWS if box is self.shows else {name: TINTS[name].title for name in names}
             with QSignalBlocker(box):

@@ -1,4 +1,4 @@
-"""The questions of a what-if that a language model has to answer: those that wait, and those that were refused."""
+"""The questions of a what-if that only a language model can answer, pending or refused."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from grpo_core.record import Step
 
 
 class ModelReplay(QObject):
-    """Asks for the present question of a panel. Answers come between two updates, whatever is shown by then.
+    """Puts the panel's current question to the model. Answers come between two updates, whatever is shown by then.
 
     Signals:
-        changed: something was answered or refused.
+        changed: a question was answered or refused.
     """
 
     changed = Signal()
@@ -30,7 +30,7 @@ class ModelReplay(QObject):
 
     @Slot()
     def ask(self) -> None:
-        """Have the model do the update shown under the settings asked for, on a copy."""
+        """Have the model compute the update shown under the what-if's settings, on a copy."""
         view = self._workspace.view
         question = self._current_question(view.step.step)
         if question is not None:
@@ -40,17 +40,17 @@ class ModelReplay(QObject):
             self._workspace.ask(question)
 
     def waits(self, step: Step) -> bool:
-        """Whether the present question has been asked and not been answered."""
+        """Whether the current question has been asked and is not answered yet."""
         question = self._current_question(step)
         return question is not None and self._waiting.get(question) == self._workspace.view.run.id
 
     def refusal(self, step: Step) -> str:
-        """The reason why the present question has no answer. Empty where it was not refused."""
+        """The reason why the current question was refused. Empty if it was not."""
         question = self._current_question(step)
         return "" if question is None else self._refused.get((self._workspace.view.run.id, question), "")
 
     def _current_question(self, step: Step | None) -> Replay | None:
-        """The question that the panel shows, None where its settings do not go together."""
+        """The panel's current question. None if its settings are incompatible."""
         try:
             return None if step is None else self._question.replay(step)
         except GrpoError:

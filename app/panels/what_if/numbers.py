@@ -1,4 +1,4 @@
-"""The table of a what-if: the settings that differ, then the numbers of both sides."""
+"""The table of a what-if: differing settings, then the numbers of both sides."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def fill(table: TableTwin, picture: WhatIfPicture) -> None:
 
 
 def width_of(table: TableTwin) -> int:
-    """The width at which the whole table is in sight."""
+    """Width at which the whole table is visible."""
     return sum(table.columnWidth(n) for n in range(len(COLUMNS))) + table.verticalScrollBar().sizeHint().width() + 2
 
 
 def _wanted_text(difference: Difference) -> str:
-    """The value asked for. In brackets where it cannot act on a batch that is drawn."""
+    """The what-if's value. It is in brackets if it cannot affect a batch that is already sampled."""
     text = worded(difference.wanted)
     return text if difference.replayed else f"({text})"

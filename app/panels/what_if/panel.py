@@ -1,4 +1,4 @@
-"""What-if panel: the update shown under another preset or other settings, beside what really ran."""
+"""The panel What-if: the update shown under another preset or other settings, beside the recorded one."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ NONE_YET = tr(
 AT_START = tr("Update 0 has no batch; move to an update to see what other settings would have made of it.")
 COMPUTING = tr("What the other settings would have made of this large update is being computed …")
 BESIDE = 300
-"""Pixels at 100 % that the batch needs beside the table."""
+"""Width in pixels at 100 % that the batch needs beside the table."""
 
 
 def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
-    """Compute ``work``, with everything that the panel asks of it."""
+    """Result of ``work``, including everything that the panel needs from it."""
     poll()
     evaluated = work()
     picture = evaluated.picture
@@ -51,7 +51,7 @@ def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
 
 
 class WhatIfPanel(Panel):
-    """Both sides of one update: settings that differ, numbers, tokens or samples, and the policy after it."""
+    """Both sides of one update: differing settings, numbers, tokens or samples, and the policy after it."""
 
     large = True
 
@@ -115,7 +115,7 @@ class WhatIfPanel(Panel):
         return whole
 
     def focus_choice(self) -> None:
-        """Give the keyboard to the preset."""
+        """Move the keyboard focus to the preset."""
         self.header.preset.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class WhatIfPanel(Panel):
             self._show(view, self.picture)
 
     def _is_known(self, view: View, step: Step) -> bool:
-        """Whether both sides can be shown at once. Of a large update they are computed in a thread first.
+        """Whether both sides can be shown at once. For a large update they are first computed in a thread.
 
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
@@ -180,7 +180,7 @@ class WhatIfPanel(Panel):
         self.redraw()
 
     def _evaluated(self, view: View, step: Step) -> WhatIfPicture:
-        """Both sides in the pass shown everywhere, or in a further one that only the what-if has."""
+        """Both sides in the pass shown everywhere, or in an additional pass that only the what-if has."""
         picture = self.question.picture(view, step, view.step.passed if self._further is None else self._further)
         if self._further is not None and self._further >= picture.what_if.other.step.passes:
             self._further = None
@@ -205,7 +205,7 @@ class WhatIfPanel(Panel):
         self.notes.setText(f"{refused}\n{text}" if refused else text)
 
     def _show_problem(self, step: Step, sentence: str) -> None:
-        """These settings cannot be computed from the record. Of a language model, the model may still know."""
+        """Report that these settings cannot be computed from the record, and offer the model if it can compute them."""
         self._show_parts("problem")
         self.batch.show_problem(self.model_replay.refusal(step) or sentence)
         self.table.set_rows([])
@@ -223,7 +223,7 @@ class WhatIfPanel(Panel):
         self.header.ask.setText(tr("Asking…") if waits else tr("Ask the model"))
 
     def _offered(self, picture: WhatIfPicture) -> list[str]:
-        """What can be looked at: the policy where it is a table known to its end, tokens where there are several."""
+        """The available views: the policy if it is a fully known table, tokens if there are several."""
         whole = all(side.complete and side.step.dist_logp is not None for side in picture.what_if.sides)
         policy = ["policy"] if whole and not picture.step.settings.is_language else []
         tokens = ["tokens"] if picture.step.mask.shape[1] > 1 else []
@@ -231,16 +231,16 @@ class WhatIfPanel(Panel):
         return [*table, *policy, *tokens, "samples"]
 
     def _show_parts(self, here: str) -> None:
-        """Settings to change, table and batch. Where only one of them has room, what is chosen (``here``)."""
+        """Show settings, table and batch. If only one of them fits, the selected one (``here``)."""
         alone, editing = self._arranged == "alone", self.header.settings.isChecked()
         self.editor.setVisible(editing)
         self.table.setVisible(not alone or (here == "numbers" and not editing))
         self.batch.setVisible(not alone or (here != "numbers" and not editing))
 
     def _share_out(self, scale: float) -> None:
-        """The table as wide as its columns, the rest for the batch. In a narrow and high panel the table above the
-        batch, with the settings that differ in sight; in a narrow and low one each has the room alone. The user may
-        pull it otherwise."""
+        """Distribute the space. The table takes the width of its columns, the batch the rest. In a narrow, high panel
+        the table is above the batch, with the differing settings visible; in a narrow, low one only one of them is
+        shown. The user can move the splitter."""
         table, space = numbers.width_of(self.table), self.split.size()
         above = False
         if space.width() >= table + BESIDE * scale:
@@ -268,7 +268,7 @@ class WhatIfPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._drawn = None  # with another size, other parts have room
+        self._drawn = None  # at another size, other parts fit
         self.workspace.request_frame()
 
     # -- choices -----------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class WhatIfPanel(Panel):
         self._changed()
 
     def _changed(self) -> None:
-        """Another question: it may not have the further passes that were looked at."""
+        """Adjust to a changed question: additional passes that were shown may not exist any more."""
         self._further = None
         self.redraw()
 

@@ -1,4 +1,4 @@
-"""The policy after the update, twice: as it ran and what if, each over the policy before it."""
+"""The policy after the update, as recorded and as it would have been, each over the policy before it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PLOT_TITLES = (tr("Policy after the update, as it ran"), tr("Policy after the up
 
 
 class PolicyPair(QWidget):
-    """The policy after the update in one context, as it ran and as it would have been, on the same axes.
+    """The policy after the update in one context, as recorded and as it would have been, on the same axes.
 
     Signals:
-        chosen: an action was clicked or walked to, and the completions that drew it.
+        chosen: an action was selected, with the completions that drew it.
     """
 
     chosen = Signal(int, object)
@@ -49,7 +49,7 @@ class PolicyPair(QWidget):
         places.setVerticalSpacing(0)
         places.setHorizontalSpacing(16)
         for place, (side, plot_title) in enumerate(zip(SIDES, PLOT_TITLES, strict=True)):
-            plot = policy_chart(headed=False)  # a sentence has no room above half a panel
+            plot = policy_chart(headed=False)  # a sentence does not fit above half a panel
             plot.title = plot_title
             plot.setAccessibleName(plot.title)
             plot.picked.connect(self._on_chosen)
@@ -72,7 +72,7 @@ class PolicyPair(QWidget):
 
     @Slot()
     def toggle(self) -> None:
-        """Show both policies as tables, or both as pictures again."""
+        """Switch between tables and pictures of both policies."""
         wanted = not self.twins[0].shows_table
         for twin in self.twins:
             if twin.shows_table != wanted:
@@ -92,7 +92,7 @@ class PolicyPair(QWidget):
         )
 
     def forget_scales(self) -> None:
-        """Another run is shown: the axes are those of its data alone."""
+        """Reset the axes for a newly shown run."""
         for plot in self._plots:
             plot.forget_scales()
 

@@ -1,4 +1,4 @@
-"""The question to an update: a preset, changes on top of it, and what the model has answered. Evaluated once."""
+"""The question of a what-if: a preset, changes on top of it, and the model's answers. It is evaluated once."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from grpo_core.what_if import (
 
 AS_IT_RAN = tr("As it ran")
 ANSWERS = 16
-"""Answers of the model that are kept at hand; all of them are in the run's file."""
+"""Number of model answers kept in memory. All of them are in the run's file."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WhatIfPicture:
-    """The update that is shown, as it ran and under other settings, ready to draw.
+    """The update shown, as recorded and under other settings, ready to draw.
 
     Attributes:
         what_if: their numbers.
@@ -55,12 +55,12 @@ class WhatIfPicture:
 
     @cached_property
     def rows(self) -> tuple[Compared, ...]:
-        """The numbers of both sides."""
+        """The numbers of both sides, in rows."""
         return compared(self.what_if, self.passed)
 
     @cached_property
     def direction(self) -> Direction:
-        """The direction of the pushes of both sides relative to each other."""
+        """The relative direction of both sides' pushes."""
         ran, other = (side.gradient(nearest) for side, nearest in self.what_if.passes(self.passed))
         return direction(ran, other)
 
@@ -77,12 +77,12 @@ class WhatIfPicture:
 
     @property
     def views(self) -> tuple[StepView, StepView]:
-        """The view of the update as it ran, and that of the update under other settings."""
+        """The views of the update as recorded and under other settings."""
         return self.ran, self.other
 
 
 class WhatIfQuestion:
-    """The panel's own choice.
+    """The preset and the changes chosen in the panel.
 
     Attributes:
         preset: name of a preset, or :data:`AS_IT_RAN`.
@@ -96,18 +96,18 @@ class WhatIfQuestion:
         self._evaluated: Evaluated | None = None
 
     def choose(self, preset: str) -> None:
-        """Compare with ``preset`` as it is. Changes that were made on top of another are dropped."""
+        """Compare with the unchanged ``preset``. Changes made on top of another one are discarded."""
         self.preset, self.changes = preset, {}
 
     def change(self, settings: Settings, paths: tuple[str, ...], value: Any) -> None:
-        """Change settings on top of the preset, for an update that ran under ``settings``.
+        """Change settings on top of the preset, for an update recorded under ``settings``.
 
         Raises:
             SettingsError: what was wrong and what is allowed; nothing has changed.
         """
         wanted = {**self.changes, **dict.fromkeys(paths, value)}
         if "objective.baseline" in paths and BASELINES[value].from_critic:
-            wanted["learner.critic"] = True  # a critic is what gives the baseline
+            wanted["learner.critic"] = True  # the baseline comes from a critic
         if (
             "objective.reduction" in paths
             and REDUCTIONS[value].by_constant
@@ -118,10 +118,10 @@ class WhatIfQuestion:
         self.changes = wanted
 
     def wanted(self, settings: Settings) -> Settings:
-        """The settings asked for, of an update that ran under ``settings``.
+        """The settings of the what-if, for an update recorded under ``settings``.
 
         Raises:
-            SettingsError: the changes do not go together with what the update ran under.
+            SettingsError: the changes are incompatible with the settings of the update.
         """
         return self._preset(settings).replace(self.changes)
 
@@ -135,20 +135,20 @@ class WhatIfQuestion:
         return Replay(step=step.step, settings=in_force(step, self.wanted(step.settings)))
 
     def keep(self, run: str, question: Replay, answer: Replayed) -> None:
-        """Keep the model's answer."""
+        """Store the model's answer."""
         self._answers[run, question.step, question.settings] = answer
         for old in list(itertools.islice(self._answers, max(len(self._answers) - ANSWERS, 0))):
             del self._answers[old]
 
     def answer(self, run: str, step: Step) -> Replayed | None:
-        """The model's answer to the present question, as far as it is at hand."""
+        """The model's answer to the current question, if it is available."""
         question = self.replay(step)
         return self._answers.get((run, question.step, question.settings))
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def picture(self, view: View, step: Step, passed: int) -> WhatIfPicture:
-        """Both sides in pass ``passed``. Computed again only where something else is asked.
+        """Both sides in pass ``passed``, computed again only if the question has changed.
 
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
@@ -156,19 +156,19 @@ class WhatIfQuestion:
         return self.known(view, step, passed) or self.keep_picture(self.work(view, step, passed)())
 
     def known(self, view: View, step: Step, passed: int) -> WhatIfPicture | None:
-        """The picture, where it is the one that was computed last.
+        """The picture, if it is the last one computed.
 
         Raises:
-            SettingsError: the settings that are wanted do not go together.
+            SettingsError: the chosen settings are incompatible.
         """
         key = (*self._record_key(view, step), passed)
         return self._evaluated.picture if self._evaluated is not None and self._evaluated.key == key else None
 
     def work(self, view: View, step: Step, passed: int) -> Callable[[], Evaluated]:
-        """The function that computes the picture, in any thread. Its result goes to :meth:`keep_picture`.
+        """A function that computes the picture, in any thread. Pass its result to :meth:`keep_picture`.
 
         Raises:
-            SettingsError: the settings that are wanted do not go together.
+            SettingsError: the chosen settings are incompatible.
         """
         record_key, before = self._record_key(view, step), self._evaluated
         other = before.other if before is not None and before.key[:-1] == record_key else None
@@ -177,7 +177,7 @@ class WhatIfQuestion:
         return partial(_evaluated, (*record_key, passed), view, step, wanted, answer, passed, other)
 
     def keep_picture(self, evaluated: Evaluated) -> WhatIfPicture:
-        """Take what :meth:`work` has computed."""
+        """Store the result of :meth:`work`."""
         self._evaluated = evaluated
         return evaluated.picture
 
@@ -187,10 +187,10 @@ class WhatIfQuestion:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluated:
-    """A question that was computed.
+    """A computed what-if.
 
     Attributes:
-        key: what was asked of which update, the pass last.
+        key: the question, the update, and last the pass.
         other: the update under the other settings.
         picture: both sides.
     """
@@ -213,7 +213,8 @@ def _evaluated(
 
 
 def _before(view: View, step: Step) -> Step | None:
-    """The update from whose end a bandit's began. None for the first, and where it is not at hand."""
+    """The update before this one, at whose end a bandit's update starts. None for the first, and where it is not
+    available."""
     if step.step == 1 or view.step.settings.is_language or view.step.settings.is_recorded:
         return None
     try:
@@ -223,7 +224,7 @@ def _before(view: View, step: Step) -> Step | None:
 
 
 def _revealed(view: View, record: Step, passed: int) -> StepView:
-    """A record as panels draw it, revealed as far as it is known."""
+    """The view of a record, revealed as far as it is known."""
     whole = len(record.logp) == record.passes + 1
     stage = Stage.UPDATE if whole else Stage.NORMALIZE
     if record is view.step.step:

@@ -1,4 +1,4 @@
-"""The samples of an update with the numbers of both sides beside each other: one row a token."""
+"""The samples of an update with the numbers of both sides next to each other, a row per token."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ PAIRS = {
     "advantage": ("A", "push", 8.0), "ratio": ("r", "number", 5.5), "clipped": ("clip", "chip", 4.0),
     "weight": ("W", "number", 6.5), "token_loss": ("loss", "number", 6.5), "gradient": ("push", "push", 8.5),
 }  # fmt: skip
-"""Numbers that stand there twice: (heading, kind, width)."""
+"""Numbers that both sides have: (heading, kind, width)."""
 IF = "{} if"
 """Heading of the what-if's column."""
 
 
 class SampleTable(TableTwin):
-    """The table. Rows are the record's, in sampling order."""
+    """The table of samples. Its rows are those of the record, in sampling order."""
 
     def __init__(self) -> None:
         super().__init__(title=tr("Samples, as it ran and what if"))
         self._rows: list[step_table.Row] = []
 
     def show_picture(self, picture: WhatIfPicture, origin: Origin, selection: Selection) -> None:
-        """Show both sides of the pass shown."""
+        """Show both sides in the pass shown."""
         known = step_table.columns(picture.step)
         words = [(i, c) for i, c in enumerate(known) if c.name in WORDS]
         if len(origin.prompts) == 1:
@@ -78,5 +78,5 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
 
 def _cell(name: str, value: object) -> object:
     if name == "gradient" and isinstance(value, float):
-        return -value  # the step goes against the gradient: what is pushed up points up
+        return -value  # the step goes against the gradient, so the sign is flipped: what is pushed up points up
     return ("clip" if value else "") if name == "clipped" else value

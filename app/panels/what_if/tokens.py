@@ -1,4 +1,5 @@
-"""Completions token by token, twice: as the update pushed them, and below as it would have, on one scale of tints."""
+"""Completions token by token in pairs: as the update pushed them, and below as it would have, with one scale of
+tints."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ OFFERED = ("push", "fork", "weight", "token_loss", "ratio", "kl", "change")
 
 
 class PairGrid(TokenGrid):
-    """Two rows a completion. The arrows walk from completion to completion."""
+    """A token grid with two rows per completion. Arrow keys move from completion to completion."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = {Qt.Key.Key_Up: -2, Qt.Key.Key_Down: 2}.get(Qt.Key(event.key()))
@@ -34,7 +35,7 @@ class PairGrid(TokenGrid):
         self._choose(int(np.flatnonzero(self.rows.index == row)[:1].sum()) + step, token)
 
     def _reveal(self, row: int, token: int) -> None:
-        """Both rows of the completion. Where there is room for one only, the upper."""
+        """Scroll to both rows of the completion. If only one fits, to the upper one."""
         super()._reveal(row, token)
         assert self.rows is not None
         upper = int(np.flatnonzero(self.rows.index == row)[:1].sum())
@@ -44,19 +45,19 @@ class PairGrid(TokenGrid):
 
 
 def offered(picture: WhatIfPicture) -> list[str]:
-    """The tints that both sides have: what has changed is known of whole updates only."""
+    """The tints that both sides have. Changes are known only of whole updates."""
     whole = all(side.complete for side in picture.what_if.sides)
     return [name for name in OFFERED if whole or name != "change"]
 
 
 def scale_of(picture: WhatIfPicture, tint: Tint) -> tuple[float, bool]:
-    """The value of full tint for both sides, and whether there is anything to tint by."""
+    """The common value of full tint of both sides, and whether there is anything to tint by."""
     known = all(view.derived(tint.values) is not None for view in picture.views)
     return max(view.derived(tint.limit) for view in picture.views), known
 
 
 def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
-    """The completions of ``group``, each as it ran and, below, what if."""
+    """The completions of ``group``, each as recorded and, below, under the what-if."""
     tint = TINTS[tint_name]
     limit, _ = scale_of(picture, tint)
     values = [view.derived(tint.values) for view in picture.views]
@@ -86,7 +87,7 @@ def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
 
 
 def _woven_counts(ran: TokenRows, other: TokenRows) -> list[list[bool]] | None:
-    """Tokens that count in the loss, row by row of both. None where all do."""
+    """The tokens that count in the loss, alternating between both sides. None where all do."""
     if ran.counts is None and other.counts is None:
         return None
     whole = [[True] * len(texts) for texts in ran.texts]
@@ -97,12 +98,12 @@ SIDES = (tr("As it ran"), tr("What if"))
 
 
 def _woven(here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Row by row of two arrays (n, T), (2 n, T)."""
+    """The rows of two arrays (n, T), alternating, (2 n, T)."""
     return np.stack([here, there], axis=1).reshape(-1, here.shape[1])
 
 
 def _notes(view: StepView, terms: Terms, shares: np.ndarray, row: int) -> list[Note]:
-    """Advantage, share of all weight, tokens clipped."""
+    """The notes beside a row: advantage, share of all weight, clipped tokens."""
     advantage = advantage_of(view, row) or 0.0
     sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
     clipped = int(terms.clipped[row].sum())
