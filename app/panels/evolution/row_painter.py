@@ -225,7 +225,8 @@ class RowPainter:
         top, bottom = place.bottom + 14 * scale, place.bottom + place.curve - 10 * scale
         labels = [(tr("Held-out prompts, right in %"), "muted")]
         if sampled is not None:
-            labels = [(tr("Sampled, right in %"), "policy"), (tr("Held out, greedy, in %"), "push_up")]
+            # The two lines have one colour: the marks before the words tell which is which.
+            labels = [("━ " + tr("Sampled, right in %"), "policy"), ("○ " + tr("Held out, greedy, in %"), "push_up")]
             labels = labels if held_out is not None else labels[:1]
         for line, (text, colour) in enumerate(labels):
             label = QRectF(
