@@ -1,4 +1,4 @@
-"""The sentence on an update whose source does not say under which loss it was trained."""
+"""The sentence about assumptions, for an update whose source does not record its loss."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from grpo_core.text import tr
 
 
 def assumption(step: Step) -> str:
-    """Sentences on what is assumed of an update because its source does not record it: the settings of the loss, and
-    log-probabilities that the trainer or the sampler did not give. Empty where its loss is recorded."""
+    """Describe what is assumed about an update because its source does not record it: the settings of the loss, and
+    log-probabilities missing from the trainer or the sampler. Empty where its loss is recorded."""
     if not step.settings.is_recorded or step.settings.recorded.names_loss:
         return ""
     said = [
