@@ -1,4 +1,6 @@
-"""How far a policy is from its reference: exactly both ways, as samples estimate it, and where each estimate pulls."""
+"""Divergence of a policy from its reference: exact in both directions, estimated from samples, and the estimators'
+gradients.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ def one_decision(actions: int) -> Settings:
 
 
 EXACT = 1e-6
-"""A step nearer to a way down than this is that way, up to the error of differences."""
+"""Tolerance for a step to equal a gradient, given the error of finite differences."""
 
 
 class Divergence:
