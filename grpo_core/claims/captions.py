@@ -29,7 +29,7 @@ class Drawn:
         step: the update.
         rows: the completion of each draw, (n,).
         tokens: its token, (n,); None where whole completions are meant.
-        pays: reward of each action there, (A,); None where actions have no reward each.
+        pays: reward of each action there, (A,); None where rewards are not given per action.
     """
 
     step: Step
@@ -197,9 +197,9 @@ Change = np.ndarray
 
 @dataclass(frozen=True, kw_only=True)
 class Moved(Claim[Change]):
-    """The entries ``up`` have risen by a thousandth or more, those that rose most, and ``down`` have fallen.
+    """The probabilities of the entries ``up`` rose by a thousandth or more, and those of ``down`` fell.
 
-    ``others``: every entry that is not named has moved the other way than those that are, which all move one way.
+    ``others``: whether the named entries all moved in one direction and all other entries in the opposite one.
     """
 
     names: tuple[str, ...]

@@ -22,7 +22,7 @@ class Repeated:
         max_prob: (n, S), the largest probability after each update, averaged over the visited places.
         reward: (n, S), the mean reward of each update's batch; not finite where a repeat diverged.
         likeliest: (S, C), the likeliest action of each prompt after the last update.
-        rewards: (C, A), reward of each action; None where actions have no reward each.
+        rewards: (C, A), reward of each action; None where rewards are not given per action.
         own: the first update after which the original run was past one half; None for none, or unknown.
     """
 

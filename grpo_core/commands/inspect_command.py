@@ -1,4 +1,4 @@
-"""Commands that print information: the content of a run file, the presets, the settings."""
+"""Commands that print the content of a run file, the presets, or the settings."""
 
 from __future__ import annotations
 

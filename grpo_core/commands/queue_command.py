@@ -1,4 +1,4 @@
-"""A sweep of the language model on the command line: a queue of real runs in a folder. Called again, it goes on."""
+"""A sweep of the language model on the command line, as a resumable queue of runs in a folder."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def ensembles(
     numbers.
 
     Args:
-        points: settings of a task whose actions have a reward each; their seeds are ignored.
+        points: settings of a task with a reward per action; their seeds are ignored.
         seeds: (S,).
         updates: U of every run.
         poll: called before each pass; may raise to stop. Ensembles already yielded remain valid.

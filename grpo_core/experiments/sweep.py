@@ -112,7 +112,7 @@ def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
     This is the limit of REINFORCE with the exact KL in its loss; Ziebart 2010, and DPO (arXiv:2305.18290) equation 4.
 
     Raises:
-        SettingsError: β is 0, or the task's actions have no reward each.
+        SettingsError: β is 0, or the task's rewards are not given per action.
     """
     work = task(settings.bandit)
     if work.action_rewards is None:

@@ -152,7 +152,7 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
 
 
 def _counted(o: Objective) -> str:
-    """The tokens counted in the share of clipped tokens."""
+    """Description of the tokens over which the share of clipped tokens is taken."""
     clip = SURROGATES[o.surrogate].clip
     if clip is None:
         return tr("This loss has no clip, so no token counts.")

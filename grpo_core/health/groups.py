@@ -125,7 +125,7 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
 
 
 def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """The mean reward of the first and of the last third of the updates, of single ones in a short run."""
+    """Mean reward of the first and the last third of the updates, or of the first and last update in a short run."""
     third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
     return float(np.mean(means[:third])), float(np.mean(means[-third:]))
 

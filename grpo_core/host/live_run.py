@@ -49,9 +49,9 @@ class LiveRun:
     After any exception it is at its last finished update.
 
     Attributes:
-        id: what commands and reports call it.
-        buffer: where its updates go.
-        output: the file that takes them from there.
+        id: its id in commands and reports.
+        buffer: buffer that receives its updates.
+        output: the file that the buffer's updates are written to.
         scalars: the metrics of the last update, None before one was made here.
     """
 

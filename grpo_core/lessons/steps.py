@@ -35,10 +35,10 @@ class Offer:
     """The names that an interactive understands.
 
     Attributes:
-        shows: the words of a step's ``show``.
-        checks: the numbers that it answers with.
-        state: the keys of a step's ``state``.
-        parts: what a question can hide of it.
+        shows: values allowed in a step's ``show``.
+        checks: names of the numbers that it computes for predictions.
+        state: keys allowed in a step's ``state``.
+        parts: names of its parts that a question can hide.
     """
 
     shows: tuple[str, ...] = ()

@@ -21,9 +21,10 @@ class Table:
     """
 
     def __init__(self, source: Source, place: Place, data: Any) -> None:
-        """
+        """Wrap ``data``, the table at ``place``.
+
         Raises:
-            LessonError: there is something else than a table.
+            LessonError: ``data`` is not a table.
         """
         self.source, self.place = source, place
         if not isinstance(data, dict):

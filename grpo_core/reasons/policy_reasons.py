@@ -114,7 +114,7 @@ def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
 def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
     """The bound to which the range would have to be narrowed for the clip to act, where all ratios are inside it.
 
-    A clip stops the push up of a ratio above 1 and the push down of one below; a cap cuts every ratio above it.
+    A clip stops gradients that would raise a ratio above 1 or lower one below 1; a cap reduces every ratio above it.
     """
     algorithm = SURROGATES[n.objective.surrogate]
     assert algorithm.clip is not None

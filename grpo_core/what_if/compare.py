@@ -20,10 +20,10 @@ class WhatIf:
     """A recorded update, and the same batch under other settings.
 
     Attributes:
-        ran: as it was.
-        other: as it would have been; where it is not known to its end, its first pass.
-        differences: every setting that was asked to be another one.
-        asked: whether the language model itself has done the other update.
+        ran: the update as recorded.
+        other: the update under other settings; only its first pass where the rest is unknown.
+        differences: the settings that were requested to differ.
+        asked: whether the language model itself computed the other update.
     """
 
     ran: Numbers

@@ -115,7 +115,7 @@ class Compared:
         return _change(*self._around(path))
 
     def same(self, path: str = "") -> bool:
-        """Whether a switch, or all together, leave the last policy of every seed as it was, to rounding."""
+        """Whether a switch, or all switches together, leave the final policy of every seed unchanged up to rounding."""
         before, after = self._around(path) if path else (self.before, self.own)
         return before is not None and after is not None and bool(np.allclose(before.policy, after.policy, atol=1e-9))
 
