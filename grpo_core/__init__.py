@@ -1,6 +1,7 @@
-"""GRPO Lab's core: the loss, the learners, the record. No Qt; importing it imports NumPy and array-api-compat only.
+"""GRPO Lab's core: the loss, the learners and the record of a run. It needs no Qt; importing it imports only NumPy and
+array-api-compat.
 
-``__all__`` are the names to build on (docs/library.md); everything else may change with any version.
+``__all__`` lists the public names (docs/library.md); everything else may change with any version.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ _MODULES = ("advantages",)
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first asked for: the version alone needs no NumPy."""
+    """Import a public name on first access, so that reading the version alone does not import NumPy."""
     from importlib import import_module
 
     if name in _MODULES:

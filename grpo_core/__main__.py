@@ -1,4 +1,4 @@
-"""``python -m grpo_core``: the command line."""
+"""Entry point of the command line, ``python -m grpo_core``."""
 
 import sys
 

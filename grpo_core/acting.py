@@ -1,4 +1,4 @@
-"""The settings of the objective that act under the others: what a list of controls has to show."""
+"""Selection of the objective's fields that have an effect under the others, for forms that show only those."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from grpo_core.surrogates import SURROGATES, Ratio
 
 
 def acting_fields(objective: Objective) -> frozenset[str]:
-    """Names of the fields that can change advantage, loss or gradient under ``objective``.
+    """Names of the fields that can change the advantage, the loss or the gradient under ``objective``.
 
-    The estimator of the KL is always among them: with β = 0 it still decides which estimate is shown.
+    The KL estimator is always included: with β = 0 it still decides which estimate is shown.
     """
     surrogate, deviation = SURROGATES[objective.surrogate], DEVIATIONS[objective.std]
     reduction, compared_with = REDUCTIONS[objective.reduction], BASELINES[objective.baseline]

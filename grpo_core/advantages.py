@@ -1,8 +1,8 @@
-"""From rewards to advantages: what a completion is compared with, and how far away from it counts as one.
+"""Advantages from rewards: subtract a baseline, then divide by a measure of spread.
 
 Group-relative advantage, DeepSeekMath (arXiv:2402.03300) section 4.1.2: A_i = (r_i − mean(r)) / std(r). The paper
 states neither the degrees of freedom nor an epsilon; both are settings here. Group: the G completions of one prompt.
-What is subtracted and what is divided by are tables of their own: ``baselines.py`` and ``deviations.py``.
+The baselines are tabulated in ``baselines.py``, the divisors in ``deviations.py``.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def advantages(
 
     Args:
         objective: ``baseline``, ``std``, ``std_epsilon``; with ``kl_in = "reward"`` also ``beta``.
-        rewards: (..., P, G). NaN (unscored, or an empty place of a ragged group) leaves every mean and std.
+        rewards: (..., P, G). NaN (unscored, or an empty slot of a ragged group) is excluded from every mean and std.
         baseline: for ``baseline = "given"``, broadcast to (..., P, G): a critic's value of each prompt, say.
         kl: (..., P, G), the completion's summed k1, subtracted times beta when ``kl_in = "reward"``; leading axes may
             be missing, or 1, where runs share it.
-        all_scored: no reward is NaN, for whoever knows it.
+        all_scored: the caller knows that no reward is NaN, which saves the test.
 
     Returns:
         (..., P, G); 0 where the reward is NaN. With ``group_mean`` and ``leave_one_out``, groups whose rewards are
@@ -45,7 +45,7 @@ def advantages(
 
     Raises:
         ShapeError: the baseline or the KL does not fit the rewards.
-        SettingsError: the baseline or the KL that the objective asks for is not there.
+        SettingsError: the baseline or the KL that the objective needs is missing.
     """
     check_rewards(rewards, baseline, kl)
     xp = array_namespace(rewards)
@@ -65,14 +65,16 @@ def advantages(
 
 
 def step_scores(objective: Objective, step_rewards: Array) -> Array:
-    """Normalised rewards of steps, DeepSeekMath section 4.1.3: the mean and the std are those of all steps of a group.
+    """Normalise the rewards of reasoning steps, DeepSeekMath section 4.1.3, by the mean and std of all steps of the
+    group.
 
     Args:
         objective: as for :func:`advantages`.
         step_rewards: (..., P, G, T), the reward of the step that ends with each token; NaN where no step ends.
 
     Returns:
-        (..., P, G, T); 0 where no step ends. With ``group_mean`` a group whose steps are all paid alike gives exactly
+        (..., P, G, T); 0 where no step ends. With ``group_mean`` a group whose steps all have the same reward gives
+        exactly
         0.
 
     Raises:
@@ -87,7 +89,7 @@ def step_scores(objective: Objective, step_rewards: Array) -> Array:
 
 def from_here_on(scores: Array) -> Array:
     """Advantage of every token, DeepSeekMath section 4.1.3: the sum of the normalised rewards of the steps that end at
-    it or after it. (..., T) -> (..., T).
+    that token or later. (..., T) -> (..., T).
     """
     xp = array_namespace(scores)
     return xp.flip(xp.cumulative_sum(xp.flip(scores, axis=-1), axis=-1), axis=-1)
@@ -96,7 +98,7 @@ def from_here_on(scores: Array) -> Array:
 def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float) -> Array:
     """Generalised advantage estimation, arXiv:1506.02438 equation 16: A_t = Σ_l (γλ)^l δ_{t+l}.
 
-    Masked places are skipped, wherever they are: the estimate looks from each token to the next unmasked one.
+    Masked positions are skipped, wherever they are: the successor of a token is the next unmasked token.
 
     Args:
         rewards: (..., B, T), the reward received at each token.
@@ -126,7 +128,7 @@ def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float)
 
 
 def equal_rewards(rewards: Array) -> Array:
-    """The groups that carry no signal of their own. (..., P, G) -> boolean (..., P); NaN rewards do not count.
+    """Mark the groups whose scored rewards are all equal. (..., P, G) -> boolean (..., P); NaN rewards are ignored.
 
     Raises:
         ShapeError: there is one axis, or none.
@@ -138,8 +140,8 @@ def equal_rewards(rewards: Array) -> Array:
 
 
 def _scored(xp: Array, rewards: Array, all_scored: bool = False) -> tuple[Array, Array | None, Array | float]:
-    """The rewards (..., P, G) with 0 where one is NaN, which are scored, None where all are known to be; and how many
-    of a group are, (..., P, 1), or one number where all are.
+    """Replace NaN rewards (..., P, G) by 0. Returned with them: the mask of scored ones (None if all are) and the
+    number scored in each group, (..., P, 1), or a single number if all are.
     """
     unscored = None if all_scored else xp.isnan(rewards)
     if unscored is None or not (traced(unscored) or bool(xp.any(unscored))):
@@ -169,9 +171,9 @@ def _scale(
     equal: Array,
     from_mean: Array | None,
 ) -> Array | float:
-    """Divisor of the centred rewards, (..., P, 1). 1 where the std is zero or undefined.
+    """Divisor of the centred rewards, (..., P, 1): 1 where the std is zero or undefined.
 
-    ``from_mean``: the rewards less the mean of their group, for whoever has them already.
+    ``from_mean``: the rewards minus their group's mean, if the caller has already computed them.
     """
     deviation = DEVIATIONS[objective.std]
     if not deviation.divides:
@@ -198,9 +200,10 @@ Sort = Literal["right", "wrong", "same"]
 
 
 def sort_of(reward: float, low: float = 0.0, high: float = 1.0) -> Sort:
-    """The name of a group's one reward, where ``low`` and ``high`` are the ends of what is paid.
+    """Classify a group whose rewards are all equal, ``low`` and ``high`` being the smallest and largest possible
+    reward.
 
-    Where a whole run has one reward, nothing is known of the ends: then 1 is taken for right, and 0 or less for wrong.
+    If a whole run has a single reward value, the range is unknown: 1 then counts as right, and 0 or less as wrong.
     """
     near = NEAR * max(abs(low), abs(high), 1e-12)
     if high - low <= near:

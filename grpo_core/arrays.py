@@ -1,4 +1,4 @@
-"""The only module that knows array libraries: what the Array API standard leaves out."""
+"""Operations missing from the Array API standard. No other module depends on a particular array library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = Any
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
-    """The reduction of the standard that ``ufunc`` makes: NumPy's own function of that name, without its wrappers."""
+    """Return NumPy's reduction by ``ufunc`` (such as ``sum`` for ``add``) without the overhead of NumPy's wrappers."""
 
     def reduced(x: np.ndarray, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
         return ufunc.reduce(x, axis=axis, keepdims=keepdims)
@@ -39,7 +39,7 @@ _NUMPY = SimpleNamespace(**{
 
 
 def array_namespace(*arrays: Array) -> Array:
-    """The library of ``arrays``, as the standard has it. NumPy is quicker to recognise."""
+    """The Array API namespace of ``arrays``, with a fast path for NumPy."""
     for x in arrays:
         if type(x) is not np.ndarray:
             return array_api_compat.array_namespace(*arrays)
@@ -57,14 +57,14 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 def from_numpy(x: np.ndarray, like: Array) -> Array:
-    """``x`` as an array of ``like``'s library and dtype, on its device."""
+    """``x`` as an array of the same library, dtype and device as ``like``."""
     if type(like) is np.ndarray:
         return np.asarray(x, like.dtype)
     return array_namespace(like).asarray(x, dtype=like.dtype, device=device(like))
 
 
 def as_array(x: Any, like: Array) -> Array:
-    """``x`` (a number, or an array of ``like``'s library) as an array of ``like``'s dtype, numbers on its device."""
+    """Convert ``x`` (a number, or an array of ``like``'s library) to ``like``'s dtype. Numbers go to its device."""
     if not constant(x):
         return x if x.dtype == like.dtype else array_namespace(like).astype(x, like.dtype)
     if type(like) is np.ndarray:
@@ -73,7 +73,9 @@ def as_array(x: Any, like: Array) -> Array:
 
 
 def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
-    """``value`` everywhere, of ``like``'s library and dtype: a number, or an array that is broadcast to ``shape``."""
+    """An array filled with ``value``, of ``like``'s library and dtype. ``value`` is a number, or an array to broadcast
+    to ``shape``.
+    """
     xp = array_namespace(like)
     if not constant(value):
         return value if value.shape == shape else xp.broadcast_to(value, shape)
@@ -83,21 +85,23 @@ def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
 
 
 def numeric(value: Any, like: Array) -> Any:
-    """A numeric field ready for arithmetic with ``like``: plain numbers stay, run axes change library and dtype."""
+    """Prepare a numeric field for arithmetic with ``like``: numbers are unchanged, arrays of run axes are converted to
+    its library and dtype.
+    """
     return value if constant(value) else as_array(value, like)
 
 
 def ones(shape: tuple[int, ...], like: Array) -> Array:
-    """Ones of ``like``'s library, dtype and device."""
+    """An array of ones with ``like``'s library, dtype and device."""
     if type(like) is np.ndarray:
         return np.ones(shape, like.dtype)
     return array_namespace(like).ones(shape, dtype=like.dtype, device=device(like))
 
 
 def clamp(x: Array, low: Any = None, high: Any = None) -> Array:
-    """``x`` held between ``low`` and ``high`` (numbers or arrays; None: no bound); NaN stays NaN.
+    """Clamp ``x`` to ``low`` and ``high`` (numbers or arrays; None: no bound). NaN stays NaN.
 
-    At a bound the gradient flows in full, as torch.clamp has it; minimum and maximum would halve it there.
+    Exactly at a bound the gradient is passed in full, as by torch.clamp; minimum and maximum would halve it there.
     """
     xp = array_namespace(x)
     if low is not None:
@@ -106,7 +110,7 @@ def clamp(x: Array, low: Any = None, high: Any = None) -> Array:
 
 
 def at_least_one(count: Any) -> Any:
-    """A count (a number or an array) as a divisor: 1 where there is nothing to count."""
+    """Replace a count of 0 (a number or an array) by 1, so that it can be a divisor."""
     if constant(count):
         return max(count, 1.0)
     if type(count) is np.ndarray:
@@ -116,7 +120,7 @@ def at_least_one(count: Any) -> Any:
 
 
 def inner_product(x: Array, y: Array) -> Array:
-    """The sum of the products over two of four axes, (N, C, A, R) -> (N, R)."""
+    """Sum of the products over the two middle axes, (N, C, A, R) -> (N, R)."""
     if type(x) is np.ndarray:
         return np.einsum("ncar,ncar->nr", x, y)
     return array_namespace(x, y).sum(x * y, axis=(1, 2))
@@ -128,12 +132,12 @@ def constant(value: Any) -> bool:
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a numeric field is 0, in every run if it holds one value a run. One that is :func:`traced` is not."""
+    """Whether a numeric field is 0, in every run if it holds one value per run. False for a :func:`traced` one."""
     if constant(value):
         return bool(value == 0)
     return not traced(value) and not bool(array_namespace(value).any(value != 0))
 
 
 def traced(x: Any) -> bool:
-    """Whether ``x`` is JAX's: under ``jax.jit`` it has a shape and no values, so that nothing may depend on them."""
+    """Whether ``x`` is a JAX tracer, which under ``jax.jit`` has a shape but no values to branch on."""
     return type(x) is not np.ndarray and is_jax_array(x)

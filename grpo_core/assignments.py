@@ -1,4 +1,4 @@
-"""Settings from words: ``objective.beta=0.1`` as typed on a command line."""
+"""Settings parsed from text, such as ``objective.beta=0.1`` on a command line."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def preset_named(name: str) -> Preset:
-    """The preset called ``name``, whatever its capitals.
+    """The preset called ``name``, ignoring case.
 
     Raises:
-        SettingsError: there is none; the message says which come close.
+        SettingsError: there is none; the message suggests similar names.
     """
     for known, preset in PRESETS.items():
         if known.lower() == name.lower():
@@ -30,7 +30,7 @@ def preset_named(name: str) -> Preset:
 
 
 def settings_from(preset: str | None, assignments: Iterable[str], base: Settings | None = None) -> Settings:
-    """``base`` (by default the bandit's settings) under ``preset``, with each ``path=value`` on top.
+    """Apply ``preset`` to ``base`` (by default the bandit's settings), then each ``path=value``.
 
     Raises:
         SettingsError: an unknown preset or path, or a value that is not allowed.
@@ -94,7 +94,7 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
 
 
 def _close(name: str, known: Iterable[str]) -> str:
-    """Names that a misspelled one may have meant, with commas between them. Empty without any."""
+    """Comma-separated suggestions for a misspelled name. Empty if none is similar."""
     lowered = {other.lower(): other for other in known}
     lasts = {other.rpartition(".")[2].lower(): other for other in known}
     for table, key in ((lowered, name.lower()), (lasts, name.rpartition(".")[2].lower())):

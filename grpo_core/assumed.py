@@ -1,4 +1,4 @@
-"""The sentence on an update whose source does not say under which loss it was trained."""
+"""The sentence about assumptions, for an update whose source does not record its loss."""
 
 from __future__ import annotations
 

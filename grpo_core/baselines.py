@@ -1,4 +1,4 @@
-"""Baselines, with which a reward is compared before it becomes an advantage: b in A = (R − b) / σ.
+"""Baselines, which are subtracted from a reward to make an advantage: b in A = (R − b) / σ.
 
 =============  ===================================  ==========================================
 baseline       b                                    source
@@ -32,23 +32,24 @@ GAE = "GAE, arXiv:1506.02438, equations 11 and 16"
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """One thing to compare with.
+    """A baseline that can be subtracted from rewards.
 
     Attributes:
-        value: from (xp, rewards (..., P, G) with 0 where unscored, how many of each group are scored: (..., P, 1), or a
-            number that all share, what was given) to b.
-        mean: the mean that it is, "group" or "batch"; empty where it is none.
-        subtracts: there is anything to compare with; otherwise b is 0.
-        within_group: it compares within the group alone: rewards that are equal there give an advantage of exactly 0.
-        from_critic: it is a critic's value of each token, and advantages are estimated by GAE.
-        explained: b of one completion from the scores of the others in its group, where it is no mean.
+        value: function of (xp, rewards (..., P, G) with 0 where unscored, number scored in each group as (..., P, 1) or
+            one number for all, the given baseline) that returns b.
+        mean: which mean it is, "group" or "batch"; empty where it is not a mean.
+        subtracts: whether anything is subtracted; otherwise b is 0.
+        within_group: whether it depends on the group alone, so that equal rewards give an advantage of exactly 0.
+        from_critic: whether it is a critic's value of each token; advantages are then estimated by GAE.
+        explained: b of one completion from the scores of the others in its group, where it is not a mean.
         phrase: the baseline as part of a sentence.
-        in_training: that a trainer compared with it, as a sentence.
-        source: who compares with it; ``undivided``: who does so without dividing by a standard deviation.
-        equal_push, equal_rest: why a group of equal rewards pushes under it, and why it does not; empty where rewards
-            that are equal give an advantage of 0 in any case.
-        inline: b in letters, for one line of a formula; empty where it is 0, or no baseline of a whole reward.
-        script: b in a NumPy script: of ``r``, the scored rewards of a group, and ``{scored}``, those of the batch.
+        in_training: sentence saying that a trainer used it.
+        source: the algorithm that uses it; ``undivided``: the algorithm that does so without dividing by a standard
+            deviation.
+        equal_push, equal_rest: why a group of equal rewards has a gradient under it, and why it may not; empty where
+            equal rewards always give an advantage of 0.
+        inline: b as a symbol in a one-line formula; empty where it is 0 or does not apply to a whole reward.
+        script: b as a NumPy expression of ``r``, the scored rewards of a group, and ``{scored}``, those of the batch.
     """
 
     value: Callable[[Array, Array, Array | float, Any], Array | float]

@@ -1,8 +1,8 @@
-"""Breakpoints: a run stops at the update at which a condition on one of its series becomes true.
+"""Breakpoints, which stop a run at the update where a condition on one of its series becomes true.
 
 The values are those of :func:`grpo_core.metrics.metrics`. A condition stops a run where it becomes true, not for as
-long as it is true, so that the run can go on from there. A number of an update that is not finite stops every run
-without being asked for (:class:`grpo_core.errors.NonFiniteError`).
+long as it is true, so that the run can go on from there. A non-finite number in an update stops every run, without any
+breakpoint (:class:`grpo_core.errors.NonFiniteError`).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Breakpoint:
     Attributes:
         series: its name in ``METRICS``.
         relation: “above”, “below”, or “first” (not 0 for the first time in the run).
-        value: what the series is held against; 0 with “first”.
-        on: whether it stops runs.
+        value: the value that the series is compared with; 0 with “first”.
+        on: whether it is enabled.
 
     Raises:
         SettingsError: there is no such series or relation, or the value is not a finite number.
@@ -67,7 +67,7 @@ class Breakpoint:
 
     @property
     def text(self) -> str:
-        """The condition as it is typed, such as ``entropy<1``. :func:`breakpoint_from_text` reads it back."""
+        """The condition as text, such as ``entropy<1``, which :func:`breakpoint_from_text` parses."""
         return f"{self.series}{SIGNS[self.relation]}{self.value:.17g}"
 
     @property
@@ -78,24 +78,24 @@ class Breakpoint:
 
     @property
     def title(self) -> str:
-        """The condition where room is short, such as “Entropy below 1”."""
+        """Short title of the condition, such as “Entropy below 1”."""
         return f"{METRICS[self.series].title} {'first ≠ 0' if self.relation == 'first' else self._side}"
 
     def holds(self, value: float) -> bool:
-        """Whether the condition is true of ``value``, which was measured."""
+        """Whether the condition is true of ``value``, which must not be NaN."""
         return bool(_TRUE[self.relation](value, self.value))
 
     def became(self, values: np.ndarray, before: bool = False) -> tuple[np.ndarray, bool]:
-        """Places in a series at which the condition becomes true.
+        """Find the positions in a series at which the condition becomes true.
 
         A value that was not measured (NaN) changes nothing.
 
         Args:
             values: the series or a part of it, (N,).
-            before: what the same call said of the part before it.
+            before: the state that the call for the preceding part returned.
 
         Returns:
-            (indices into ``values``, what to call the next part with).
+            (indices into ``values``, state to pass with the next part).
         """
         known = np.flatnonzero(~np.isnan(values))
         is_true = np.concatenate([[before], _TRUE[self.relation](values[known], self.value)])
@@ -104,7 +104,7 @@ class Breakpoint:
         return known[is_true[1:] & ~is_true[:-1]], bool(is_true[-1])
 
     def at(self, value: float) -> str:
-        """The sentence for a ``value`` that has made it true, such as “entropy 0.998 nats, below 1”."""
+        """Describe a ``value`` that has made the condition true, such as “entropy 0.998 nats, below 1”."""
         unit = METRICS[self.series].unit
         shown = f"{name_of(self.series)} {self._shown(value)}{f' {unit}' * bool(unit)}".replace("-", "−")
         return f"{shown}, {'not 0 for the first time' if self.relation == 'first' else self._side}"
@@ -114,7 +114,7 @@ class Breakpoint:
         return f"{self.relation} {self.value:.6g}".replace("-", "−")
 
     def _shown(self, value: float) -> str:
-        """``value`` with as few digits as still keep the condition true."""
+        """``value`` rounded to as few digits as still satisfy the condition."""
         if math.isinf(value):
             return "∞" if value > 0 else "-∞"
         texts = [f"{value:.{digits}g}" for digits in (3, 6, 17)]
@@ -122,10 +122,10 @@ class Breakpoint:
 
 
 class Watch:
-    """Says at each update of a run which of its breakpoints it has reached.
+    """Watches a run's series and reports which breakpoints each update reaches.
 
     Args:
-        breakpoints: those that are on are watched.
+        breakpoints: only the enabled ones are watched.
         past: name of a series -> its values so far, (updates,).
     """
 
@@ -151,7 +151,7 @@ class Watch:
 
 
 def nothing_before(name: str) -> np.ndarray:
-    """The past of a run at update 0."""
+    """Empty series, for a run at update 0."""
     return np.empty(0)
 
 
@@ -163,16 +163,16 @@ def sentence(step: int, reached: Sequence[Breakpoint], values: Mapping[str, floa
 
 
 def name_of(series: str) -> str:
-    """The title of a series as it stands inside a sentence."""
+    """The title of a series as it is written inside a sentence."""
     title = METRICS[series].title
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
 def breakpoint_from_text(text: str) -> Breakpoint:
-    """A breakpoint as it is typed: ``entropy<1.0``, ``max_prob>0.9``, or ``clip_fraction!=0`` for the first clip.
+    """Parse a breakpoint: ``entropy<1.0``, ``max_prob>0.9``, or ``clip_fraction!=0`` for the first clip.
 
     Raises:
-        SettingsError: it cannot be read; the message says what would be right.
+        SettingsError: it cannot be parsed; the message gives the accepted form.
     """
     parts = re.fullmatch(r"\s*(\w+)\s*(>|<|!=)\s*(\S+)\s*", text)
     if parts is None:
@@ -189,10 +189,10 @@ def breakpoint_from_text(text: str) -> Breakpoint:
 
 
 def breakpoint_from_json(stored: Any) -> Breakpoint:
-    """A breakpoint from what ``dataclasses.asdict`` made of one, by way of JSON.
+    """Restore a breakpoint from the JSON form of ``dataclasses.asdict``.
 
     Raises:
-        SettingsError: it is none.
+        SettingsError: it is not a breakpoint.
     """
     names = {field.name for field in fields(Breakpoint)}
     if not isinstance(stored, dict) or not {"series"} <= stored.keys() <= names:
@@ -203,7 +203,7 @@ def breakpoint_from_json(stored: Any) -> Breakpoint:
 
 
 def _no_such_series(series: object) -> str:
-    """The sentence on a name that is no metric's: the names that may have been meant, or all of them."""
+    """The error sentence on an unknown series name: it suggests similar names, or lists all."""
     near = difflib.get_close_matches(str(series), METRICS, n=3)
     if near:
         return tr("there is no such series; close to it are {near}").format(near=", ".join(near))

@@ -9,10 +9,10 @@ LARGEST = 10**12
 
 
 def count(text: str) -> int:
-    """The whole number from 1 on that an argument of a command gives.
+    """Parse a positive whole number from a command-line argument.
 
     Raises:
-        argparse.ArgumentTypeError: it gives none, or one that is too large for anything.
+        argparse.ArgumentTypeError: it is not one, or it is unreasonably large.
     """
     digits = len(text.lstrip("0"))
     if not text.isascii() or not text.isdecimal() or not digits:

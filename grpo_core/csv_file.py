@@ -1,4 +1,4 @@
-"""Tables for spreadsheets: comma-separated values without a cell that a spreadsheet would run."""
+"""Comma-separated tables whose cells a spreadsheet never runs as formulas."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ BREAKS = ("\t", "\r", "\n")
 
 
 def defused(value: object) -> object:
-    """A cell that a spreadsheet does not run: a text that begins like a formula gets an apostrophe.
+    """Make a cell safe for spreadsheets: a text that begins like a formula gets a leading apostrophe.
 
-    Negative numbers written as text, and a sign alone (a token such as ``=``), are no formulas and stay as they are.
+    Negative numbers written as text, and a sign alone (a token such as ``=``), are not formulas and are left unchanged.
     """
     if not isinstance(value, str):
         return value
@@ -31,7 +31,7 @@ def _is_negative(text: str) -> bool:
 
 
 class CsvWriter:
-    """Writes rows of a table to a text file, every cell :func:`defused`.
+    """Writes rows of a table to a text file, passing every cell through :func:`defused`.
 
     Args:
         file: opened with ``newline=""``.

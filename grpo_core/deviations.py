@@ -1,7 +1,8 @@
-"""Deviations, by which the centred reward is divided: σ in A = (R − b) / (σ + δ).
+"""Divisors of the centred reward: σ in A = (R − b) / (σ + δ).
 
 The group's standard deviation is DeepSeekMath's (arXiv:2402.03300, section 4.1.2, which names no degrees of freedom);
-to divide by nothing is Dr. GRPO's (arXiv:2503.20783); the batch's is an option of TRL 1.16 (scale_rewards "batch").
+no division is Dr. GRPO's (arXiv:2503.20783); the batch's standard deviation is an option of TRL 1.16 (scale_rewards
+"batch").
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Deviation:
-    """One thing to divide by.
+    """A divisor of centred rewards.
 
     Attributes:
-        ddof: what is taken from n below the root's sum of squares.
-        of_batch: it is that of all rewards of the batch, otherwise of each group.
-        divides: whether there is anything to divide by.
-        inline: it in letters, for one line of a formula; empty where nothing is divided by.
+        ddof: the degrees of freedom subtracted from n in the variance.
+        of_batch: whether it is taken over all rewards of the batch rather than over each group.
+        divides: whether anything is divided at all.
+        inline: its symbol in a one-line formula; empty where nothing is divided.
         phrase: the division as part of a sentence.
-        in_training: that a trainer divided by it, as a sentence.
-        source: who divides by it.
-        knobs: fields of the objective that act with it.
+        in_training: sentence saying that a trainer divided by it.
+        source: the paper or library that divides by it.
+        knobs: fields of the objective that have an effect only with it.
     """
 
     ddof: int = 1

@@ -1,4 +1,4 @@
-"""The few errors of the core. Each message says what was wrong, where, and what would be right."""
+"""Exceptions of the core. Each message says what was wrong, where, and what would be right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST_SHOWN = 200
 
 
 def shortened(value: object, longest: int = LONGEST_SHOWN) -> str:
-    """``value`` as a sentence repeats it: the text of one that came from a file may be as long as the file."""
+    """Shorten ``value`` for quoting in a message: a text from a file may be as long as the file."""
     try:
         text = str(value)
     except ValueError:  # a whole number of more digits than Python writes out
@@ -20,7 +20,7 @@ def shortened(value: object, longest: int = LONGEST_SHOWN) -> str:
 
 
 class GrpoError(Exception):
-    """Base class of every error that the core raises on purpose. Its text is fit to be shown to a person."""
+    """Base class of every error that the core raises on purpose. Its message can be shown to the user."""
 
 
 class SettingsError(GrpoError):
@@ -28,8 +28,8 @@ class SettingsError(GrpoError):
 
     Attributes:
         field: dotted name of the field, such as ``objective.beta``.
-        value: what was given.
-        allowed: what would be right, in words.
+        value: the value given.
+        allowed: the allowed values, in words.
     """
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
@@ -43,17 +43,17 @@ class SettingsError(GrpoError):
         )
 
     def within(self, outer: str) -> SettingsError:
-        """This error with ``outer`` before the name of the field: as the object says it that holds the settings."""
+        """Prefix the field's name with ``outer``, the object that holds the settings."""
         return SettingsError(f"{outer}.{self.field}", self.value, self.allowed)
 
 
 class ShapeError(GrpoError):
-    """An array whose shape does not fit the others of its call.
+    """An array whose shape does not fit the others of the same call.
 
     Attributes:
-        argument: its name in the call.
-        shape: what it has.
-        wanted: what would be right, in words.
+        argument: its parameter name.
+        shape: the shape it has.
+        wanted: the expected shape, in words.
     """
 
     def __init__(self, argument: str, shape: tuple[int, ...], wanted: str) -> None:
@@ -68,7 +68,7 @@ class ShapeError(GrpoError):
 
 
 class RunFileError(GrpoError):
-    """A run file that cannot be read or written. The message names the file and the way out."""
+    """A run file cannot be read or written. The message names the file and a remedy."""
 
 
 class NonFiniteError(GrpoError):
@@ -76,7 +76,7 @@ class NonFiniteError(GrpoError):
 
     Attributes:
         step: the update that was being computed, counted from 1.
-        what: the first quantity that was not finite.
+        what: name of the first non-finite quantity.
     """
 
     def __init__(self, step: int, what: str) -> None:
@@ -91,7 +91,9 @@ class NonFiniteError(GrpoError):
 
 
 def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
-    """``poll``, which raises :class:`Cancelled` when it is time to stop, as a question with an answer."""
+    """Turn ``poll``, which raises :class:`Cancelled` when it is time to stop, into a function that returns whether to
+    stop.
+    """
 
     def asked() -> bool:
         try:
@@ -104,8 +106,8 @@ def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
 
 
 class Cancelled(GrpoError):  # noqa: N818 - being cancelled is no error
-    """Raised by a learner whose ``cancelled()`` turned true. It is again at its last finished update."""
+    """Raised by a learner when ``cancelled()`` returns true. The learner is back at its last finished update."""
 
 
 class NotRecordedError(GrpoError):
-    """Something was asked for that the source of a recorded run does not hold. The message says what."""
+    """The source of a recorded run does not hold what was requested. The message names it."""

@@ -1,7 +1,7 @@
-"""One update, evaluated: whatever follows from its record under one objective, computed once and shared.
+"""Lazily computed quantities of one update under one objective, shared by all that show or explain it.
 
-Panels, explanations, reasons and what-ifs all ask here, so that no two of them can disagree and none computes an array
-a second time. Every number is that of the functions that trained (``recompute``, ``metrics``, the bandit's gradient).
+Panels, explanations, reasons and what-ifs all read their numbers here, so that they cannot disagree and no array is
+computed twice. Every number comes from the functions that trained (``recompute``, ``metrics``, the bandit's gradient).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from grpo_core.text import tr
 
 
 class EvaluatedStep:
-    """The arrays that follow from one update under one objective, each computed when first asked for.
+    """The arrays that follow from one update under one objective, each computed on first access.
 
     Passes are counted from 0. B completions of at most T tokens.
 
     Attributes:
-        step: the update; under another objective, as it would have been.
-        objective: the switches.
+        step: the update, or for another objective its counterfactual version.
+        objective: the settings of the loss.
         recorded: whether the objective is the one that the update ran under.
     """
 
@@ -51,18 +51,18 @@ class EvaluatedStep:
 
     @cached_property
     def precision(self) -> float:
-        """Relative agreement that the record's dtype allows."""
+        """Relative accuracy to expect of numbers in the record's dtype."""
         arrays = (self.step.logp, self.step.old_logp, self.step.rewards, self.step.dist_logp)
         return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
 
     def terms(self, passed: int) -> Terms:
-        """The loss of a pass and every number on the way to it."""
+        """The loss of a pass with all intermediate values."""
         if passed not in self._terms:
             self._terms[passed] = recompute.terms(self.step, passed, given=self.advantage)
         return self._terms[passed]
 
     def release(self, *, but: int | None = None) -> None:
-        """Free the arrays (B, T) of every pass ``but`` one. They are computed again when asked for."""
+        """Free the arrays (B, T) of every pass except ``but``. They are recomputed on next access."""
         for kept in (self._terms, self._gradients, self._whole_gradients, self._logit_gradients):
             for passed in [n for n in kept if n != but]:
                 kept.pop(passed, None)
@@ -91,8 +91,8 @@ class EvaluatedStep:
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """What is compared within a group: rewards (B,), less the KL penalty where it enters there, or those of steps
-        (B, T), NaN where none ends."""
+        """The values compared within a group: rewards (B,), minus the KL penalty if it is in the reward, or step
+        rewards (B, T) with NaN where no step ends."""
         if self.by_step:
             return recompute.paid_for_steps(self.step)
         if not self.penalised:
@@ -103,7 +103,7 @@ class EvaluatedStep:
 
     @property
     def by_step(self) -> bool:
-        """Whether steps are rewarded, not whole completions."""
+        """Whether rewards are given to steps of a completion rather than to whole completions."""
         return self.objective.credits_steps
 
     @cached_property
@@ -113,7 +113,7 @@ class EvaluatedStep:
 
     @property
     def kl_in_loss(self) -> bool:
-        """Whether the loss holds a KL term: β is not 0 and the KL enters there, not in the rewards."""
+        """Whether the loss has a KL term: β is not 0 and ``kl_in`` puts the KL in the loss, not in the rewards."""
         return bool(self.objective.beta) and not self.objective.kl_in_reward
 
     @property
@@ -130,14 +130,14 @@ class EvaluatedStep:
 
     @cached_property
     def td_errors(self) -> np.ndarray:
-        """(B, T): GAE that looks one token ahead."""
+        """One-step temporal-difference errors, (B, T): GAE with λ = 0."""
         assert self.step.values is not None
         learner = dataclasses.replace(self.step.settings.learner, lam=0.0)
         return recompute.critic_advantage(self.step.rewards, self.step.values, self.step.mask, learner)
 
     @cached_property
     def cards(self) -> dict[str, float]:
-        """The metric cards. The gradient norm of a what-if from the logits, where they are known."""
+        """The metrics shown on cards. A what-if's gradient norm is computed from the logits, where they are known."""
         cards = metrics.metrics(self.step, terms=self.terms)
         gradient = None if self.recorded else self.logit_gradient(0)
         return cards if gradient is None else cards | {"grad_norm": float(np.linalg.norm(gradient))}
@@ -149,15 +149,16 @@ class EvaluatedStep:
 
     @cached_property
     def silent(self) -> np.ndarray:
-        """The groups that carry no signal: every advantage of theirs is 0, (P,).
+        """Mark the groups without a gradient signal: every advantage is 0, (P,).
 
-        Not the same as equal rewards: without a baseline, or with the KL in the reward, those may push.
+        Not the same as equal rewards: without a baseline, or with the KL in the reward, such groups can have non-zero
+        advantages.
         """
         return recompute.silent_groups(self.step, self.advantage)
 
     @cached_property
     def loss_source(self) -> str:
-        """Source of the loss: the preset's. Of a mixture, that of the nearest preset."""
+        """Source of the loss: the paper of its preset, or of the nearest preset for a mixture."""
         name = preset_of(self.step.settings)
         if name is not None:
             return PRESETS[name].source
@@ -166,7 +167,7 @@ class EvaluatedStep:
 
     @cached_property
     def compared_rewards(self) -> np.ndarray:
-        """The values compared within each group, (P, n): rewards, or those of steps. NaN where unscored or empty."""
+        """The values compared within each group, (P, n): rewards, or step rewards. NaN where unscored or empty."""
         return recompute.compared(self.step)
 
     @property
@@ -188,7 +189,7 @@ class EvaluatedStep:
         return self.gradient_parts(passed)[0]
 
     def pull(self, passed: int) -> np.ndarray:
-        """d loss / d log π from the KL, (B, T). 0 where it is not in the loss."""
+        """d loss / d log π from the KL, (B, T). 0 where the loss has no KL term."""
         pull = self.gradient_parts(passed)[1]
         return np.zeros(self.step.mask.shape) if pull is None else pull
 
@@ -197,11 +198,11 @@ class EvaluatedStep:
         return recompute.used(self.step, passed)
 
     def ratios(self, passed: int) -> np.ndarray:
-        """Ratios of the tokens that a pass learned from, in one row."""
+        """Ratios of the tokens used in a pass, flattened."""
         return np.asarray(self.terms(passed).ratio[self.used(passed)])
 
     def shares(self, passed: int) -> np.ndarray:
-        """The share of all weight that each completion has in a pass, (B,)."""
+        """Share of the total weight that each completion has in a pass, (B,)."""
         weight = self.terms(passed).weight.sum(axis=-1, dtype=np.float64)
         return np.asarray(weight / (weight.sum() or 1.0))
 
@@ -213,21 +214,21 @@ class EvaluatedStep:
 
     @cached_property
     def row_advantage(self) -> np.ndarray:
-        """(B,): a completion's advantage, or the mean of its tokens'."""
+        """Advantage of each completion, (B,): its own, or the mean over its tokens."""
         if self.advantage.ndim == 1:
             return self.advantage
         return np.asarray((self.advantage * self.step.mask).sum(axis=-1) / np.maximum(self.step.mask.sum(axis=-1), 1))
 
     @property
     def has_entropy_bonus(self) -> bool:
-        """Whether an entropy bonus is in the loss, fixed or adapted by the trainer."""
+        """Whether the loss has an entropy bonus, fixed or adapted by the trainer."""
         adapted = self.step.entropy_coefficient
         return bool(self.objective.entropy_bonus) or (adapted is not None and bool(np.any(adapted)))
 
     @property
     def through_distributions(self) -> bool:
-        """Whether the loss depends on more of the policy than log π of the sampled tokens: an exact KL, an entropy
-        bonus."""
+        """Whether the loss depends on the policy's whole distributions, not only on log π of the sampled tokens: an
+        exact KL, an entropy bonus."""
         return self.has_entropy_bonus or needs_distributions(self.objective)
 
     def distribution_gradient(self, passed: int) -> np.ndarray | None:
@@ -239,24 +240,28 @@ class EvaluatedStep:
         return logit_gradient(step, passed, given=self.advantage)
 
     def whole_gradient(self, passed: int) -> np.ndarray | None:
-        """All of a pass's gradient: d loss / d logits (C, A) where a table of them is trained, or the loss depends on
-        whole distributions. Else d loss / d log π (B, T). None where those distributions are not recorded."""
+        """The full gradient of a pass: d loss / d logits (C, A) where a table of logits is trained or the loss depends
+        on whole distributions, otherwise d loss / d log π (B, T). None where those distributions are not recorded."""
         logits = self.logit_gradient(passed)
         if logits is not None:
             return logits
         return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
 
     def has_gradient(self, passed: int) -> bool:
-        """Whether a pass has a gradient, finite or not, or may have one through distributions that are not recorded."""
+        """Whether a pass has a non-zero gradient (finite or not), or may have one through distributions that are not
+        recorded.
+        """
         gradient = self.whole_gradient(passed)
         return gradient is None or not bool(np.abs(gradient).max(initial=0.0) <= self.precision * 1e-3)
 
     def ratios_are_one(self, passed: int) -> bool:
-        """Whether every ratio of a pass is 1, but for rounding."""
+        """Whether every ratio of a pass is 1 up to rounding."""
         return bool(np.abs(self.ratios(passed) - 1).max(initial=0.0) <= self.precision)
 
     def at_reference(self, passed: int) -> bool:
-        """Whether the reference agrees on the tokens of a pass. An estimate times a ratio of 0 is 0 as well."""
+        """Whether policy and reference agree on the tokens of a pass. An estimate multiplied by a ratio of 0 is 0 as
+        well.
+        """
         reference = self.step.ref_logp
         return reference is None or bool((np.abs(self.step.logp[passed] - reference)[self.used(passed)] <= 1e-4).all())
 
@@ -266,12 +271,12 @@ class EvaluatedStep:
         return -float((terms.weight * terms.surrogate).sum())
 
     def surrogate_size(self, passed: int) -> float:
-        """The sum of W |surrogate| of a pass, by which rounding in its loss is judged. Above 0."""
+        """Sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Above 0."""
         terms = self.terms(passed)
         return float(np.abs(terms.weight * terms.surrogate).sum()) or 1e-300
 
     def kl_loss(self, passed: int) -> float:
-        """The KL's part of a pass's loss. 0 where the KL is not in the loss."""
+        """The KL's part of a pass's loss. 0 where the loss has no KL term."""
         terms = self.terms(passed)
         if terms.kl is None or not self.kl_in_loss:
             return 0.0
@@ -281,15 +286,15 @@ class EvaluatedStep:
 
     @property
     def complete(self) -> bool:
-        """Whether log π is known to the end of the update: before each of its passes and after the last."""
+        """Whether log π is recorded for the whole update: before each of its passes and after the last."""
         return len(self.step.logp) == self.step.passes + 1
 
     @property
     def passes(self) -> int:
-        """Passes of the update, known or not."""
+        """Number of passes of the update, recorded or not."""
         every = self.complete or self.step.settings.is_recorded
         return self.step.passes if every else self.step.settings.learner.mu
 
     def nearest_pass(self, passed: int) -> int:
-        """Pass ``passed``, or the last that is known where the update has fewer."""
+        """Pass ``passed``, or the last recorded one if the update has fewer."""
         return min(passed, self.step.passes - 1)

@@ -1,4 +1,4 @@
-"""A part of an explained formula, evaluated in plain Python: what tables of switches hand to ``explain``."""
+"""A factor or condition of an explained formula, evaluated in plain Python. Used by the tables of switches."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Expression:
     """A factor or a condition of a formula.
 
     Attributes:
-        general: LaTeX in letters.
-        values: LaTeX with values put in.
+        general: LaTeX with symbols.
+        values: LaTeX with the numbers substituted.
         value: computed from those values with ``math`` alone; 1 or 0 for a condition.
-        note: in words, what the formula cannot say.
+        note: remark in words on what the formula does not show.
         source: paper and equation.
-        scale: size of the largest number on the way to ``value``, by which rounding is judged; 0: ``value`` itself.
+        scale: magnitude of the largest intermediate result, the scale for rounding errors; 0 means that of ``value``.
     """
 
     general: str
@@ -32,33 +32,35 @@ class Expression:
 
     @property
     def size(self) -> float:
-        """The size by which rounding is judged."""
+        """Scale for judging rounding errors: ``scale``, or the magnitude of ``value``."""
         return max(self.scale, abs(self.value))
 
 
 def exponential(x: float) -> float:
-    """e^x, infinite where a float cannot hold it."""
+    """e^x, or infinity where the result overflows a float."""
     return math.exp(x) if x < 709.78 else math.inf
 
 
 class Reading(Protocol):
-    """What an expression may read of one token in one pass. Whatever is read becomes an input of the explanation."""
+    """The quantities of one token in one pass that an expression may read. Each one read becomes an input of the
+    explanation.
+    """
 
     @property
     def objective(self) -> Objective:
-        """The switches."""
+        """The settings of the loss."""
 
     @property
     def index(self) -> str:
-        """The general index of a token: ``{i,t}``, or ``{i}`` where completions are one token long."""
+        """Index of a token in formulas: ``{i,t}``, or ``{i}`` where completions have one token."""
 
     @property
     def ratio_name(self) -> str:
-        """LaTeX of the ratio at the objective's level."""
+        """LaTeX symbol of the ratio at the objective's level."""
 
     @property
     def advantage_name(self) -> str:
-        """LaTeX of the advantage."""
+        """LaTeX symbol of the advantage."""
 
     @property
     def ratio(self) -> float:
@@ -74,8 +76,7 @@ class Reading(Protocol):
 
     @property
     def log_ratio(self) -> float:
-        """log π − log π_old of the token, limited where the objective says so."""
+        """log π − log π_old of the token, clamped if the objective sets a limit."""
 
     def of_completion(self, rule: Callable[[Sequence[Reading]], Expression]) -> Expression:
-        """The value of ``rule`` over the readings of all tokens of this token's completion. Evaluated once a
-        completion."""
+        """Apply ``rule`` to the readings of all tokens of this completion, once per completion."""

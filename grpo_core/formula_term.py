@@ -1,4 +1,4 @@
-"""A piece of the objective as the window writes it: one line of terms, each a door to the number it stands for."""
+"""Terms of the displayed objective, each linked to the number it shows."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """A piece of the formula.
+    """A term of the displayed formula.
 
     Attributes:
-        key: which number of the update it shows and explains; empty for pieces that only join, such as brackets.
-        latex: the piece.
+        key: the number of the update that it shows and explains; empty for connecting pieces such as brackets.
+        latex: the term in LaTeX.
         name: in words, such as "ratio"; part of the accessible name and the tooltip.
         help: one sentence for the tooltip.
-        meaning: colour by the theme's name.
-        glue: stays on the line of the piece before it.
-        change: "old" for a piece that is struck out, "new" for one that has come; empty for any other.
+        meaning: name of its colour in the theme.
+        glue: whether it is kept on the same line as the term before it.
+        change: "old" for a term that is struck out, "new" for an added one, empty otherwise.
     """
 
     key: str = ""
@@ -31,12 +31,12 @@ class Term:
 
 
 def joint(latex: str, *, glue: bool = False) -> Term:
-    """A piece that only joins its neighbours."""
+    """A term that only connects its neighbours, such as a bracket."""
     return Term(latex=latex, glue=glue)
 
 
 def ratio_factor(latex: str, name: str) -> Term:
-    """Substitute for the ratio in a surrogate that has no ratio alone."""
+    """Term for a surrogate's factor in place of the plain ratio."""
     return Term(key="surrogate", latex=latex, name=name, help=tr("How the ratio enters this surrogate."))
 
 

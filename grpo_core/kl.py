@@ -10,8 +10,8 @@ k2    d²/2        −d                     ∇KL(π‖π_ref)                  
 k3    e^d − d − 1 1 − e^d                ∇KL(π_ref‖π): the other way     ∇KL(π‖π_ref)
 ====  ==========  =====================  ==============================  ==============================
 
-The third column holds on the policy's own samples, the last also after the policy has left the one that sampled.
-k1 and k3 are unbiased estimates of KL(π‖π_ref), k2 is not.
+The fourth column holds for samples of the current policy, the last one also after the policy has moved away from the
+sampling policy. k1 and k3 are unbiased estimates of KL(π‖π_ref), k2 is not.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Distance:
 
     Attributes:
         now, ref: log π and log π_ref.
-        index: of a token in formulas.
+        index: index of the token in formulas.
     """
 
     now: float
@@ -54,17 +54,17 @@ class Distance:
 
     @property
     def general(self) -> str:
-        """LaTeX of d."""
+        """LaTeX of d with symbols."""
         return rf"\log \pi^{{\mathrm{{ref}}}}_{self.index} - \log \pi_{self.index}"
 
     @property
     def values(self) -> str:
-        """d as a formula with the numbers put in, as in “-1.2 - (-1.5)”."""
+        """LaTeX of d with the numbers substituted, as in “-1.2 - (-1.5)”."""
         return f"{number(self.ref)} - {signed(self.now)}"
 
     @property
     def size(self) -> float:
-        """The magnitude by which the rounding error of d is judged, in nats."""
+        """Scale for judging the rounding error of d, in nats."""
         return max(abs(self.now), abs(self.ref))
 
 
@@ -73,16 +73,17 @@ class Estimator:
     """An estimate of KL(π‖π_ref) from one sampled token.
 
     Attributes:
-        value: from d to the estimate, in nats; arrays of any shape.
-        derivative: from d to d estimate / d log π.
-        explained, slope: the two for one token.
-        unbiased: its mean is the KL; its expected gradient times a ratio for each token is then that of KL(π‖π_ref).
-        pulls_back: without the ratio its expected gradient as a loss, on-policy, is that of KL(π‖π_ref).
-        pulls_nowhere: without the ratio its expected gradient as a loss, on-policy, is 0.
-        exponential: it grows exponentially in d.
-        note: what is to be known of it as a loss; ``alone`` is said without the ratio before it, ``with_ratio`` with a
-            ratio for each token.
-        script, script_slope: the two in a NumPy script, of an array ``d``.
+        value: function from d to the estimate, in nats; arrays of any shape.
+        derivative: function from d to d estimate / d log π.
+        explained, slope: the same two as expressions for one token.
+        unbiased: whether its mean is the KL; with the token's ratio as a factor, its expected gradient is then that of
+            KL(π‖π_ref).
+        pulls_back: whether, as a loss without the ratio, its expected on-policy gradient is that of KL(π‖π_ref).
+        pulls_nowhere: whether, as a loss without the ratio, its expected on-policy gradient is 0.
+        exponential: whether it grows exponentially in d.
+        note: remark on its use as a loss; ``alone`` applies without the ratio as a factor, ``with_ratio`` with each
+            token's ratio.
+        script, script_slope: the same two as NumPy expressions of an array ``d``.
     """
 
     value: Callable[[Array], Array]
@@ -101,20 +102,22 @@ class Estimator:
 
 
 def estimate(kind: str, logp: Array, ref_logp: Array) -> Array:
-    """Per-token estimate ``kind`` (a key of :data:`ESTIMATORS`) of KL(π‖π_ref), in nats. Shape of ``logp``."""
+    """Estimate KL(π‖π_ref) per token, in nats, with the estimator ``kind`` (a key of :data:`ESTIMATORS`). Same shape as
+    ``logp``.
+    """
     return ESTIMATORS[kind].value(ref_logp - logp)
 
 
 def derivative(kind: str, logp: Array, ref_logp: Array) -> Array:
-    """d ``estimate`` / d ``logp``. Shape of ``logp``."""
+    """d ``estimate`` / d ``logp``, in the shape of ``logp``."""
     return ESTIMATORS[kind].derivative(ref_logp - logp)
 
 
 def exact(logp: Array, ref_logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
     """KL(π‖π_ref) = Σ_a π(a) (log π(a) − log π_ref(a)) over the last axis. (..., V) -> (...), in nats.
 
-    An action that π never takes (log π = −inf) adds nothing. ``prob``: π, for whoever has it already. ``axis``: that of
-    the actions, where it is not the last.
+    An action that π never takes (log π = −inf) adds nothing. ``prob``: π, if already computed. ``axis``: the axis of
+    the actions, if it is not the last.
     """
     xp = array_namespace(logp, ref_logp)
     p = xp.exp(logp) if prob is None else prob
@@ -124,14 +127,18 @@ def exact(logp: Array, ref_logp: Array, prob: Array | None = None, *, axis: int 
 
 
 def entropy(logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
-    """H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats. ``prob`` and ``axis`` as there."""
+    """H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats. ``prob`` and ``axis`` as in
+    :func:`exact`.
+    """
     xp = array_namespace(logp)
     p = xp.exp(logp) if prob is None else prob
     return -xp.sum(p * (logp if _all_taken(p) else xp.where(p > 0, logp, 0.0)), axis=axis)
 
 
 def _all_taken(prob: Array) -> bool:
-    """Whether no probability is 0, so that no logarithm has to be left out. Of NumPy alone, for asking a GPU waits."""
+    """Whether no probability is 0, so that every logarithm is finite. NumPy only: on a GPU the test would force a
+    synchronisation.
+    """
     return type(prob) is np.ndarray and prob.size > 0 and bool(prob.min() > 0)
 
 

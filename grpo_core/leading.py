@@ -1,4 +1,4 @@
-"""Groups of an update that give no signal, and the tokens that contribute most to its pushes, its KL or its loss."""
+"""Groups of an update without a signal, and the tokens that contribute most to its gradient, its KL or its loss."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """A quantity to which every token adds something.
+    """A quantity that is a sum over tokens.
 
     Attributes:
-        title: its name, as a user reads it.
-        of: what each token adds, (B, T), from the record, the terms of a pass and d loss / d log π; None where the
-            record lacks it.
-        missing: the sentence that says so.
+        title: its name as shown.
+        of: function that gives each token's contribution, (B, T), from the record, the terms of a pass and d loss / d
+            log π; None where the record lacks it.
+        missing: the sentence shown in that case.
     """
 
     title: str
@@ -43,19 +43,20 @@ CONTRIBUTIONS: dict[str, Contribution] = {
         missing=tr("The log-probabilities of the sampler, or those of the trainer, are not recorded."),
     ),
 }  # fmt: skip
-"""The push −d loss / d log π, the weighted KL estimate and the weighted token loss, whose sums are the KL and the loss
-(but for an entropy bonus with a weight of its own), and log π − log π of the sampler before the update."""
+"""The contributions by name: the push −d loss / d log π, the weighted KL estimate and the weighted token loss, whose
+sums are the KL and the loss (except for an entropy bonus with its own weight), and log π − log π of the sampler before
+the update."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Leading:
-    """The tokens with the largest contributions, the largest first. Equal ones stand in the order of the batch.
+    """The tokens with the largest contributions, in descending order. Ties keep the order of the batch.
 
     Attributes:
         rows, tokens: where they are, (n,) each, from 0.
-        values: what each adds, (n,).
+        values: their contributions, (n,).
         shares: |value| over the sum of |value| of all tokens, (n,).
-        contributing: how many tokens of the update add anything.
+        contributing: number of tokens with a non-zero contribution.
         counted: how many tokens the loss counts.
     """
 
@@ -68,17 +69,17 @@ class Leading:
 
     @property
     def share(self) -> float:
-        """The share that the tokens listed have together."""
+        """Share of the total contribution that the listed tokens have together."""
         return float(self.shares.sum())
 
 
 def leading(values: np.ndarray, mask: np.ndarray, most: int = MOST) -> Leading:
-    """The tokens whose contributions are the largest.
+    """Select the tokens with the largest contributions.
 
     Args:
-        values: what each token adds, (B, T). What is not a number adds nothing that can be ranked.
+        values: contribution of each token, (B, T). NaN is not ranked.
         mask: the tokens that the loss counts, boolean (B, T).
-        most: how many are wanted; fewer are given where fewer add anything.
+        most: number wanted; fewer are returned if fewer contribute.
     """
     sizes = np.where(mask & np.isfinite(values), np.abs(values), 0.0).astype(np.float64)
     flat = sizes.ravel()
@@ -105,8 +106,8 @@ class Group:
     Attributes:
         number: of the prompt, as the record counts it.
         rows: its completions, (n,), from 0.
-        low, high: the ends of its rewards; NaN where none was scored.
-        silent: whether it gives no signal: every advantage is 0, or, where no advantages are recorded, all rewards are
+        low, high: its smallest and largest reward; NaN where none was scored.
+        silent: whether it has no signal: every advantage is 0, or, where no advantages are recorded, all rewards are
             equal.
     """
 
@@ -118,7 +119,7 @@ class Group:
 
 
 def groups_of(group: np.ndarray, rewards: np.ndarray, pushed: np.ndarray | None) -> list[Group]:
-    """The groups of an update, those without a signal first, then in the order of their numbers.
+    """The groups of an update, those without a signal first, each part in order of group number.
 
     Args:
         group: the group of each completion, (B,).
@@ -136,14 +137,14 @@ def groups_of(group: np.ndarray, rewards: np.ndarray, pushed: np.ndarray | None)
 
 
 def of_leading(name: str, found: Leading) -> Carried:
-    """The claim on the leading tokens of the contribution ``name``, a key of :data:`CONTRIBUTIONS`."""
+    """Make the claim on the leading tokens of the contribution ``name``, a key of :data:`CONTRIBUTIONS`."""
     if not found.contributing:
         return Carried.of(f"no_{name}", all=found.counted)
     return Carried.of(name, count=len(found.values), all=found.counted, share=found.share)
 
 
 def of_groups(groups: Sequence[Group]) -> WithoutSignal:
-    """The claim on the groups of an update."""
+    """Make the claim on the groups of an update without a signal."""
     silent = sum(one.silent for one in groups)
     if len(groups) == 1:
         return WithoutSignal.of("only_silent" if silent else "only")

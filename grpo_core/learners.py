@@ -1,4 +1,4 @@
-"""Learners: generators of steps. Run, pause, step and branch live between two ``next()``."""
+"""Learners, which are generators of steps. Runs are paused, stepped and branched between two calls of ``next()``."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ NO_TORCH = (
         "install torch safetensors”. The bandit and the program's own language model work without it."
     )
 )
-"""What is said where something is asked for that only torch can do: a model from a folder, or making a checkpoint.
-Nobody installs anything into a packaged program."""
+"""Message for features that need torch: a model from a folder, or making a checkpoint. It gives no advice to install,
+because nothing can be installed into a packaged program."""
 
 
 class Learner(Protocol):
-    """A run in the making.
+    """Protocol of a learner: an iterator over the updates of a run.
 
     Attributes:
-        settings: assign between two steps; live settings act at the next update, a structural one raises
-            ``SettingsError`` naming it.
+        settings: may be assigned between two steps. Live settings take effect at the next update; a structural one
+            raises a ``SettingsError`` that names it.
     """
 
     settings: Settings
@@ -60,16 +60,16 @@ class Learner(Protocol):
 
 
 Earlier = Callable[[int], Step]
-"""The recorded update of a number."""
+"""Function that returns the recorded update of a given number."""
 
 
 def never() -> bool:
-    """A run that is never cancelled."""
+    """Return False: the ``cancelled`` callback of a run that is never cancelled."""
     return False
 
 
 def nothing_earlier(number: int) -> Step:
-    """For a run of which only the last update is at hand."""
+    """The ``earlier`` callback for a run of which only the last update is available. Always raises."""
     raise GrpoError(
         tr("Update {number} is not at hand, and the update after it cannot be gone on from without it.").format(
             number=number
@@ -101,17 +101,18 @@ def learner(
     earlier: Earlier = nothing_earlier,
     cancelled: Callable[[], bool] = never,
 ) -> Learner:
-    """A learner at its start, or at the end of ``resume``: bit for bit the same run if the settings are the same.
+    """Create a learner at its start, or at the end of ``resume``. With equal settings it continues the same run bit for
+    bit.
 
     Args:
-        settings: of the run; where it is resumed, only live settings may differ from those of ``resume``.
+        settings: settings of the run; when resuming, only live settings may differ from those of ``resume``.
         resume: a recorded update to go on from.
         earlier: the updates before it; a language model keeps its weights every few updates and replays those between.
-        cancelled: asked before every token and every pass; True ends the update with ``Cancelled``.
+        cancelled: called before every token and every pass; True ends the update with ``Cancelled``.
 
     Raises:
         SettingsError: a structural setting differs from that of ``resume``; a new run is needed.
-        GrpoError: ``resume`` does not hold what is needed to go on, or a model from a folder needs torch.
+        GrpoError: ``resume`` lacks data needed to continue, or a model from a folder needs torch.
     """
     if not settings.is_language:
         return BanditLearner(settings, resume=resume, cancelled=cancelled)
@@ -122,9 +123,9 @@ def language_learner(
     settings: Settings, history: Sequence[Step], cancelled: Callable[[], bool],
     progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
 ) -> LanguageLearner | FolderLearner:  # fmt: skip
-    """A language model after the updates of ``history``: the program's own, or one from a folder.
+    """Create a language model's learner after the updates of ``history``: for the built-in model, or one from a folder.
 
-    ``progress`` takes how far a long update is (:class:`grpo_core.progress.UpdateProgress`), with the completions of
+    ``progress`` receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`), with the completions of
     ``group`` as they are sampled.
 
     Raises:
@@ -143,10 +144,10 @@ def language_learner(
 
 
 def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:
-    """The consecutive updates that lead to ``last``, from the newest that holds weights, or from the first.
+    """The consecutive updates that lead to ``last``, starting at the newest one that holds weights, or at the first.
 
     Raises:
-        GrpoError: one of them is not recorded any more.
+        GrpoError: one of them is no longer recorded.
     """
     steps = [] if last is None else [last]
     while steps and not holds_weights(steps[0]) and steps[0].step > 1:

@@ -1,4 +1,4 @@
-"""Levels of a ratio: a token, or a whole completion.
+"""Levels of the importance ratio: one ratio per token, or one per completion.
 
 =============  ====================================  ===========================================
 level          ratio                                 source
@@ -21,13 +21,13 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """The way in which tokens share a ratio.
+    """A level of the importance ratio: whether and how tokens share one.
 
     Attributes:
-        of_completion: all tokens of a completion have one ratio; otherwise each has its own.
-        by_length: it is the mean of the tokens' log-ratios, otherwise their sum.
-        inline: the ratio in letters, for one line of a formula.
-        note: what the ratio is, in one sentence; empty for a token's own.
+        of_completion: whether all tokens of a completion share one ratio; otherwise each has its own.
+        by_length: whether the shared log-ratio is the mean over the tokens; otherwise it is the sum.
+        inline: the ratio as symbols in a one-line formula.
+        note: one sentence describing the ratio; empty for per-token ratios.
         script_note: the same as a comment of an exported script.
         source: paper and equation.
     """
@@ -40,7 +40,8 @@ class Level:
     source: str
 
     def combined(self, xp: Array, per_token: Array, length: Array | float) -> Array:
-        """The log of the ratio from the tokens' log-ratios. The same map takes a gradient back to the tokens.
+        """Combine per-token log-ratios into log-ratios at this level. The same linear map carries a gradient back to
+        the tokens.
 
         Args:
             xp: the array library's namespace.
@@ -48,7 +49,7 @@ class Level:
             length: at least 1, (..., B, 1), or one number that all completions share.
 
         Returns:
-            (..., B, T) for a token's own, (..., B, 1) for a completion's.
+            (..., B, T) for per-token ratios, (..., B, 1) for per-completion ones.
         """
         if not self.of_completion:
             return per_token

@@ -1,8 +1,8 @@
-"""Memory of training, block by block: which models, and of each its weights, gradients and optimizer states.
+"""Memory that training needs, itemised by model: weights, gradients, optimizer states, activations, keys and values.
 
-The bill is arithmetic on the parameter count; the two blocks that depend on a model's shape (activations and the cache
-of keys and values) are estimates for a dense transformer and say so. The same ledger filled from the tensors of a model
-that is really being trained is ``grpo_core.lm.ledger``.
+Most items follow from the parameter count; the two that depend on a model's shape (activations and the cache of keys
+and values) are estimates for a dense transformer and are marked as such. The same ledger filled from the tensors of a
+model that is really being trained is ``grpo_core.lm.ledger``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from grpo_core.text import tr
 GIB = 2**30
 
 WIDTH_PER_LAYER = 128
-"""Width over depth of the dense transformers that the estimates assume: 4096 over 32 at seven billion parameters."""
+"""Ratio of width to depth assumed for dense transformers: 4096 / 32 at seven billion parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """A training: its models, and those beside them."""
+    """A training setup: the policy and the other models that are in memory with it."""
 
     parameters: float = setting(
         7e9,
@@ -116,7 +116,7 @@ class Training:
 
 
 STATE_BYTES = {"adamw_mixed": 12.0, "adamw": 8.0, "adamw_8bit": 2.0, "sgd_momentum": 4.0, "sgd": 0.0}
-"""Optimizer bytes a trained parameter: mixed AdamW keeps a float32 weight and two float32 moments (ZeRO,
+"""Bytes of optimizer state per trained parameter: mixed AdamW keeps a float32 weight and two float32 moments (ZeRO,
 arXiv:1910.02054 section 3.1); 8-bit: arXiv:2110.02861."""
 
 
@@ -126,7 +126,7 @@ WORDS = {
     "activations": tr("activations"), "keys and values": tr("keys and values"), "sampling": tr("sampling"),
     "policy's update": tr("policy's update"),
 }  # fmt: skip
-"""What models, parts and kinds of work are called in the language of the program."""
+"""Translated names of models, parts and kinds of work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,8 +136,8 @@ class Block:
     Attributes:
         model: policy, reference, reward model or critic.
         part: weights, gradients, optimizer states, activations, or keys and values.
-        bytes: how many.
-        formula: with which the bytes were computed, in words.
+        bytes: its size.
+        formula: the formula of the size, in words.
         estimate: whether it rests on an assumed shape rather than on the settings alone.
     """
 
@@ -149,12 +149,12 @@ class Block:
 
     @property
     def title(self) -> str:
-        """Model and part, as people call them."""
+        """Model and part, as a title."""
         return f"{WORDS.get(self.model, self.model)}, {WORDS.get(self.part, self.part)}"
 
 
 def ledger(training: Training) -> list[Block]:
-    """Every block of memory, in bytes. What is switched off has no block."""
+    """Every block of memory, in bytes. Disabled features have no block."""
     helpers = training.parameters * training.helper_share
     blocks = _trained("policy", training.parameters, training)
     if training.critic:
@@ -167,7 +167,7 @@ def ledger(training: Training) -> list[Block]:
 
 
 def total(blocks: list[Block]) -> float:
-    """Bytes of all ``blocks``."""
+    """Total bytes of ``blocks``."""
     return sum(block.bytes for block in blocks)
 
 
@@ -178,9 +178,9 @@ def shape(parameters: float) -> tuple[float, float]:
 
 
 def compute(training: Training) -> dict[str, float]:
-    """Floating-point operations for one prompt's group, from sampling to the gradient, by who does them.
+    """Floating-point operations for one prompt's group, from sampling to the gradient, by kind of work.
 
-    Two a parameter and token forward, four backward (arXiv:2001.08361 section 2.1); attention over long contexts is
+    Two per parameter and token forward, four backward (arXiv:2001.08361 section 2.1); attention over long contexts is
     left out.
     """
     tokens = float(max(training.generated, 1) * training.length)
@@ -230,7 +230,9 @@ def _trained(model: str, parameters: float, training: Training) -> list[Block]:
 
 
 def _activations(model: str, parameters: float, training: Training) -> Block:
-    """arXiv:2205.05198 equation 1 without its attention maps (never stored by fused attention), and section 5."""
+    """Estimate the activations after arXiv:2205.05198 equation 1, without attention maps (fused attention never stores
+    them), and section 5.
+    """
     width, depth = shape(parameters)
     each = 2.0 if training.recompute else 34.0
     what = tr("recomputed: only each layer's input") if training.recompute else tr("all of a layer's")

@@ -1,4 +1,4 @@
-"""The scalar series of a run: one function of a step, so that the series is a cache which can be rebuilt."""
+"""Scalar series of a run, each a function of the recorded step. Stored series are only a cache."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """Name of a series, and how it is shown.
+    """Name and display properties of a series.
 
     Attributes:
         title: the name shown.
         help: one sentence.
-        short: the name where there is little room, as at a curve; empty for one that no curve shows.
+        short: a shorter name, for labels of curves; empty for one that no curve shows.
         symbol: the letter, empty where it has none.
         unit: empty for a pure number.
         low, high: fixed axis where the range is known, else None.
         colour: name of the meaning in the theme's colour table.
         decimals: shown by default.
-        share: a part of a whole, written in percent where one value stands alone.
-        scored: known as soon as the update's completions are scored; the others with its last pass.
-        sparse: only some updates have it.
-        language: only a language model's updates have it.
+        share: whether it is a fraction of a whole; a single value is then shown in percent.
+        scored: whether it is known once the update's completions are scored; the others follow with its last pass.
+        sparse: whether only some updates have it.
+        language: whether only language models' updates have it.
     """
 
     title: str
@@ -125,13 +125,13 @@ def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[
 
     Args:
         step: the update.
-        terms: gives the loss of a pass (0 = the first), for whoever has evaluated it already.
+        terms: function that returns the loss of a pass (0 = the first), if it has already been evaluated.
     """
     return _named(step, {name: float(value) for name, value in _series(step, terms).items()})
 
 
 def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
-    """:func:`metrics` of each of several updates, bit for bit. Neighbours of one form are computed in one call."""
+    """:func:`metrics` of several updates, bit for bit. Adjacent updates of the same shape are computed in one call."""
     named = []
     for together in neighbours(steps):
         if len(together) == 1:
@@ -144,7 +144,7 @@ def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
 
 
 def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
-    """Every series of an update: what was computed, what was measured, NaN for the others."""
+    """Every series of an update: the computed ones, the measured ones, and NaN for the rest."""
     measured = {name: value for name, value in step.measurements.items() if name in METRICS}
     return dict.fromkeys(METRICS, float("nan")) | values | measured
 
@@ -182,19 +182,19 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
 
 
 def _mean(x: np.ndarray, kept: np.ndarray, axes: int) -> np.ndarray:
-    """Mean over the last ``axes`` of ``x`` of what is ``kept``. Of stacked updates that is everything."""
+    """Mean over the last ``axes`` axes of the entries of ``x`` that are ``kept``, or of all for stacked updates."""
     return np.asarray(x[kept].mean() if not kept.all() else x.reshape(*x.shape[:-axes], -1).mean(axis=-1))
 
 
 def _first_visited(context: np.ndarray, visited: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The entry of ``values`` (C,) at the first place that is visited, or of each of stacked updates."""
+    """The entry of ``values`` (C,) of the first visited context. For stacked updates, one entry each."""
     if context.ndim == 2:
         return np.asarray(values[context[visited][0]])
     return np.asarray(values[np.arange(len(values)), context[:, 0, 0]])
 
 
 def at_start(origin: Origin) -> dict[str, float]:
-    """The metrics before the first update: numbers of the starting policy, and NaN for whatever an update makes."""
+    """Metrics before the first update: those of the starting policy, and NaN for those that need an update."""
     values = dict.fromkeys(METRICS, float("nan"))
     if origin.dist_logp is not None:
         start = origin.dist_logp[:1]

@@ -1,20 +1,20 @@
-"""The loss of GRPO and its family: written once, for NumPy and torch alike.
+"""The loss of GRPO and its variants, written once for NumPy and torch.
 
 A prompt is answered G times; each answer is scored and compared with its group (``advantages.py``). Then, per token t
 of answer i, with r = π(token) / π_old(token):
 
     objective = Σ_it W_it [ min( r_it A_i , clip(r_it, 1 − ε, 1 + ε) A_i )  −  β KL_it ]
 
-GRPO, DeepSeekMath (arXiv:2402.03300) equation 3. The loss is minus that. What differs between the members of the
-family are four switches, each a table in a file of its own, read here in the order in which they act:
+GRPO, DeepSeekMath (arXiv:2402.03300) equation 3. The loss is its negative. The variants differ in four switches. Each
+is a table in its own file, and they are applied here in this order:
 
 1. ``level``      whether r belongs to a token or to a whole completion (``levels.py``);
 2. ``surrogate``  how r and A combine (the minimum above is PPO's; ``surrogates/`` has one file an algorithm);
 3. ``kl``         which estimate of the distance from the reference policy is added (``kl.py``);
 4. ``reduction``  W, the weight of a token in the mean (``reductions.py``).
 
-Where the samples are another policy's (an older one, or another engine's), ``importance_cap`` multiplies the surrogate
-by min(π_old / π_sampler, C) (:func:`importance_weight`).
+Where the samples come from another policy (an older one, or another inference engine), ``importance_cap`` multiplies
+the surrogate by min(π_old / π_sampler, C) (:func:`importance_weight`).
 
 The paper's W is 1 / (L_i G) per prompt; dividing by all B = P G completions averages over the prompts as well.
 
@@ -28,8 +28,9 @@ T          axis −1         tokens, padded; ``mask`` says which are real, None 
 
 Log-probabilities are in nats and taken at the sampling temperature.
 
-What may be broadcast, and nothing else (``shapes.py``): leading axes of any argument but ``logp`` may be missing or 1,
-so that runs share it; ``mask`` may be None; ``advantage`` may be one a completion; what is one a run may be a number.
+Only the following is broadcast (``shapes.py``): leading axes of any argument except ``logp`` may be missing or 1, so
+that all runs share it; ``mask`` may be None; ``advantage`` may have one value per completion; a quantity with one value
+per run may be a number.
 """
 
 from __future__ import annotations
@@ -48,20 +49,22 @@ from grpo_core.surrogates import SURROGATES, Batch
 from grpo_core.text import tr
 
 ABOVE_ANY_CAP = 14.0
-"""A log-weight whose exponential is above the largest importance cap, so that none overflows."""
+"""A log-weight whose exponential exceeds the largest importance cap. Larger ones are clamped to it, so that ``exp``
+cannot overflow.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """Everything an update computes on its way to the loss. In padding the ratio is 1, ``clipped`` False, the rest 0.
+    """The loss and all intermediate values. In padding the ratio is 1, ``clipped`` is False, the rest is 0.
 
     Attributes:
         ratio: r, (..., B, T).
-        surrogate: what is maximised before the KL, gate included, (..., B, T).
+        surrogate: the maximised term without the KL, multiplied by the gate, (..., B, T).
         kl: the estimate (times the ratio if ``kl_importance``), (..., B, T); None without a reference.
-        clipped: whether the push on this token was stopped, boolean (..., B, T).
+        clipped: whether clipping made the token's gradient zero, boolean (..., B, T).
         weight: W, the token's weight in the loss, (..., B, T).
-        token_loss: beta kl − surrogate (− entropy_bonus entropy, where it has no weight of its own), (..., B, T).
+        token_loss: beta kl − surrogate (− entropy_bonus entropy, unless it has its own weight), (..., B, T).
         loss: Σ weight token_loss (− Σ entropy_weight entropy_bonus entropy), (...).
     """
 
@@ -90,28 +93,28 @@ def evaluate(
     entropy_coefficient: Array | float | None = None,
     entropy_weight: Array | None = None,
 ) -> Terms:
-    """The loss of one pass over a batch, and every number on the way to it.
+    """Compute the loss of one pass over a batch, with all intermediate values.
 
     Args:
-        objective: the switches.
+        objective: settings of the loss.
         logp, old_logp: log-probabilities of the sampled tokens now and when sampled, (..., B, T).
         advantage: (..., B), or (..., B, T) for one a token.
-        mask: boolean (..., B, T); what stands in padding, NaN included, reaches nothing. None: there is no padding.
+        mask: boolean (..., B, T); values in padding, even NaN, have no effect. None: there is no padding.
         ref_logp: the reference policy's, (..., B, T).
-        sampling_logp: those of the policy that sampled, where it is not the one of ``old_logp``, (..., B, T); read
-            where ``importance_cap`` is set.
+        sampling_logp: log-probabilities under the sampling policy, where it differs from that of ``old_logp``, (..., B,
+            T); used if ``importance_cap`` is set.
         gate: multiplies the surrogate only (importance weights that a trainer recorded, off-policy masks),
             (..., B, T).
         denominator: scalar or (..., 1, 1); replaces B, or the token count when ``reduction`` is "token". By default B
             counts fully masked completions too.
-        exact_kl, entropy: from the full distribution, (..., B, T); their gradient is the learner's to add.
+        exact_kl, entropy: from the full distribution, (..., B, T); the learner must add their gradient.
         entropy_coefficient: scalar or (..., 1, 1); replaces ``entropy_bonus``, for trainers that adapt it.
-        entropy_weight: W_H, what one token counts in the entropy bonus, (..., B, T); by default W, as in the rest of
-            the loss. TRL's bonus is a mean over tokens whatever the loss is divided by.
+        entropy_weight: W_H, a token's weight in the entropy bonus, (..., B, T); by default W, as in the rest of the
+            loss. TRL's bonus is a mean over tokens, however the loss is normalised.
 
     Raises:
         ShapeError: an argument does not fit ``logp``.
-        SettingsError: the objective asks for something that was not passed.
+        SettingsError: the objective needs an argument that was not passed.
     """
     check_batch(
         logp, old_logp, advantage, mask, ref_logp, gate, denominator, exact_kl, entropy, entropy_coefficient,
@@ -164,7 +167,7 @@ def gradient(
 ) -> Array:
     """d loss / d logp in closed form, (..., B, T). Arguments as for :func:`evaluate`.
 
-    The parts of an exact KL and of the entropy that flow through the full distribution are not in it.
+    It excludes the gradient of an exact KL and of the entropy, which depend on the full distribution.
 
     Raises:
         ShapeError, SettingsError: as in :func:`evaluate`.
@@ -189,7 +192,7 @@ def gradient_parts(
     denominator: Array | float | None = None,
     exact_kl: Array | None = None,
 ) -> tuple[Array, Array | None]:
-    """The two summands of :func:`gradient`: from the surrogate, and from the KL (None where it is not in the loss).
+    """The two summands of :func:`gradient`: from the surrogate, and from the KL (None if the loss has no KL term).
 
     Raises:
         ShapeError, SettingsError: as in :func:`evaluate`.
@@ -215,14 +218,14 @@ def gradient_parts(
 def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Array | None) -> Array:
     """min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T). In padding min(1, C).
 
-    It makes the expectation over the sampler's tokens that of the policy before the update, but for weights above C,
-    which would let a few tokens decide. After Ionides 2008, Truncated Importance Sampling; TRL calls the cap
-    ``vllm_importance_sampling_cap``.
+    With these weights, an expectation over the sampler's tokens equals one over tokens of the policy before the update,
+    except where the cap C applies; without the cap, a few tokens could dominate. After Ionides 2008, Truncated
+    Importance Sampling; TRL calls the cap ``vllm_importance_sampling_cap``.
 
     Args:
         cap: C, a number or (..., 1, 1).
         old_logp, sampling_logp: log-probabilities before the first pass, and the sampler's, (..., B, T). Where one of
-            them is not finite, the token counts as if they agreed.
+            them is not finite, the weight is that of equal log-probabilities.
         mask: boolean (..., B, T), None: there is no padding.
     """
     xp = array_namespace(old_logp, sampling_logp)
@@ -235,7 +238,7 @@ def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Arr
 def applied_gate(
     objective: Objective, old_logp: Array, sampling_logp: Array | None, mask: Array | None, gate: Array | None
 ) -> Array | None:
-    """Factor of the surrogate, (..., B, T): ``gate`` times the importance weight. None where neither is there."""
+    """Factor of the surrogate, (..., B, T): ``gate`` times the importance weight. None without either."""
     if objective.importance_cap is None or sampling_logp is None:
         return gate
     weight = importance_weight(objective.importance_cap, old_logp, sampling_logp, mask)
@@ -245,7 +248,7 @@ def applied_gate(
 def _enter(
     objective: Objective, logp: Array, old_logp: Array, advantage: Array, mask: Array | None, ref_logp: Array | None
 ) -> tuple[Batch, Array | None]:
-    """Zero the padding once, and form the ratio at the objective's level."""
+    """Zero the padding and form the ratio at the objective's level."""
     xp = array_namespace(logp, old_logp)
     if advantage.ndim < logp.ndim:
         advantage = advantage[..., None]  # (..., B, 1)
@@ -273,9 +276,10 @@ def _enter(
 
 
 def _real_tokens(mask: Array | None, like: Array) -> tuple[Array | float, Array | float]:
-    """1 for a token and 0 in padding, and the tokens of each completion, as ``Batch`` holds them.
+    """Mask as numbers (1 for a token, 0 in padding) and the length of each completion, in the form that ``Batch``
+    holds.
 
-    ``like``: (..., B, T), whose library and dtype they have.
+    ``like``: array (..., B, T) that determines library and dtype.
     """
     xp = array_namespace(like)
     if mask is not None:
@@ -286,7 +290,7 @@ def _real_tokens(mask: Array | None, like: Array) -> tuple[Array | float, Array 
 
 
 def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None:
-    """The KL estimate the objective names. 0 in padding, None where nothing to measure against was given."""
+    """The KL estimate that the objective names. 0 in padding, None without a reference policy."""
     objective = batch.objective
     if objective.kl == kl_estimators.EXACT:
         if exact_kl is None:
@@ -304,7 +308,7 @@ def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None
 
 
 def _weight(batch: Batch, denominator: Array | float | None) -> Array | float:
-    """W (..., B, T), or one number where completions are one token long: what the reduction makes one token count."""
+    """W, a token's weight in the reduction: (..., B, T), or one number where completions have one token."""
     reduction, (rows, longest) = REDUCTIONS[batch.objective.reduction], batch.logp.shape[-2:]
     if denominator is None:
         padded = reduction.counts_tokens and batch.mask is not None
@@ -319,7 +323,7 @@ def _gated(batch: Batch, x: Array, gate: Array | None) -> Array:
 
 
 def _real(batch: Batch, x: Array) -> Array:
-    """``x`` with 0 in padding."""
+    """``x`` with padding set to 0."""
     if batch.mask is None:
         return x
     return batch.xp.where(batch.mask, x, batch.xp.zeros_like(batch.logp))

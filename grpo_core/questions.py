@@ -1,4 +1,4 @@
-"""Questions that only the model can answer: it is asked between two updates, and the answer is kept in the run."""
+"""Questions that only the model can answer, asked between two updates. The answers are kept in the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A question to a language model: the log-probabilities and the reward of a typed completion.
+    """Asks a language model for the log-probabilities and the reward of a typed completion.
 
     Attributes:
         step: the update whose group it joins; it is scored by the policy that sampled that group.
@@ -35,21 +35,21 @@ class Question:
     completion: str
 
     def to_json(self) -> str:
-        """One line. :func:`question_from_json` reads it back."""
+        """The question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer:
-    """The completion, scored.
+    """A scored completion, the answer to a :class:`Question`.
 
     Attributes:
         tokens: (T,) the end sign included.
         logp, ref_logp: (T,) under the policy that sampled the group, and under the reference.
-        dist_logp: (T, V) the whole distribution at each token's place; (T, 0) over a large vocabulary.
+        dist_logp: (T, V) the full distribution at each token's position; (T, 0) for a large vocabulary.
         top_tokens, top_logp: (T, k) the likeliest tokens at each place and their log-probabilities, in that order,
             where the distribution is not kept; for display alone.
-        reward: what it is paid.
+        reward: its reward.
         parts: (K,) parts of the reward, before their weights.
     """
 
@@ -63,14 +63,14 @@ class Answer:
     top_logp: np.ndarray | None = None
 
     def likeliest(self, place: int) -> tuple[int, float]:
-        """The token that the policy would rather have written at ``place``, and its log-probability."""
+        """The most likely token at position ``place``, and its log-probability."""
         if self.top_tokens is not None and self.top_logp is not None:
             return int(self.top_tokens[place, 0]), float(self.top_logp[place, 0])
         best = int(self.dist_logp[place].argmax())
         return best, float(self.dist_logp[place, best])
 
     def to_json(self) -> str:
-        """One line. :meth:`from_json` reads it back."""
+        """The answer as one line of JSON. The inverse of :meth:`from_json`."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return json.dumps({name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values.items()})
 
@@ -79,10 +79,10 @@ class Answer:
         """The inverse of :meth:`to_json`.
 
         Raises:
-            ValueError, TypeError: it is not such a line.
+            ValueError, TypeError: the text is not such a line.
         """
         stored: dict[str, Any] = json.loads(text)
-        stored.pop("words", None)  # earlier files hold what now follows from the completion
+        stored.pop("words", None)  # files of earlier versions store "words", which is now derived from the completion
         arrays: dict[str, Any] = {name: np.array(x) if isinstance(x, list) else x for name, x in stored.items()}
         per_token: list[Any] = [arrays.get(name) for name in ("tokens", "logp", "ref_logp", "dist_logp")]
         if not all(isinstance(x, np.ndarray) and x.dtype.kind in "if" for x in (*per_token, arrays.get("parts"))):
@@ -100,27 +100,27 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """Asks what an update would have been under other settings.
+    """Asks for an update as it would have been under other settings.
 
     Attributes:
         step: the update; its completions and rewards are taken as they are.
-        settings: what it is learned from under, with the structural settings of the run.
+        settings: settings of the counterfactual update; structural ones must equal the run's.
     """
 
     step: int
     settings: Settings
 
     def to_json(self) -> str:
-        """One line. :func:`question_from_json` reads it back."""
+        """The question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps({"step": self.step, "settings": self.settings.to_json()}, sort_keys=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Replayed:
-    """The update under other settings, done on a copy of the model.
+    """An update under other settings, computed on a copy of the model.
 
     Attributes:
-        arrays: those fields of :class:`~grpo_core.record.Step` that are others now, by name.
+        arrays: the fields of :class:`~grpo_core.record.Step` that changed, by name.
         measurements: name -> number that only the model could produce.
     """
 
@@ -128,7 +128,7 @@ class Replayed:
     measurements: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """One line. :meth:`from_json` reads it back bit for bit."""
+        """The answer as one line of JSON, which :meth:`from_json` restores bit for bit."""
         arrays = {
             name: (x.dtype.str, x.shape, base64.b64encode(np.ascontiguousarray(x).tobytes()).decode())
             for name, x in self.arrays.items()
@@ -154,33 +154,33 @@ class Replayed:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstAnswers:
-    """Asks a run without an update what the model answers to its fixed prompts before any training.
+    """Asks for the model's answers to the fixed prompts before any training. For a run without an update.
 
     Attributes:
-        run: id of that run.
-        step: the update before which it answers.
+        run: id of the run.
+        step: the update before which the model answers.
     """
 
     run: str
     step: int = 1
 
     def to_json(self) -> str:
-        """One line. :func:`question_from_json` reads it back."""
+        """The question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps({"run": self.run, "step": self.step, "first_answers": True}, sort_keys=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedAnswers:
-    """A language model's likeliest answers to the fixed prompts that are asked throughout a run.
+    """A language model's most likely answers to the fixed prompts that are evaluated throughout a run.
 
     Attributes:
-        tokens: one row a prompt, with its end sign where it ended.
+        tokens: one row per prompt, including the end sign where the answer ended.
     """
 
     tokens: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> str:
-        """One line. :meth:`from_json` reads it back."""
+        """The answer as one line of JSON. The inverse of :meth:`from_json`."""
         return json.dumps({"tokens": self.tokens})
 
     @classmethod
@@ -188,7 +188,7 @@ class FixedAnswers:
         """The inverse of :meth:`to_json`.
 
         Raises:
-            ValueError: this is no such line.
+            ValueError: the text is not such a line.
         """
         rows = json.loads(text)["tokens"]
         if not all(isinstance(row, list) and all(type(token) is int for token in row) for row in rows):
@@ -197,7 +197,7 @@ class FixedAnswers:
 
 
 def not_finite(error: NonFiniteError) -> GrpoError:
-    """The sentence on an update that would have broken down under other settings. Nothing was stopped by it."""
+    """Error for an update that would have diverged under other settings. The run itself is not stopped."""
     return GrpoError(
         tr("Under these settings {what} of update {step} would not be a finite number.").format(
             what=error.what, step=error.step
@@ -210,7 +210,7 @@ AnyAnswer: TypeAlias = Answer | Replayed | FixedAnswers | UpdateTime
 
 
 def question_from_json(text: str) -> AnyQuestion:
-    """A question of any kind from its line."""
+    """Restore a question of any kind from its line of JSON."""
     stored = json.loads(text)
     if "first_answers" in stored:
         return FirstAnswers(run=stored["run"], step=stored["step"])
@@ -222,7 +222,7 @@ def question_from_json(text: str) -> AnyQuestion:
 
 
 def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
-    """The answer to a question from its line."""
+    """Restore the answer to a question from its line of JSON."""
     if isinstance(question, FirstAnswers):
         return FixedAnswers.from_json(text)
     if isinstance(question, UpdateTimeQuestion):
@@ -231,9 +231,9 @@ def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
 
 
 def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
-    """Rewards and advantages (G + 1,) of a group that the answered completion has joined, as its last member.
+    """Rewards and advantages (G + 1,) of a group after adding the answered completion as its last member.
 
-    With the KL in the reward, its own divergence counts as that of the others does.
+    With the KL in the reward, the new completion's divergence is subtracted like the others'.
     """
     objective = step.settings.objective
     rewards = recompute.grouped(step, step.rewards)  # (P, G)

@@ -1,6 +1,6 @@
-"""Numbers that follow from a recorded step, computed again by the functions that trained.
+"""Recomputation of the numbers that follow from a recorded step, by the functions that trained.
 
-Every function takes another ``objective`` for a what-if: the same batch under other switches is the same call.
+For a what-if, pass another ``objective``: the same functions then evaluate the same batch under other settings.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 DECIDE_ADVANTAGES = ("baseline", "std", "std_epsilon", "kl_in", "credit")
-"""Fields of the objective that an advantage depends on; β too, where the KL enters the reward."""
+"""Fields of the objective that an advantage depends on; so does β where the KL is in the reward."""
 USUAL_CAP = 2.0
-"""C of the importance weights that are shown of an update whose loss has none. TRL has had it as its default."""
+"""C of the importance weights shown for an update whose loss has none; formerly TRL's default."""
 
 
 def under(step: Step, objective: Objective | None) -> Step:
-    """``step`` with those of its inputs that belong to another objective left out. Its settings stay as they were.
+    """``step`` without the inputs that belong to another objective. Its settings are unchanged.
 
-    Micro-batches and their denominators belong to the reduction that they were made for. The same reduction keeps
-    them; another one takes the used rows of a pass as one batch with its own default denominator. An advantage that
-    the source gave stays unless a setting that advantages depend on is another one.
+    Micro-batches and their denominators are valid only for the recorded reduction. Another reduction treats the used
+    rows of a pass as one batch with its own default denominator. An advantage given by the source is kept unless a
+    setting that advantages depend on has changed.
     """
     ran = step.settings.objective
     if objective is None or objective == ran:
@@ -56,8 +56,8 @@ def under(step: Step, objective: Objective | None) -> Step:
 
 
 def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
-    """``per_row`` (B, ...) as (P, G, ...), NaN in the empty places of ragged groups. The leading axis of stacked
-    updates stays."""
+    """Reshape ``per_row`` (B, ...) to (P, G, ...), with NaN in the empty slots of ragged groups. A leading axis of
+    stacked updates is kept."""
     group, place, shape = _places(step)
     leading = step.rewards.ndim - 1
     table = np.full((*per_row.shape[:leading], *shape, *per_row.shape[leading + 1 :]), np.nan, dtype=per_row.dtype)
@@ -72,15 +72,15 @@ def ungrouped(step: Step, per_group: np.ndarray) -> np.ndarray:
 
 
 def _rows(leading: int, group: np.ndarray, place: np.ndarray) -> tuple[Any, ...]:
-    """The index of each row in a table (..., P, G, ...) with so many leading axes."""
+    """Index that places each row in a table (..., P, G, ...) with ``leading`` leading axes."""
     return (*(slice(None) for _ in range(leading)), group, place)
 
 
 def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """Advantage of every completion (B,), or of every token (B, T) where a critic or a checker of steps judged them.
+    """Advantage of every completion (B,), or of every token (B, T) with a critic or step rewards.
 
     Raises:
-        SettingsError: the objective needs a critic's values or rewards of steps, and the step has none.
+        SettingsError: the objective needs a critic's values or step rewards that the step lacks.
     """
     step, objective = under(step, objective), objective or step.settings.objective
     if step.advantage is not None:
@@ -97,15 +97,15 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
 
 
 def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
-    """Σ log π_old − log π_ref of every completion (B,), which times β is taken from its reward. None where the KL does
-    not enter there, or the update has no reference."""
+    """Σ_t log π_old − log π_ref of every completion (B,), which is multiplied by β and subtracted from its reward. None
+    where the KL is not in the reward, or the update has no reference."""
     if not objective.kl_in_reward or step.ref_logp is None:
         return None
     return np.asarray(np.where(step.mask, step.old_logp - step.ref_logp, 0.0).sum(axis=-1))
 
 
 def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, learner: Any) -> np.ndarray:
-    """GAE (..., B, T) of an outcome reward (..., B) that is paid at the last token. 0 where unscored."""
+    """GAE (..., B, T) of an outcome reward (..., B) that is received at the last token. 0 where unscored."""
     last = mask & (np.cumsum(mask, axis=-1) == mask.sum(axis=-1, keepdims=True))
     paid = np.where(last, np.nan_to_num(rewards)[..., None], 0.0)
     estimate = gae(paid, values, mask, gamma=learner.gamma, lam=learner.lam)
@@ -113,10 +113,10 @@ def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, 
 
 
 def paid_for_steps(step: Step) -> np.ndarray:
-    """The reward of the step that ends with each token, (B, T). NaN where none ends.
+    """Reward of the step that ends at each token, (B, T). NaN where none ends.
 
     Raises:
-        SettingsError: the update has none.
+        SettingsError: the update has no step rewards.
     """
     if step.step_rewards is None:
         raise SettingsError("objective.credit", "process", tr("this update has no rewards for steps"))
@@ -130,7 +130,7 @@ def scores_of_steps(step: Step, objective: Objective | None = None) -> np.ndarra
 
 
 def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """What is held against each other within a group, (P, n): rewards, or rewards of steps. NaN where there is none."""
+    """The values compared within each group, (P, n): rewards, or step rewards. NaN where missing."""
     if (objective or step.settings.objective).credits_steps:
         table = grouped(step, paid_for_steps(step))
         return table.reshape(*table.shape[:-2], -1)
@@ -138,12 +138,12 @@ def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
 
 
 def dead_groups(step: Step) -> np.ndarray:
-    """The groups whose rewards (of steps, where those count) are all equal, boolean (P,)."""
+    """Mark the groups whose rewards (or step rewards) are all equal, boolean (P,)."""
     return np.asarray(equal_rewards(compared(step)))
 
 
 def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
-    """The groups that push on no token, boolean (P,): every advantage ``given``, (B,) or (B, T), is 0 there."""
+    """Mark the groups without a gradient, boolean (P,): all their advantages in ``given``, (B,) or (B, T), are 0."""
     per_token = given if given.ndim > 1 else given[:, None]
     pushed = (step.mask & (per_token != 0)).any(axis=-1)
     return np.asarray(np.bincount(step.group, weights=pushed) == 0)
@@ -151,11 +151,11 @@ def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
 
 @np.errstate(over="ignore")
 def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:
-    """The loss of pass ``passed`` (0 = the first) and every number on the way to it. Micro-batches put together.
+    """Loss of pass ``passed`` (0 = the first) with all intermediate values, micro-batches combined.
 
     Where policy and reference lie hundreds of nats apart, as at extreme temperatures, ``exp`` gives infinity, which is
-    what is shown, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
-    of the same step and objective, for whoever has it already: it costs as much as the loss.
+    shown as such, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
+    of the same step and objective, if already computed: it costs as much as the loss.
     """
     parts: list[tuple[Rows, Terms]] = _by_part(step, passed, objective, evaluate, given)
     if len(parts) == 1 and parts[0][0] is EVERY_ROW:
@@ -184,7 +184,7 @@ def token_gradient(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None where not in the loss).
 
-    The part of an exact KL or an entropy bonus that flows through the full distribution is the learner's to add.
+    It excludes the gradient of an exact KL or an entropy bonus through the full distribution, which the learner adds.
     ``given`` as for :func:`terms`.
     """
     parts = _by_part(step, passed, objective, gradient_parts, given)
@@ -202,7 +202,7 @@ def token_gradient(
 
 
 def exact_kl(step: Step, passed: int) -> np.ndarray | None:
-    """KL(π‖π_ref) at every visited place after ``passed`` passes, (B, T). None without the full distributions."""
+    """KL(π‖π_ref) at every visited position after ``passed`` passes, (B, T). None without the full distributions."""
     now = step.distribution(passed)
     if now is None or step.ref_dist_logp is None or step.context is None:
         return None
@@ -210,7 +210,7 @@ def exact_kl(step: Step, passed: int) -> np.ndarray | None:
 
 
 def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
-    """Entropy of the policy at every visited place after ``passed`` passes, (B, T), in nats."""
+    """Entropy of the policy at every visited position after ``passed`` passes, (B, T), in nats."""
     now = step.distribution(passed)
     if now is None or step.context is None:
         return None
@@ -218,7 +218,7 @@ def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
 
 
 def at_places(context: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """``values`` (C,) of the contexts at each token's place ``context`` (B, T), or both of stacked updates."""
+    """Look up ``values`` (C,) for the context of each token, ``context`` (B, T). Both may be stacked updates."""
     if context.ndim == 2:
         return np.asarray(values[context])
     flat = np.take_along_axis(values, context.reshape(len(context), -1), axis=-1)
@@ -231,14 +231,16 @@ def used(step: Step, passed: int) -> np.ndarray:
 
 
 def scored_by_sampler(step: Step) -> np.ndarray:
-    """Tokens of the first pass that the sampler scored too, boolean (B, T)."""
+    """Tokens of the first pass that also have the sampler's log-probability, boolean (B, T)."""
     if step.sampling_logp is None:
         return np.zeros(step.mask.shape, bool)
     return np.asarray(used(step, 0) & np.isfinite(step.sampling_logp) & np.isfinite(step.logp[0]))
 
 
 def from_sampler(step: Step) -> np.ndarray | None:
-    """log π in the first pass less the sampler's, (B, T), 0 where either did not score. None without a sampler's."""
+    """log π in the first pass minus the sampler's, (B, T), 0 where either is missing. None if no sampler's
+    log-probabilities are recorded.
+    """
     if step.sampling_logp is None:
         return None
     with np.errstate(invalid="ignore"):
@@ -246,8 +248,8 @@ def from_sampler(step: Step) -> np.ndarray | None:
 
 
 def importance_weights(step: Step) -> np.ndarray | None:
-    """The weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C or :data:`USUAL_CAP` where it has
-    none. None without a sampler's log-probabilities."""
+    """Importance weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C, or :data:`USUAL_CAP` if it
+    has none. None if no sampler's log-probabilities are recorded."""
     if step.sampling_logp is None:
         return None
     cap = step.settings.objective.importance_cap
@@ -256,14 +258,14 @@ def importance_weights(step: Step) -> np.ndarray | None:
 
 
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
-    """Entropy of the policy at every token's place before pass ``passed``, (B, T): exact where the distributions are
-    recorded, else what the source measured. None where neither is there."""
+    """Entropy of the policy at every token's position before pass ``passed``, (B, T): exact where the distributions are
+    recorded, else as measured by the source. None without either."""
     exact = exact_entropy(step, passed)
     return exact if exact is not None or step.entropy is None else np.asarray(step.entropy[passed])
 
 
 def gate_of(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
-    """Factor of the surrogate in pass ``passed``, (B, T). None where nothing multiplies it."""
+    """Factor of the surrogate in pass ``passed``, (B, T). None if there is none."""
     objective = objective or step.settings.objective
     return applied_gate(objective, step.old_logp, step.sampling_logp, step.mask, _recorded_gate(step, passed))
 
@@ -279,7 +281,7 @@ def _by_part(
     function: Callable[..., Any],
     given: np.ndarray | None,
 ) -> list[tuple[Rows, Any]]:
-    """``function`` over each micro-batch of a pass: [(index of its rows, result)]."""
+    """Apply ``function`` to each micro-batch of a pass: [(index of its rows, result)]."""
     step, objective = under(step, objective), objective or step.settings.objective
     whole = advantage(step, objective) if given is None else given
     with_distribution: dict[str, np.ndarray | None] = {}
@@ -313,12 +315,12 @@ def _by_part(
 
 
 Rows = slice | np.ndarray
-"""What selects the completions of a micro-batch: a stretch of them, which copies nothing, or a boolean (B,)."""
+"""Index of the completions of a micro-batch: a slice, which copies nothing, or a boolean mask (B,)."""
 EVERY_ROW = slice(None)
 
 
 def _index_of(rows: np.ndarray) -> Rows:
-    """The cheapest index of the completions that are True in ``rows`` (B,)."""
+    """A slice if the True entries of ``rows`` (B,) are contiguous, otherwise the mask itself."""
     if rows.all():
         return EVERY_ROW
     places = np.flatnonzero(rows)
@@ -328,13 +330,13 @@ def _index_of(rows: np.ndarray) -> Rows:
 
 
 def _places(step: Step) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """Group of each row, its place within the group, and the (P, G) that holds them all."""
+    """Group of each row, its index within the group, and the table size (P, G)."""
     return step.group, *_counted(step.group.tobytes(), step.group.dtype.str)
 
 
 @lru_cache(maxsize=64)
 def _counted(groups: bytes, kind: str) -> tuple[np.ndarray, tuple[int, int]]:
-    """Place of each row within its group, and (P, G): the updates of a run nearly always have the same groups."""
+    """Index of each row within its group, and (P, G). Cached, since nearly all updates of a run have equal groups."""
     group = np.frombuffer(groups, kind)
     counts = np.bincount(group)
     place = np.empty_like(group)

@@ -1,4 +1,4 @@
-"""The numbers of one update of a recorded run: ours, and what the trainer said of the same update."""
+"""Series of a recorded run: our own numbers, and those that the trainer reported for the same update."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions, Report, Source
 
 TRAINER = "trainer/"
-"""Before the name of a number that the trainer reported."""
+"""Prefix of the names of numbers that the trainer reported."""
 
 ESTIMATES: dict[str, Metric] = {
     "kl_estimate": Metric(
@@ -82,16 +82,16 @@ ESTIMATES: dict[str, Metric] = {
 OURS: dict[str, Metric] = {
     name: METRICS[name] for name in ("reward_mean", "reward_std", "dead_groups", "length", "loss", "clip_fraction")
 } | ESTIMATES
-"""Every series that we compute from a recorded run."""
+"""Every series that the program computes from a recorded run."""
 
 
 def numbers(source: Source, position: int) -> dict[str, float]:
-    """The numbers of the update at ``position`` (from 1) by name. NaN where the source lacks what one needs.
+    """The numbers of the update at ``position`` (from 1) by name. NaN where the source lacks an input.
 
-    Names are those of :data:`OURS`, and :data:`TRAINER` before the trainer's own names.
+    Names are those of :data:`OURS`, and the trainer's names prefixed by :data:`TRAINER`.
 
     Raises:
-        RunFileError: its file is torn, missing or hostile.
+        RunFileError: its file is damaged, missing or malicious.
     """
     table, step = source.measured(position)
     return numbers_of(table, None if step is None else EvaluatedStep(step), source.reports(position))
@@ -100,9 +100,9 @@ def numbers(source: Source, position: int) -> dict[str, float]:
 def numbers_of(
     table: Completions | None, evaluated: EvaluatedStep | None, reports: Sequence[Report]
 ) -> dict[str, float]:
-    """:func:`numbers` of an update that has been read. None for what is not recorded of it.
+    """:func:`numbers` of an update that has been read. None stands for a part that is not recorded.
 
-    Of tokens without the settings of their loss nothing is computed: it would be a number of an assumed run.
+    Nothing is computed from tokens without recorded settings of the loss: it would describe an assumed run.
     """
     values = dict.fromkeys(OURS, float("nan"))
     if table is not None:
@@ -142,13 +142,13 @@ def of_table(table: Completions) -> dict[str, float]:
 
 
 def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
-    """Numbers that follow from the tokens. The numbers that other runs have too are those of :func:`metrics`."""
+    """Numbers that follow from the tokens. Those that other runs have too come from :func:`metrics`."""
     step = evaluated.step
     try:
         with np.errstate(all="ignore"):
             shared = metrics(step, terms=evaluated.terms)
             first, ends = evaluated.terms(0), {0, step.passes - 1}
-            between = partial(recompute.terms, step, given=evaluated.advantage)  # not kept: there may be hundreds
+            between = partial(recompute.terms, step, given=evaluated.advantage)  # not cached: may be hundreds
             losses = [float((evaluated.terms if n in ends else between)(n).loss) for n in range(step.passes)]
     except GrpoError:
         return {}
@@ -171,7 +171,7 @@ def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
 
 
 def _k3(log_ratio: np.ndarray) -> float:
-    """The mean of r − 1 − log r."""
+    """The k3 estimate of the KL: the mean of r − 1 − log r."""
     with np.errstate(over="ignore"):
         return float(np.mean(np.expm1(log_ratio) - log_ratio))
 

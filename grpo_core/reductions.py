@@ -1,4 +1,4 @@
-"""Reductions, which average token losses: W, what one token counts in the loss Σ W ℓ.
+"""Reductions, which average token losses: W, the weight of one token in the loss Σ W ℓ.
 
 ============  ==================  =========================================
 reduction     W                   source
@@ -9,8 +9,8 @@ constant      1 / (B L_max)       Dr. GRPO, arXiv:2503.20783
 sequence_sum  1 / B               after Williams 1992; LUSPO, arXiv:2602.05261
 ============  ==================  =========================================
 
-with L_i the tokens of completion i and B the completions, fully masked ones counted too. What stands for B, or for the
-token count, may be given: a trainer's own denominator.
+with L_i the number of tokens of completion i and B the number of completions, including fully masked ones. A trainer's
+own denominator may be given instead of B or the token count.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Reduction:
-    """One way to average.
+    """A way to average token losses.
 
     Attributes:
-        counts_tokens: what it divides by is by default the number of tokens, otherwise of completions.
-        by_length: a token is divided by the length of its completion too.
-        by_constant: a token is divided by ``max_tokens`` too.
-        latex: W in letters, N being the denominator.
-        inline: W in letters on one line of a formula, with B completions and the tokens T of all of them.
-        note: what it does to long and short completions, in one sentence.
+        counts_tokens: whether its default denominator is the number of tokens; otherwise that of completions.
+        by_length: whether a token is also divided by the length of its completion.
+        by_constant: whether a token is also divided by ``max_tokens``.
+        latex: W as symbols, N being the denominator.
+        inline: W as symbols in a one-line formula, B being the number of completions and T that of all tokens.
+        note: one sentence on its effect on long and short completions.
         phrase: the reduction as part of a sentence.
         source: paper and equation; with one mean ratio a completion, ``source_of_mean_ratio`` where that is not empty.
-        knobs: fields of the objective that act under it alone.
+        knobs: fields of the objective that have an effect only with it.
     """
 
     counts_tokens: bool = False
@@ -49,7 +49,7 @@ class Reduction:
     knobs: tuple[str, ...] = ()
 
     def denominator(self, completions: int, tokens: Array | float) -> Array | float:
-        """The divisor where no source says it: the completions, or the tokens, at least 1."""
+        """Default denominator: the number of completions or of tokens, at least 1."""
         return at_least_one(tokens) if self.counts_tokens else float(completions)
 
     def weight(
@@ -59,12 +59,12 @@ class Reduction:
         denominator: Array | float,
         max_tokens: Array | float | None,
     ) -> Array | float:
-        """W (..., B, T), 0 in padding, or the one number that all tokens share.
+        """W (..., B, T), 0 in padding, or a single number if all tokens have the same weight.
 
         Args:
             real: 1 for a token and 0 in padding, (..., B, T); 1 where nothing is padded.
-            length: tokens of each completion, (..., B, 1), or of all.
-            denominator: what stands for B or for the token count, a number or (..., 1, 1).
+            length: tokens of each completion, (..., B, 1), or one number for all.
+            denominator: replaces B or the token count; a number or (..., 1, 1).
             max_tokens: the constant length of "constant".
         """
         if self.by_length:
@@ -75,7 +75,7 @@ class Reduction:
         return real / denominator
 
     def script(self, count: str) -> str:
-        """W in a NumPy script, with ``count`` for the denominator."""
+        """W as a NumPy expression, with ``count`` as the denominator."""
         if self.by_length:
             return f"MASK / (L * {count})"
         return f"MASK / ({count} * MAX_TOKENS)" if self.by_constant else f"MASK / {count}"

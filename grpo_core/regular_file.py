@@ -1,7 +1,6 @@
-"""Opening files that somebody else may have put there: ordinary ones only, and never waiting.
+"""Safe access to files that somebody else may have placed: regular files only, without blocking.
 
-Opening a pipe waits for somebody to write to it, and a device may never end; the size that the system names says
-nothing of either.
+Opening a pipe blocks until somebody writes to it, and a device may never end; the reported size reveals neither.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from grpo_core.text import tr
 
 
 def opened_regular(path: Path) -> BinaryIO:
-    """The ordinary file at ``path``, open for reading.
+    """Open the regular file at ``path`` for reading.
 
     Raises:
         OSError: it cannot be opened, or it is a folder, a pipe or a device.
-        ValueError: no file can have such a name.
+        ValueError: the path is not a valid file name.
     """
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
@@ -34,7 +33,7 @@ def opened_regular(path: Path) -> BinaryIO:
 
 
 def read_limited(path: Path, largest: int) -> bytes | None:
-    """The content of the ordinary file at ``path``. None where it has more than ``largest`` bytes.
+    """Read the regular file at ``path``. None if it has more than ``largest`` bytes.
 
     Raises:
         OSError: as :func:`opened_regular`, or it cannot be read.
@@ -45,10 +44,10 @@ def read_limited(path: Path, largest: int) -> bytes | None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file. What stood at ``path`` is replaced once ``content`` is on the disk.
+    """Write a file atomically: ``path`` is replaced once ``content`` is on the disk.
 
     Raises:
-        OSError: the folder cannot be written, or the disk is full; then what stood there stays.
+        OSError: the folder cannot be written, or the disk is full; the old file is then kept.
     """
     temporary = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}.{os.getpid()}.part")
     try:

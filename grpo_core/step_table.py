@@ -1,4 +1,6 @@
-"""The step-detail table, shared by window and terminal: one row a sampled token. On the bandit that is a sample."""
+"""The table of a step's details, shared by window and terminal, with one row per sampled token (per sample on the
+bandit).
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ from grpo_core.texts import question_text
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of the table of a step's tokens.
+    """A column of the step table.
 
     Attributes:
-        name: the number's name as ``explain`` knows it; for the columns without ``explained`` just a key.
+        name: the quantity's name in ``explain``; for columns without ``explained`` just a key.
         title: the heading.
         help: one sentence.
         symbol: the usual letter, empty where there is none.
-        explained: its cells can be explained.
+        explained: whether its cells can be explained.
         decimals: shown by default; None for words and whole numbers.
     """
 
@@ -40,13 +42,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table of a step's tokens: one token of a completion.
+    """A row of the step table: one token of a completion.
 
     Attributes:
         row: the completion, counted from 0.
-        token: the place within it, counted from 0.
+        token: its index in the completion, counted from 0.
         group: the prompt, counted from 0.
-        cells: raw values in the order of :func:`columns`: numbers, words, booleans, None where there is none.
+        cells: raw values in the order of :func:`columns`: numbers, words, booleans, None where empty.
     """
 
     row: int
@@ -57,15 +59,15 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupRow:
-    """A group's rewards in three numbers.
+    """Statistics of a group's rewards.
 
     Attributes:
         group: the prompt, counted from 0.
         prompt: its text.
         size: how many of its completions were scored.
         mean, std: of the scored rewards; std with n − 1 unless the objective divides by n; NaN where undefined.
-        dead: all rewards are equal.
-        silent: every advantage is 0, so that the group carries no signal.
+        dead: whether all rewards are equal.
+        silent: whether every advantage is 0, so that the group has no signal.
     """
 
     group: int
@@ -127,7 +129,7 @@ _NUMBERS = (
 
 
 def columns(step: Step) -> tuple[Column, ...]:
-    """The columns of ``step``'s table. Where completions have one token, without that of its position in them."""
+    """The columns of ``step``'s table. The token's position is omitted where completions have one token."""
     words = (_ACTION,) if step.mask.shape[-1] == 1 else (_COMPLETION, _PLACE, _TOKEN)
     return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
 
@@ -141,18 +143,19 @@ def rows(
     only: int | None = None,
     evaluated: EvaluatedStep | None = None,
 ) -> list[Row]:
-    """Every real token of ``step`` with its numbers in pass ``passed`` (0 = the first), in sampling order.
+    """Table rows of all real tokens of ``step`` with their numbers in pass ``passed`` (0 = the first), in sampling
+    order.
 
     Args:
         step: the update.
         passed: the inner pass.
-        objective: other switches, for a what-if; by default those it ran under.
-        origin: gives the words of prompts and tokens; without it their numbers are there.
+        objective: other settings, for a what-if; by default those it ran under.
+        origin: provides the texts of prompts and tokens; without it their numbers are shown.
         only: the one completion whose tokens are wanted; by default all.
-        evaluated: the numbers of the step, for whoever has them already.
+        evaluated: the numbers of the step, if already computed.
 
     Raises:
-        SettingsError: the objective asks for something that the step does not have.
+        SettingsError: the objective needs something that the step lacks.
     """
     if only is None:
         row, token = np.nonzero(step.mask)
@@ -175,7 +178,7 @@ def rows(
 
 
 def address(row: Row, column: Column, passed: int) -> Quantity | None:
-    """The address under which a cell's number can be explained. None for words."""
+    """The quantity that explains a cell's number. None for a text."""
     return Quantity(column.name, passed=passed, row=row.row, token=row.token) if column.explained else None
 
 
@@ -222,7 +225,7 @@ def _numbers(
 
 
 def _picked(values: np.ndarray | None, row: np.ndarray, token: np.ndarray) -> list[Any]:
-    """``values`` (B,) or (B, T) at the given places. None where there are none."""
+    """Pick ``values`` (B,) or (B, T) at the given rows and tokens. None for each where ``values`` is None."""
     if values is None:
         return [None] * len(row)
     picked: list[Any] = (values[row] if values.ndim == 1 else values[row, token]).tolist()
@@ -244,7 +247,7 @@ def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str
 
 
 def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
-    """The prompt of a group. Its number where nobody knows its text."""
+    """The text of a group's prompt, or its number where the text is unknown."""
     texts_known = step.prompt_tokens is not None or step.prompt_texts is not None
     if origin is None or (not texts_known and group >= len(origin.prompts)):
         return str(group + 1)
@@ -252,6 +255,6 @@ def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
 
 
 def _words(origin: Origin | None, kind: str, index: int) -> str:
-    """The text of a token or a prompt. Its number where the run does not know it."""
+    """The text of a token or a prompt, or its number where the text is unknown."""
     known: tuple[str, ...] = () if origin is None else getattr(origin, kind)
     return known[index] if 0 <= index < len(known) else str(index + 1)

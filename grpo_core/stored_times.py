@@ -1,4 +1,4 @@
-"""Times of updates that were measured on this machine, kept from one start of the program to the next."""
+"""Measured times of updates on this machine, kept between starts of the program."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from grpo_core.config import Settings
 from grpo_core.update_time import UNMEASURED, UpdateTime
 
 MOST = 100
-"""Measurements that are kept, the newest ones."""
+"""Maximum number of measurements kept; the oldest are dropped."""
 LARGEST = 100_000
-"""Bytes of a file beyond which it cannot be ours."""
+"""Size in bytes above which the file cannot be one of ours and is ignored."""
 
 
 class StoredTimes:
-    """The file of the measurements. One that cannot be read holds none, and one that cannot be written is left.
+    """The file of measurements. An unreadable file counts as empty, and a failure to write is ignored.
 
     Args:
-        path: of the file.
+        path: path of the file.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def of(self, settings: Settings) -> UpdateTime | None:
-        """The measurement of the same model under settings that take the same time. None where there is none."""
+        """The measurement for the same model under settings that take the same time. None if there is none."""
         stored = self._read().get(_key(settings))
         if not isinstance(stored, str):
             return None
@@ -37,14 +37,14 @@ class StoredTimes:
         return None
 
     def sentence(self, settings: Settings) -> str:
-        """The sentence on the time, before the model is loaded."""
+        """The sentence on an update's time, shown before the model is loaded."""
         known = self.of(settings)
         return UNMEASURED if known is None else known.remembered
 
     def keep(self, settings: Settings, time: UpdateTime) -> None:
         """Keep a measurement."""
         stored, key = self._read(), _key(settings)
-        stored.pop(key, None)  # the newest is the last
+        stored.pop(key, None)  # re-inserted at the end: the newest is last
         stored[key] = time.to_json()
         kept = dict([*stored.items()][-MOST:])
         partial = self._path.with_name(f"{self._path.name}.{os.getpid()}")
@@ -62,8 +62,8 @@ class StoredTimes:
 
 
 def _key(settings: Settings) -> str:
-    """The same for settings under which an update takes the same time: the model's files, and whatever says how much
-    is computed, by how many threads."""
+    """Key shared by all settings under which an update takes the same time: the model's files, the amount of
+    computation, and the number of threads."""
     model, task, learner = settings.model, settings.language, settings.learner
     counts = (
         model.digest, model.device, model.precision, model.threads, model.adapter_rank, model.rows_at_once,

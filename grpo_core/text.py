@@ -1,11 +1,11 @@
-"""The one door of every sentence that a user reads: ``tr``.
+"""Translation of every sentence that a user reads: ``tr``.
 
-``lupdate`` collects what stands in calls of ``tr`` (``python -m tools.catalogue``): a call holds a literal, never
-an f-string: values are put in afterwards, by name, and a translator may move them::
+``lupdate`` collects the arguments of ``tr`` (``python -m tools.catalogue``), which must be literals, never f-strings.
+Values are filled in afterwards, by name, so that a translator may move them::
 
     tr("{count:,} updates of {run}").format(count=count, run=title)
 
-What is drawn from a formula stays as it is in any language: symbols, numbers, tokens, identifiers of settings.
+Symbols, numbers, tokens and names of settings are the same in every language.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import string
 from collections.abc import Callable, Iterator
 
 _TERM = re.compile(r"\[([A-Za-z][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
-"""A term of the glossary in a text: [term], or [as it is said|term]."""
+"""A term of the glossary in a text: [term], or [shown text|term]."""
 
 
 def _as_written(text: str) -> str:
@@ -26,19 +26,19 @@ _translate: Callable[[str], str] = _as_written
 
 
 def tr(text: str) -> str:
-    """``text`` in the language chosen at the start. As written where there is no translation."""
+    """Translate ``text`` into the language chosen at the start. Returns it unchanged if there is no translation."""
     return _translate(text)
 
 
 def misfit(source: str, translation: str) -> str:
-    """The reason why a translation cannot stand for its source, in English. Empty where it can.
+    """The reason why a translation does not fit its source, in English. Empty if it fits.
 
     Both must have the same fields to be filled in and link to the same terms.
     """
     try:
         wanted = sorted(set(_fields(source)))
     except ValueError:
-        return ""  # braces that are no fields: nothing is filled in
+        return ""  # braces that are not fields: nothing is filled in
     try:
         found = sorted(set(_fields(translation)))
     except ValueError as error:
@@ -52,7 +52,7 @@ def misfit(source: str, translation: str) -> str:
 
 
 def _fields(text: str) -> Iterator[str]:
-    """Names of the fields of a template, those within a format too."""
+    """Names of the fields of a template, including those nested in a format specification."""
     for _, name, format, _ in string.Formatter().parse(text):
         if name is not None:
             yield name
@@ -64,9 +64,9 @@ def _listed(names: list[str]) -> str:
 
 
 def use(translate: Callable[[str], str] | None) -> None:
-    """From now on ``tr`` asks ``translate``. None: texts stay as they are written.
+    """Set the function that ``tr`` translates with. None: texts are left as written.
 
-    Constants of modules are translated when the module is imported: the language is chosen first.
+    Module constants are translated on import, so the language must be set before that.
     """
     global _translate
     _translate = translate or _as_written

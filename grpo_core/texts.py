@@ -1,4 +1,4 @@
-"""Prompts and completions as texts, whichever policy wrote them."""
+"""Texts of prompts and completions, for every kind of policy."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def prompt_text(step: Step, group: int, origin: Origin) -> str:
 
 
 def question_text(step: Step, group: int, origin: Origin) -> str:
-    """What was asked in group ``group``, without the chat template around it: of a model from a folder the last message
-    before the answer, otherwise :func:`prompt_text`.
+    """The question of group ``group`` without the chat template: for a model from a folder the last message before the
+    answer, otherwise :func:`prompt_text`.
 
-    A template's marks are tokens of their own, such as ``<|im_start|>`` or ``[INST]``; roles stand alone on a line.
+    Template markers are separate tokens, such as ``<|im_start|>`` or ``[INST]``; roles are alone on a line.
     """
     if not origin.settings.model.folder or step.prompt_tokens is None or group >= len(step.prompt_tokens):
         return prompt_text(step, group, origin)
@@ -33,7 +33,7 @@ def question_text(step: Step, group: int, origin: Origin) -> str:
 
 
 def question_in(prompt: Sequence[int], origin: Origin) -> str:
-    """The question in the tokens of a prompt, as :func:`question_text` has it."""
+    """Extract the question from the tokens of a prompt, as in :func:`question_text`."""
     whole = tokens_text(prompt, origin)
     if not origin.settings.model.folder:
         return whole
@@ -49,7 +49,7 @@ def question_in(prompt: Sequence[int], origin: Origin) -> str:
 
 
 def completion_text(step: Step, row: int, origin: Origin) -> str:
-    """Text of completion ``row``, its end sign included where it is put together from its tokens."""
+    """Text of completion ``row``, including its end sign where it is assembled from tokens."""
     known = None if step.completion_texts is None else step.completion_texts[row]
     if known is not None:
         return known
@@ -57,7 +57,7 @@ def completion_text(step: Step, row: int, origin: Origin) -> str:
 
 
 def answer_tokens(tokens: np.ndarray, origin: Origin) -> np.ndarray:
-    """The tokens (L,) of a completion of a model from a folder without the marks that end it."""
+    """The tokens (L,) of a completion of a model from a folder, without the end markers."""
     kept = [int(token) for token in tokens if token >= 0]
     while kept and kept[-1] < len(origin.vocabulary) and _MARK.fullmatch(origin.vocabulary[kept[-1]]):
         kept.pop()
@@ -71,12 +71,12 @@ def watched_text(step: Step, place: int, origin: Origin) -> str:
 
 
 def tokens_text(tokens: Iterable[int] | np.ndarray, origin: Origin) -> str:
-    """The text of ``tokens``. Padding (−1) is left out, an unknown token is a question mark."""
+    """The text of ``tokens``. Padding (−1) is left out, an unknown token becomes a question mark."""
     words = origin.vocabulary
     return "".join(words[t] if t < len(words) else "?" for t in map(int, tokens) if t >= 0)
 
 
 _MARK = re.compile(r"<[|/]?[A-Za-z_][\w .|-]*>|\[/?[A-Z_]+\]|<｜.+｜>")
-"""A token that a chat template marks messages with."""
+"""Pattern of a token that a chat template delimits messages with."""
 _ROLE = re.compile(r"\s*(system|user|assistant|model)\s*(\n|$)")
-"""The name of who speaks, at the beginning of a message or alone."""
+"""Pattern of a speaker's role, at the start of a message or alone."""

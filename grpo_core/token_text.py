@@ -1,7 +1,7 @@
-"""The text of each token, from the ``tokenizer.json`` that a recorder saved beside a run. No tokenizer library needed.
+"""The text of each token, from the ``tokenizer.json`` saved beside a recorded run, without a tokenizer library.
 
-A token may hold part of a character: its bytes are then shown as escapes such as ``\\xf0``. Whole texts are never put
-together from these; a source keeps prompts and completions as text.
+A token may hold part of a character: its bytes are then shown as escapes such as ``\\xf0``. Whole texts are never
+assembled from these; a source keeps prompts and completions as text.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from grpo_core.regular_file import opened_regular
 
 FILE = "tokenizer.json"
 LARGEST = 128 << 20
-"""Bytes of the file at most; the largest vocabularies in use take some 35 MB."""
+"""Maximum size of the file in bytes; the largest vocabularies in use take some 35 MB."""
 MOST_TOKENS = 4_000_000
 
 
 def vocabulary(folder: Path) -> tuple[str, ...]:
-    """The text of each token by its number, (V,). Empty where there is no tokenizer or it cannot be read."""
+    """The text of each token by its number, (V,). Empty if there is no readable tokenizer."""
     try:
         with opened_regular(folder / FILE) as file:
             text = file.read(LARGEST + 1)
@@ -30,7 +30,7 @@ def vocabulary(folder: Path) -> tuple[str, ...]:
 
 
 def numbered(count: int) -> tuple[str, ...]:
-    """Names for tokens whose text is not known, by their numbers."""
+    """Numbered placeholder names, for tokens whose text is unknown."""
     return tuple(f"‹{number}›" for number in range(count))
 
 
@@ -48,12 +48,12 @@ def _vocabulary(tokenizer: dict[str, Any]) -> tuple[str, ...]:
 
 
 def piece(written: str, *, byte_level: bool) -> str:
-    """The text of a token from how a vocabulary writes it: byte by byte as GPT-2 does, or as SentencePiece does."""
+    """Decode a vocabulary entry into a token's text: byte by byte as in GPT-2, or as in SentencePiece."""
     return _bytes_text(written) if byte_level else _piece_text(written)
 
 
 def _types(part: Any) -> set[str]:
-    """Every "type" named in a part of the file."""
+    """All values of "type" in a part of the file."""
     if isinstance(part, list):
         return set().union(*map(_types, part))
     if not isinstance(part, dict):
@@ -62,8 +62,8 @@ def _types(part: Any) -> set[str]:
 
 
 def _byte_of_letter() -> dict[str, int]:
-    """The letters by which byte-level vocabularies write bytes (GPT-2, ``bytes_to_unicode``): printable ones stand for
-    themselves, the others for the letters from U+0100 on."""
+    """Byte of each letter in byte-level vocabularies (GPT-2, ``bytes_to_unicode``): printable bytes are written as
+    themselves, the others as letters from U+0100 on."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
@@ -72,7 +72,7 @@ def _byte_of_letter() -> dict[str, int]:
 BYTES = _byte_of_letter()
 LETTERS = frozenset(BYTES)
 AS_LATIN = str.maketrans({letter: chr(byte) for letter, byte in BYTES.items()})
-"""Each letter -> the character whose code is its byte, as Latin-1 has it."""
+"""Maps each such letter to the Latin-1 character of its byte."""
 
 
 def _bytes_text(piece: str) -> str:

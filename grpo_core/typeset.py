@@ -1,4 +1,4 @@
-"""Numbers and sums as LaTeX, rounded for the eye. A LaTeX hyphen is set as a real minus."""
+"""Numbers and sums as rounded LaTeX. A hyphen in LaTeX is rendered as a minus sign."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 LONGEST = 6
-"""Terms of a sum that are written out; of longer ones the first five and the last."""
+"""Maximum number of terms written out; a longer sum shows the first five and the last."""
 
 
 def number(x: float) -> str:
-    """Four significant digits. Whole numbers up to a billion in full."""
+    """``x`` with four significant digits. Whole numbers up to a billion in full."""
     if math.isnan(x):
         return r"\mathrm{undefined}"
     if math.isinf(x):
@@ -25,19 +25,19 @@ def number(x: float) -> str:
 
 
 def signed(x: float) -> str:
-    """``x`` as it is after an operator: a negative number in parentheses."""
+    """``x`` as written after an operator: a negative number in parentheses."""
     text = number(x)
     return f"({text})" if text.startswith("-") else text
 
 
 def squared(x: float) -> str:
-    """``x`` to the second power. What is not a plain positive decimal in parentheses."""
+    """``x`` squared, in parentheses unless it is a plain positive decimal."""
     text = number(x)
     return f"{text}^{{2}}" if text.replace(".", "").isdigit() else f"({text})^{{2}}"
 
 
 def series(items: Sequence[Item], show: Callable[[Item], str]) -> str:
-    """The sum of ``items``, each as ``show`` writes it, shortened with dots when long."""
+    """The sum of ``items``, each formatted by ``show``. A long sum is abbreviated with dots."""
     if not items:
         return "0"
     long = len(items) > LONGEST
@@ -56,5 +56,5 @@ def total(values: Sequence[float]) -> str:
 
 
 def plain(x: float) -> str:
-    """Four significant digits for a sentence."""
+    """``x`` with four significant digits, for a sentence."""
     return f"{x:.4g}".replace("-", "−")

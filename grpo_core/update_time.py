@@ -1,4 +1,4 @@
-"""Time of an update of a model from a folder on this machine: asked of its process, shown before the first."""
+"""Time of an update of a model from a folder: measured in its process, and shown before the first update."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateTimeQuestion:
-    """Asks a run without an update how long an update takes here.
+    """Asks how long an update takes on this machine, for a run without an update.
 
     Attributes:
-        run: id of that run.
-        step: the update that would be next.
+        run: id of the run.
+        step: the number of the next update.
     """
 
     run: str
     step: int = 1
 
     def to_json(self) -> str:
-        """One line. :func:`grpo_core.questions.question_from_json` reads it back."""
+        """The question as one line of JSON. The inverse of :func:`grpo_core.questions.question_from_json`."""
         return json.dumps({"run": self.run, "step": self.step, "update_time": True}, sort_keys=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateTime:
-    """Time of an update of the longest completions, in seconds.
+    """Measured time of an update with the longest completions, in seconds.
 
     Attributes:
-        sampling: drawing them.
+        sampling: sampling the completions.
         learning: scoring and learning, all passes.
-        device: where it was measured.
-        loading: seconds that loading the model took before.
+        device: device of the measurement.
+        loading: seconds to load the model beforehand.
     """
 
     sampling: float
@@ -44,7 +44,7 @@ class UpdateTime:
 
     @property
     def sentence(self) -> str:
-        """For people, before they press Run."""
+        """Sentence shown before the user presses Run."""
         return tr(
             "An update takes up to {whole} s here ({device}): {sampling} s of sampling and {learning} s of learning, "
             "as measured."
@@ -55,14 +55,14 @@ class UpdateTime:
 
     @property
     def brief(self) -> str:
-        """:attr:`sentence` for a line without room for it."""
+        """Short form of :attr:`sentence`."""
         return tr("An update takes up to {whole} s here ({device}), as measured.").format(
             whole=_rounded(self.sampling + self.learning), device=self.device.upper()
         )
 
     @property
     def remembered(self) -> str:
-        """The sentence before the model is loaded again, for a measurement of an earlier time."""
+        """Sentence for a measurement kept from earlier, before the model is loaded again."""
         return tr(
             "When it was loaded here last ({device}), loading took {loading} s and an update up to {whole} s."
         ).format(
@@ -70,7 +70,7 @@ class UpdateTime:
         )  # fmt: skip
 
     def to_json(self) -> str:
-        """One line. :meth:`from_json` reads it back."""
+        """The measurement as one line of JSON. The inverse of :meth:`from_json`."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -78,7 +78,7 @@ class UpdateTime:
         """The inverse of :meth:`to_json`.
 
         Raises:
-            ValueError: it is no such line.
+            ValueError: the text is not such a line.
         """
         stored = json.loads(text)
         seconds = [stored.get(name) for name in ("sampling", "learning", "loading")]
@@ -88,9 +88,9 @@ class UpdateTime:
 
 
 UNMEASURED = tr("How long an update takes is measured once the model is loaded; until then it is not known.")
-"""Said where no measurement of an earlier time is kept."""
+"""Shown where no earlier measurement is kept."""
 
 
 def _rounded(seconds: float) -> str:
-    """Two digits, or whole seconds where these are more. Never as a power of ten."""
+    """Format a number with two digits, or as whole seconds where these are more. Never as a power of ten."""
     return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"

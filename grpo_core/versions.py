@@ -1,4 +1,4 @@
-"""Versions of the program as files name them, which is the newer, and the versions of the libraries that it uses."""
+"""Version numbers in files and their comparison, and the versions of the libraries in use."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from grpo_core import __version__
 
 FIRST = "0.1.0"
-"""The first edition, whose files do not say which version reads them."""
+"""The first edition, whose files do not record the version that reads them."""
 _NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """The numbers by which a version is compared. Nothing for a text that is none, which is older than any."""
+    """The numbers by which a version is compared. Empty for an invalid text, which counts as oldest."""
     found = _NUMBERS.match(version)
     return tuple(int(part) for part in found[0].split(".")) if found else ()
 
@@ -31,7 +31,7 @@ def is_newer(version: str) -> bool:
 
 
 def installed(libraries: Iterable[str]) -> dict[str, str]:
-    """Library -> its version, of those that are installed. None is imported."""
+    """Versions of those ``libraries`` that are installed, by name. None of them is imported."""
     found = {}
     for name in libraries:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

@@ -1,4 +1,6 @@
-"""Whether a recorded run's loss and advantages are those of its settings. If not, where it departs."""
+"""Audit of a recorded run: whether its loss and advantages follow from its settings, and otherwise where they
+deviate.
+"""
 
 from grpo_core.audit.audit import Audit, StepAudit, audit
 from grpo_core.audit.compare import Comparison

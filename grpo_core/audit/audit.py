@@ -1,7 +1,7 @@
-"""A recorded run, recomputed with the trainer's settings: it agrees to so many digits, or here is where it departs.
+"""Audit of a recorded run: recompute it with the trainer's settings, compare, and locate deviations.
 
-The order is that of cause: advantages are compared before losses, an update before the next. Where something departs,
-or the record itself shows that a tensor is not what it is taken for, the cause is searched (``causes.py``).
+Comparisons follow the order of causes: advantages before losses, an update before the next. If a number deviates, or
+the record itself shows that a tensor is not what it should be, the cause is searched (``causes.py``).
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from grpo_core.record import Step
 from grpo_core.traces.importers.source import Report
 
 KEPT = 20_000_000
-"""Numbers of updates that are kept, so that causes are searched and verified without reading them again."""
+"""Maximum amount of numbers in cached updates, so that causes can be searched and verified without reading them
+again.
+"""
 
 
 class Traced(Protocol):
-    """A recorded run with the losses that its trainer computed."""
+    """Protocol of a recorded run with the losses that its trainer computed."""
 
     processes: int
 
@@ -48,11 +50,11 @@ class StepAudit:
     """The findings of an audit for one update: each of the trainer's numbers beside the recomputed one.
 
     Attributes:
-        position: from 1.
+        position: its position, from 1.
         label: the trainer's number.
-        comparisons: every number of the trainer beside ours.
-        skipped: why something could not be compared; empty where everything was.
-        precision: what the file keeps of log-probabilities, where that is less than the trainer computed with.
+        comparisons: every number of the trainer compared with ours.
+        skipped: why some comparison was not possible; empty otherwise.
+        precision: precision of log-probabilities in the file, where lower than the trainer's.
     """
 
     position: int
@@ -69,15 +71,15 @@ class StepAudit:
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """A whole run.
+    """The audit of a whole run.
 
     Attributes:
-        steps: of the updates that were looked at.
-        causes: of what departs, and what the record itself shows; the first to look at first.
-        remainder: the shape of what departs and no cause explains, as a sentence; empty where there is none.
-        first_pass: tokens whose old log-probabilities were held against those of the first pass.
-        figures: the trainer's own, beside those that follow from the record.
-        put_right: the first update that departs, beside itself with the named cause put right; None without one.
+        steps: the audited updates.
+        causes: causes of deviations, and those evident from the record itself, in order of priority.
+        remainder: sentence that describes the pattern of unexplained deviations; empty where there are none.
+        first_pass: number of tokens whose old log-probabilities were compared with those of the first pass.
+        figures: the trainer's own metrics, compared with those that follow from the record.
+        put_right: the first deviating update compared with itself after correcting the named cause; None without one.
     """
 
     steps: tuple[StepAudit, ...]
@@ -89,47 +91,47 @@ class Audit:
 
     @property
     def explanations(self) -> tuple[str, ...]:
-        """Sentences that fit the departing updates. Several where several fit."""
+        """Explanations of the deviating updates, as sentences. Several if several fit."""
         those = [cause.sentences for cause in self.causes if cause.grade != SUSPECTED]
         return tuple(dict.fromkeys(sentence for sentences in those for sentence in sentences))
 
     @property
     def suspicions(self) -> tuple[str, ...]:
-        """Sentences that the numbers hint at without proving them."""
+        """Suspicions that the numbers suggest without proving, as sentences."""
         return tuple(s for cause in self.causes if cause.grade == SUSPECTED for s in cause.sentences)
 
     @property
     def compared(self) -> int:
-        """Numbers that were compared."""
+        """Number of comparisons."""
         return sum(len(step.comparisons) for step in self.steps)
 
     @property
     def first(self) -> tuple[StepAudit, Comparison] | None:
-        """The first number that departs, None where all agree."""
+        """The first deviating number. None if all agree."""
         return next(((step, step.departing[0]) for step in self.steps if step.departing), None)
 
     @property
     def agrees(self) -> bool:
-        """Whether something was compared, nothing departs, and no tensor is known to be another than it should be."""
+        """Whether something was compared, nothing deviates, and no tensor is known to be wrong."""
         return self.compared > 0 and self.first is None and not any(cause.grade == NAMED for cause in self.causes)
 
     @property
     def precision(self) -> Precision | None:
-        """The coarsest precision in which the file keeps log-probabilities. None where nothing was rounded for it."""
+        """The lowest precision of log-probabilities in the file. None if it equals the trainer's."""
         those = [step.precision for step in self.steps if step.precision is not None]
         return max(those, key=lambda precision: float(precision.half_unit(np.ones(()))), default=None)
 
     def worst(self, what: str) -> Comparison | None:
-        """The largest difference among all "loss" or "advantage" comparisons, measured by what rounding allows."""
+        """The largest difference among all "loss" or "advantage" comparisons, relative to rounding."""
         those = [c for step in self.steps for c in step.comparisons if c.what == what]
         return max(those, key=lambda c: c.excess, default=None)
 
 
-@np.errstate(all="ignore")  # what is not finite departs, and is said
+@np.errstate(all="ignore")  # non-finite numbers deviate and are reported
 def audit(
     run: Traced, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Audit:
-    """Recompute updates of a recorded run, compare, and search the causes of what departs.
+    """Recompute updates of a recorded run, compare them, and search for the causes of deviations.
 
     Args:
         run: the recorded run.
@@ -147,7 +149,7 @@ def audit(
 
 @dataclass(frozen=True, kw_only=True)
 class _Taken:
-    """One update: its comparisons, what was measured of tensors taken as given, and the trainer's own figures."""
+    """Data collected from one update: its comparisons, measurements of given tensors, and the trainer's own metrics."""
 
     audit: StepAudit
     measured: tuple[given.Measured, ...]
@@ -155,10 +157,10 @@ class _Taken:
 
 
 class Auditing:
-    """An audit that takes one update after the other.
+    """An audit that processes one update after the other.
 
     Attributes:
-        updates: of the run, as they are read.
+        updates: the run's updates, read on demand.
     """
 
     def __init__(self, run: Traced) -> None:
@@ -167,12 +169,14 @@ class Auditing:
 
     @property
     def departing(self) -> int:
-        """Updates of which a number departs."""
+        """Number of updates with a deviation."""
         return sum(bool(taken.audit.departing) for taken in self._taken.values())
 
     @np.errstate(all="ignore")
     def take(self, position: int, run: Traced | None = None) -> None:
-        """Compare the numbers of the update at ``position``, from 1, or compare them again, as ``run`` has them now."""
+        """Compare the numbers of the update at ``position``, from 1, or compare them again with the current data of
+        ``run``.
+        """
         if run is not None:
             self.updates.begin_anew(run, position)
         self._taken[position] = _Taken(
@@ -182,7 +186,7 @@ class Auditing:
 
     @np.errstate(all="ignore")
     def result(self) -> Audit:
-        """The audit of the updates taken so far, with the causes of what departs."""
+        """The audit of the updates processed so far, with the causes of deviations."""
         every = [self._taken[position] for position in sorted(self._taken)]
         steps = [taken.audit for taken in every]
         measured = [one for taken in every for one in taken.measured]
@@ -200,11 +204,11 @@ class Auditing:
 
 
 class Updates:
-    """The updates of a run as they are read, with what could not be read of them. Some of them are kept.
+    """The updates of a run as they are read, some of them cached, with notes on unreadable ones.
 
     Attributes:
-        run: where they are read.
-        trainer_values: the trainer's own settings, as soon as an update is read.
+        run: the run that they are read from.
+        trainer_values: the trainer's own settings, available once an update has been read.
     """
 
     def __init__(self, run: Traced) -> None:
@@ -214,13 +218,13 @@ class Updates:
         self.trainer_values: dict[str, Any] = {}
 
     def begin_anew(self, run: Traced, position: int) -> None:
-        """Read ``position`` from ``run``, which holds what was written since, and do not keep what is known of it."""
+        """Read from ``run``, which has newer data, and discard the cached update at ``position``."""
         self.run = run
         known = self._kept.pop(position, None)
         self._size -= 0 if known is None else _size(known[0].step)
 
     def read(self, position: int) -> tuple[Update, str]:
-        """The update, and why its losses cannot be compared. Empty where they can.
+        """The update, and the reason why its losses cannot be compared, empty where they can.
 
         Raises:
             RunFileError, NotRecordedError: it cannot be read.
@@ -258,14 +262,14 @@ class Updates:
         return self.read(position)[0]
 
     def measured(self, position: int) -> Iterator[given.Measured]:
-        """Measure the tensors that an update's loss takes as given. Nothing of one that cannot be read."""
+        """Measure the tensors that an update's loss takes as given. Yields nothing for an unreadable one."""
         try:
             yield given.measured(self.update(position), self.run.labels[position - 1])
         except (RunFileError, NotRecordedError):
             return
 
     def figures(self, position: int) -> Iterator[Figure]:
-        """The trainer's own figures of an update beside ours. None of one that cannot be read."""
+        """The trainer's own metrics of an update compared with ours. Yields nothing for an unreadable one."""
         try:
             yield from figures(self.update(position))
         except (RunFileError, NotRecordedError, SettingsError):
@@ -285,7 +289,7 @@ def _step_audit(updates: Updates, position: int) -> StepAudit:
     comparisons = compare.advantages(update)
     try:
         comparisons += compare.losses(update)
-    except (RunFileError, SettingsError) as error:  # the record lacks what its settings ask for
+    except (RunFileError, SettingsError) as error:  # the record lacks what its settings need
         skipped = str(error)
     return StepAudit(
         position=position, label=label, comparisons=tuple(comparisons), skipped=skipped, precision=update.precision

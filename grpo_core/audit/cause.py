@@ -1,4 +1,4 @@
-"""A cause as an audit says it: the cause, since when, how sure that is, and what to change."""
+"""A cause found by an audit: what was done, since when, how certain that is, and how to correct it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from grpo_core.claims.causes import Done, Explained, Misplaced
 from grpo_core.text import tr
 
 NAMED, POSSIBLE, SUSPECTED = "named", "possible", "suspected"
-"""It explains all numbers to rounding and nothing as simple does; it is one of several that do; the record hints at it
-while the loss agrees."""
+"""Grades of a cause: it explains all numbers up to rounding and no other cause as simple does. It is one of several
+that do. The record suggests it while the loss agrees."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """One cause, or a class of causes that this run cannot tell apart.
+    """One cause, or a class of causes that this run cannot distinguish.
 
     Attributes:
         grade: "named", "possible" or "suspected".
-        claims: what is claimed; of a class each alike, the simplest first.
-        since: the trainer's step of the first update that shows it; None where it is there from the start.
-        until: that of the last one; None where it is there to the end.
-        residual: largest difference that is left, measured by what rounding allows; None where none is measured.
+        claims: the claims, one for each cause of the class, the simplest first.
+        since: the trainer's step of the first update that shows it; None where that is the first of all.
+        until: that of the last update that shows it; None where that is the last of all.
+        residual: largest remaining difference, relative to rounding; None where not measured.
     """
 
     grade: str
@@ -33,27 +33,27 @@ class Cause:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of what was done, those of a class one after the other."""
+        """Names of the causes of the class."""
         return tuple(dict.fromkeys(done.cause for claim in self.claims for done in _done(claim)))
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The deeds in words: one sentence for each of a class."""
+        """Sentences on what was done, one for each cause of the class."""
         return tuple(dict.fromkeys(claim.words() for claim in self.claims))
 
     @property
     def instead(self) -> str:
-        """The consequence: what the run learned instead."""
+        """Sentence on what the run learned instead."""
         return _of_first(self, "instead")
 
     @property
     def remedy(self) -> str:
-        """The setting, or the line of the trainer's script, that would put it right."""
+        """The setting, or the line of the trainer's script, that would correct it."""
         return _of_first(self, "remedy")
 
     @property
     def when(self) -> str:
-        """Since when, as a sentence. Empty where it is there throughout."""
+        """Sentence on when it occurs. Empty if throughout."""
         if self.since is None and self.until is None:
             return ""
         if self.until is None:

@@ -1,4 +1,4 @@
-"""The causes of a departure: searched on some updates, held against all, put into classes and grades."""
+"""Search for the causes of deviations on some updates, verified on all, classified and graded."""
 
 from __future__ import annotations
 
@@ -17,21 +17,25 @@ from grpo_core.changes.numbers import of_loss as loss_numbers
 from grpo_core.claims.causes import Done, Explained, Misplaced, settings_of
 
 SEARCHED, ENOUGH = 8, 4
-"""Updates on which causes are searched; with fewer that depart, later ones that agree are added up to so many."""
+"""Number of updates on which causes are searched. If fewer deviate, later agreeing ones are added up to the second
+number.
+"""
 LARGE = 400_000
-"""Tokens of the searched updates and passes from which on pairs of changes are not tried, and fewer are searched."""
+"""Number of tokens in the searched updates and passes from which pairs of changes are not tried, and fewer updates are
+searched.
+"""
 CLEAR = 3.0
-"""A departure of fewer times what rounding allows may be explained by chance."""
+"""A deviation of less than this multiple of rounding may be explained by chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Departing:
-    """An update of which numbers of one kind were compared.
+    """An update with compared numbers of one kind.
 
     Attributes:
-        position: from 1.
+        position: its position, from 1.
         label: the trainer's number.
-        excess: the largest difference, measured by what rounding allows; above 1 it departs.
+        excess: the largest difference, relative to rounding; above 1 it deviates.
     """
 
     position: int
@@ -40,12 +44,12 @@ class Departing:
 
 
 def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int], Update]) -> Iterator[Cause]:
-    """The causes of departing numbers.
+    """Find the causes of deviating numbers.
 
     Args:
         what: "advantage" or "loss".
         compared: every update with such numbers, in order.
-        read: an update by its position.
+        read: function that reads an update by its position.
     """
     departing = [each for each in compared if each.excess > 1]
     if not departing:
@@ -70,7 +74,7 @@ def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int]
 
 
 def of_given(found: Sequence[Found]) -> Iterator[Cause]:
-    """The causes that the record itself shows."""
+    """The causes that are evident from the record itself."""
     for each in found:
         claim = Misplaced(done=Done(cause=each.name, values=each.values, detail=each.detail))
         yield Cause(grade=NAMED if each.sure else SUSPECTED, claims=(claim,), since=each.since)
@@ -85,7 +89,7 @@ def _search(what: str, updates: Sequence[Update]) -> Search:
 
 
 def _spread(departing: Sequence[Departing], count: int) -> list[Departing]:
-    """The first, the last and some in between, in equal distances."""
+    """Select the first, the last and some in between, evenly spread."""
     if not departing or count < 1:
         return []
     places = np.unique(np.linspace(0, len(departing) - 1, min(count, len(departing))).round().astype(int))
@@ -93,7 +97,7 @@ def _spread(departing: Sequence[Departing], count: int) -> list[Departing]:
 
 
 def _distinct(search: Search, found: Sequence[Explanation]) -> list[Explanation]:
-    """``found`` without those that change the same part of an update as a simpler one and predict the same."""
+    """Remove explanations that change the same part of an update as a simpler one and predict the same numbers."""
     kept: list[Explanation] = []
     for each in found:
         simpler = [k for k in kept if _parts(k) == _parts(each) and k.cost < each.cost]
@@ -113,7 +117,7 @@ def _same(search: Search, one: Explanation, other: Explanation) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class _Held:
-    """Explanations held against all updates."""
+    """Explanations verified on all updates."""
 
     what: str
     search: Search
@@ -145,7 +149,7 @@ class _Held:
             )  # fmt: skip
 
     def _left(self, compared: Sequence[Departing], read: Callable[[int], Update]) -> list[list[float]]:
-        """The largest difference that each explanation leaves of every update, measured by what rounding allows."""
+        """The largest remaining difference of every update under each explanation, relative to rounding."""
         left: list[list[float]] = [[] for _ in self.explanations]
         if self.explanations:
             for each in compared:
@@ -174,10 +178,10 @@ def _worst(numbers: Sequence[Numbers] | None) -> float:
 
 
 def _span(compared: Sequence[Departing], left: Sequence[float]) -> tuple[int | None, int | None, float] | None:
-    """The labels of the updates from and to which an explanation holds, None for the first and the last of the run, and
-    what it leaves at most. None where it leaves departures that no stretch of updates leaves out.
+    """Labels of the first and last update that an explanation applies to (None for the first and the last of the run),
+    and the largest remaining difference. None if deviations remain in updates that no such range excludes.
 
-    An update that agrees as set and under the explanation alike belongs to both.
+    An update that agrees both with and without the explanation may be inside or outside the range.
     """
     shown = [i for i, each in enumerate(compared) if each.excess > 1]
     first, last = shown[0], shown[-1]
@@ -190,4 +194,4 @@ def _span(compared: Sequence[Departing], left: Sequence[float]) -> tuple[int | N
 
 
 LEAVES = 2.0
-"""What an explanation may leave of an update, measured by what rounding allows."""
+"""Maximum remaining difference of an explained update, relative to rounding."""

@@ -1,4 +1,4 @@
-"""One number of the trainer held against its recomputation."""
+"""Comparison of one number of the trainer with its recomputation."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A number of the trainer beside ours.
+    """A number of the trainer and its recomputation.
 
     Attributes:
         what: "loss", "advantage".
         ours, theirs: the two values.
-        allowed: by how much rounding alone may part them.
+        allowed: maximum difference explained by rounding.
         passed: index of the pass, None for what belongs to no pass.
         part: micro-batch of the pass, None likewise.
         row: the completion, None for what belongs to no completion.
@@ -33,40 +33,40 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """|ours − theirs|. Infinite where exactly one of them is no finite number, or they are other infinities."""
+        """|ours − theirs|. Infinite if exactly one of them is not finite, or they are different infinities."""
         if self.ours == self.theirs or (np.isnan(self.ours) and np.isnan(self.theirs)):
             return 0.0
         return abs(self.ours - self.theirs) if np.isfinite(self.ours) and np.isfinite(self.theirs) else float("inf")
 
     @property
     def agrees(self) -> bool:
-        """Whether rounding explains the difference. It explains none where its own size is not finite."""
+        """Whether rounding explains the difference. False if the allowed difference is not finite."""
         return self.difference == 0.0 or bool(self.difference <= self.allowed < float("inf"))
 
     @property
     def relative(self) -> float:
-        """The difference, relative to the larger value. Infinite where it is."""
+        """The difference, relative to the larger value. Infinite if the difference is."""
         if self.difference == 0.0 or np.isinf(self.difference):
             return self.difference
         return self.difference / max(abs(self.ours), abs(self.theirs), 1e-12)
 
     @property
     def excess(self) -> float:
-        """The difference, measured by what rounding allows: above 1 it departs."""
+        """The difference, relative to rounding: above 1 the numbers deviate."""
         if self.difference == 0.0:
             return 0.0
         return self.difference / self.allowed if 0.0 < self.allowed < float("inf") else float("inf")
 
     @property
     def place(self) -> str:
-        """Place in the update, counted from 1."""
+        """Location in the update, counted from 1."""
         if self.row is not None:
             return tr("completion {row}").format(row=self.row + 1)
         return tr("pass {n}, micro-batch {part}").format(n=(self.passed or 0) + 1, part=(self.part or 0) + 1)
 
 
 def losses(update: Update) -> list[Comparison]:
-    """The loss of each micro-batch beside the trainer's."""
+    """Compare the loss of each micro-batch with the trainer's."""
     return [
         Comparison(what="loss", ours=ours, theirs=theirs, allowed=allowed, passed=passed, part=part)
         for ours, theirs, allowed, (passed, part) in _rows(of_loss(update))
@@ -74,7 +74,7 @@ def losses(update: Update) -> list[Comparison]:
 
 
 def advantages(update: Update) -> list[Comparison]:
-    """The recorded advantage of each completion beside the one that the rewards and the settings give."""
+    """Compare the recorded advantage of each completion with the one that follows from rewards and settings."""
     return [
         Comparison(what="advantage", ours=ours, theirs=theirs, allowed=allowed, row=row)
         for ours, theirs, allowed, (_, row) in _rows(of_advantage(update))

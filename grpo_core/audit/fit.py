@@ -1,4 +1,6 @@
-"""Numbers of a change fitted: by least squares where the loss is linear in them, else by Gauss and Newton's steps."""
+"""Fitting of a change's parameters: by least squares where the loss is linear in them, otherwise by Gauss–Newton
+steps.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +12,26 @@ from grpo_core.changes.change import Parameters
 from grpo_core.changes.numbers import Numbers
 
 STARTS, ROUNDS, HALVINGS = 2, 14, 4
-"""Starting points that are followed, steps from each, and how often a step that leads up is halved."""
+"""Number of starting points that are followed, steps from each, and maximum halvings of a step that does not
+improve.
+"""
 SLOW = 0.98
-"""A step that leaves more than this part of the sum of squares is the last one."""
+"""Fitting stops when a step leaves more than this share of the sum of squares."""
 DIGITS = (1, 2, 3, 4)
-"""Digits to which a fitted number is rounded, the fewest first, as long as it still explains."""
+"""Digits to which a fitted number is rounded. The fewest that still explain are used."""
 ROUND = 2
-"""A number of so many digits is one that somebody may have written."""
+"""A number with at most this many digits may have been chosen by a person."""
 MOST = 64
-"""A whole number, or one part in a whole number, up to this is one too: accumulation, processes, group size."""
+"""Integers and reciprocals of integers up to this count as chosen too: accumulation, processes, group size."""
 
 Residuals = Callable[[Parameters], np.ndarray | None]
-"""Differences measured by what rounding allows, (K,); None where they cannot be computed."""
+"""Differences relative to rounding, (K,); None where they cannot be computed."""
 
 
 def followed(few: Residuals, every: Residuals, starts: Sequence[Parameters], low: float, high: float) -> Parameters:
-    """The parameters with the smallest sum of squares that Gauss and Newton's steps find from the best of ``starts``.
+    """The parameters with the smallest sum of squares found by Gauss–Newton steps from the best of ``starts``.
 
-    ``few`` are residuals of some updates, by which starts are chosen and followed first; ``every`` those of all.
+    ``few`` are residuals of some updates, used for choosing and following starts; ``every`` are those of all.
     """
     scored = sorted((squares(few(start)), start) for start in starts)
     found = [_descended(few, start, low, high) for _, start in scored[:STARTS]]
@@ -73,8 +77,8 @@ def _descended(residuals: Residuals, start: Parameters, low: float, high: float)
 
 
 def factor(numbers: Sequence[Numbers], columns: Sequence[int]) -> float | None:
-    """The factor that the coefficients of these ``columns`` lack, by least squares over all numbers.
-    None where the columns say nothing of it."""
+    """The factor missing from the coefficients of these ``columns``, by least squares over all numbers. None if the
+    columns do not determine it."""
     weights = np.concatenate([1.0 / np.maximum(each.allowed, 1e-300) for each in numbers])
     parts = [each.columns * each.coefficients for each in numbers]
     moved = np.concatenate([part[:, list(columns)].sum(axis=1) for part in parts]) * weights
@@ -87,7 +91,7 @@ def factor(numbers: Sequence[Numbers], columns: Sequence[int]) -> float | None:
 
 
 def rounded(values: Parameters, explains: Callable[[Parameters], bool]) -> Parameters:
-    """``values`` with the fewest digits with which they still explain. As they are where none of them does."""
+    """``values`` with the fewest digits that still explain, or unchanged if none do."""
     nothing = (0.0,) * len(values)
     if explains(nothing):
         return nothing
@@ -100,7 +104,7 @@ def rounded(values: Parameters, explains: Callable[[Parameters], bool]) -> Param
 
 
 def is_round(values: Parameters) -> bool:
-    """Whether somebody may have written these numbers: few digits, a small whole number or one part in one."""
+    """Whether a person may have chosen these numbers: few digits, a small integer or its reciprocal."""
     return all(_written(value) for value in values)
 
 

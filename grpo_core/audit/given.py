@@ -1,4 +1,4 @@
-"""Tensors that a loss takes as given, cross-checked: a tensor in another place, of another batch or policy."""
+"""Cross-checks of tensors that a loss takes as given: they may be shifted, or of another batch or policy."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from grpo_core.changes.numbers import Update
 from grpo_core.traces.importers import prime_rl_settings, verl_settings
 
 FAR, NEARER = 0.05, 0.1
-"""Old log-probabilities that differ from the first pass's by more (root mean square, nats) are looked at; an alignment
-in which only this part of the distance is left is the cause."""
+"""Root mean square difference (nats) above which old log-probabilities are examined, and the share of it that may
+remain for an alignment to count as the cause."""
 ALIKE = 0.8
-"""Correlation from which on a reference stands at its tokens: the policy began as the reference, as a rule."""
+"""Correlation above which a reference is aligned with its tokens, since policies usually begin as the reference."""
 MOSTLY = 0.75
-"""Part of the updates in which it must be nearer."""
+"""Share of the updates in which it must be closer."""
 SOME = 0.25
-"""Part of the first passes in which the trainer must have clipped."""
+"""Share of the first passes in which the trainer must have clipped."""
 SLOPE, CORRELATION = 0.02, 0.9
 """How far from 1 the slope of old against new log-probabilities may be in the first pass, and the correlation from
 which on a slope says something of a temperature."""
@@ -31,12 +31,12 @@ digits, differs from itself."""
 SIGMAS, NATS = 8.0, 0.1
 """How far the mean of −log π must be from the entropy: in standard errors, and in nats a token."""
 FEWEST = 16
-"""Tokens from which on something is said."""
+"""Minimum number of tokens for a statement."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Measurements of an update's given tensors. ``added``: trainer's mean length less the recorded one."""
+    """Measurements of an update's given tensors. ``added``: the trainer's mean length minus the recorded one."""
 
     label: int
     old: Mapping[str, Sums]
@@ -52,7 +52,7 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Misplaced:
-    """A finding: the cause's name, what of several it is, its numbers, and from which step on."""
+    """A finding: the cause's name, its variant, its numbers, and the step from which it applies."""
 
     name: str
     detail: str = ""
@@ -77,7 +77,7 @@ def measured(update: Update, label: int) -> Measured:
 
 
 def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
-    """Everything that was found out, what is sure first. ``settings`` are the trainer's own."""
+    """Yield all findings, the certain ones first. ``settings`` are the trainer's own."""
     if not updates:
         return
     shift = sum((u.prefixes for u in updates), Prefixes()).shift
@@ -100,8 +100,8 @@ def _zero(updates: Sequence[Measured]) -> Iterator[Misplaced]:
 
 
 def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
-    """Old log-probabilities beside those of the first pass, which are of the same policy unless the sampler's are taken
-    for them."""
+    """Compare old log-probabilities with those of the first pass, which have the same policy unless the sampler's are
+    used instead."""
     zero = sum(u.old_zero[0] for u in updates) >= MOSTLY * max(sum(u.old_zero[1] for u in updates), 1)
     far = [u for u in updates if u.old and u.old[RECORDED].distance > FAR]
     if far and not zero:
@@ -118,7 +118,7 @@ def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterato
 
 
 def _other_policy(updates: Sequence[Measured]) -> Iterator[Misplaced]:
-    """Old log-probabilities that are at their tokens and are not those of the first pass."""
+    """Old log-probabilities that are aligned with their tokens but differ from those of the first pass."""
     apart = [u for u in updates if u.old and u.old[RECORDED].distance > 0]
     whole = sum((u.old[RECORDED] for u in apart), Sums())
     limit = COARSE if any(u.coarse for u in updates) else NOISE
@@ -160,7 +160,7 @@ def _masks(updates: Sequence[Measured], settings: Mapping[str, object]) -> Itera
 
 
 def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
-    """Whether tokens were drawn from another distribution than was scored, where sampling leaves no token out."""
+    """Whether tokens were sampled from another distribution than was scored, in sampling that excludes no token."""
     plain = settings.get("top_p") in (None, 1, 1.0) and not settings.get("top_k") and not settings.get("min_p")
     another = settings.get("use_vllm") or verl_settings.SAMPLER in settings or prime_rl_settings.KIND in settings
     if not plain or another or settings.get("repetition_penalty") not in (None, 1, 1.0):
@@ -187,7 +187,7 @@ def _summed(each: Sequence[Mapping[str, Sums]]) -> dict[str, Sums]:
 
 
 def _since(updates: Sequence[Measured], shown: Sequence[bool]) -> int | None:
-    """The label of the first update that shows it. None where that is the first of all, or the second, which is the
-    first that an update before it can be told from."""
+    """Label of the first update that shows it. None if that is the first of all, or the second, which is the first that
+    can be distinguished from its predecessor."""
     first = next((i for i, each in enumerate(shown) if each), 0)
     return updates[first].label if first > 1 else None

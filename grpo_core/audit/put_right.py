@@ -1,4 +1,4 @@
-"""One update as it was recorded, beside the same update with the cause of its departure put right."""
+"""One update as recorded, compared with the same update after correcting the cause of its deviation."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from grpo_core.text import tr
 from grpo_core.what_if import Compared, WhatIf, compared
 
 LISTED = 5
-"""Tokens that are listed."""
+"""Number of tokens listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moved:
-    """A token whose push changes: its completion and its place, both from 1, and −∂L/∂log π in both."""
+    """A token whose gradient changes: its completion and its position, both from 1, and −∂L/∂log π before and after."""
 
     row: int
     token: int
@@ -36,12 +36,12 @@ class Moved:
 
 @dataclass(frozen=True, kw_only=True)
 class PutRight:
-    """One pass of one update on both sides.
+    """One pass of one update, as recorded and corrected.
 
     Attributes:
         step: the trainer's number of the update.
-        number: of the pass, from 1.
-        rows: the numbers that differ: as recorded (``ran``), and with the cause put right (``other``).
+        number: number of the pass, from 1.
+        rows: the numbers that differ: as recorded (``ran``), and corrected (``other``).
         claims: how the pushes differ.
         moved: the tokens whose push changes most, the largest change first.
     """
@@ -61,14 +61,14 @@ class PutRight:
 
 
 def first_named(causes: Sequence[Cause]) -> Explained | None:
-    """The first claim of a cause that is named and that numbers depart by. None where there is none."""
+    """The first claim of a named cause of deviating numbers. None if there is none."""
     claims = (cause.claims[0] for cause in causes if cause.grade == NAMED)
     return next((claim for claim in claims if isinstance(claim, Explained)), None)
 
 
-@np.errstate(all="ignore")  # what is not finite is compared too
+@np.errstate(all="ignore")  # non-finite numbers are compared too
 def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
-    """Compare both sides of ``update``, the trainer's ``label``. None where one of them cannot be computed."""
+    """Compare ``update``, the trainer's ``label``, with its correction. None if one side cannot be computed."""
     try:
         ran, other, passed = _sides(claim, update)
         whole = WhatIf(ran=Numbers(ran), other=Numbers(other), differences=())
@@ -87,7 +87,7 @@ SHOWN = ("loss", "advantage", "clipped", "still", "dead", "push", "largest_push"
 
 
 def _sides(claim: Explained, update: Update) -> tuple[Step, Step, int]:
-    """The update as it was recorded, the one put right, and the pass that departs most."""
+    """The update as recorded, its correction, and the pass that deviates most."""
     if claim.what == "advantage":
         bare = dataclasses.replace(update.step, advantage=None)
         return update.step, dataclasses.replace(bare, advantage=advantages(update, bare)), 0
@@ -100,7 +100,7 @@ def _sides(claim: Explained, update: Update) -> tuple[Step, Step, int]:
 
 
 def _losses(claim: Explained, update: Update, passed: int) -> tuple[float, float] | None:
-    """The loss of the pass, summed over its micro-batches: as recorded, and put right. None for an advantage."""
+    """The loss of the pass, summed over its micro-batches, as recorded and corrected. None for an advantage."""
     if claim.what == "advantage":
         return None
     sides = claim.numbers(update), loss_numbers(update)

@@ -1,4 +1,4 @@
-"""The shape of what no cause explains: a factor, a difference, single completions, noise."""
+"""The pattern of unexplained deviations: a factor, a difference, single completions, noise."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from grpo_core.audit.compare import Comparison
 from grpo_core.text import tr
 
 CONSTANT = 1e-3
-"""Relative spread of what is called constant."""
+"""Relative spread below which a quantity counts as constant."""
 FEWEST = 6
-"""Numbers from which on a shape is told."""
+"""Minimum number of values for naming a pattern."""
 
 
 def shape(compared: Sequence[Comparison]) -> str:
-    """The trait that departing numbers among ``compared`` have in common, as a sentence. Empty where none departs."""
+    """Sentence on the pattern that deviating numbers among ``compared`` have in common. Empty if none deviates."""
     departing = [c for c in compared if not c.agrees and np.isfinite(c.difference)]
     if not departing:
         return ""

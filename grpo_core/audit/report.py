@@ -18,7 +18,7 @@ from grpo_core.typeset import plain
 
 
 def traced(source: Source) -> Traced | None:
-    """``source``, where it holds the losses that its trainer computed. Else None."""
+    """``source`` if it holds the trainer's losses, otherwise None."""
     return cast("Traced", source) if has_losses(source) else None
 
 
@@ -64,7 +64,7 @@ def as_text(source: Source, result: Audit) -> str:
 
 
 def sides(one: PutRight) -> Iterator[str]:
-    """The update as it was recorded and with the cause put right, a line for each number that differs."""
+    """Lines that compare the update as recorded with its correction, one for each differing number."""
     yield one.title
     for row in one.rows:
         ran, other = (tr("none") if value is None else plain(value) for value in (row.ran, row.other))
@@ -74,7 +74,7 @@ def sides(one: PutRight) -> Iterator[str]:
 
 
 def _departure(result: Audit) -> Iterator[str]:
-    """The place where the trainer and its settings part first, or that they do not."""
+    """Sentences on where the trainer first deviates from its settings, or that it does not."""
     departing = result.first
     if departing is not None:
         step, number = departing
@@ -98,7 +98,7 @@ def _departure(result: Audit) -> Iterator[str]:
 
 
 def told(cause: Cause) -> Iterator[str]:
-    """A cause in sentences: what was done, since when, what the run learned instead, what to change."""
+    """Sentences on a cause: what was done, since when, what the run learned instead, what to change."""
     first, *others = cause.sentences
     kind = {
         NAMED: tr("The cause: {what}"), SUSPECTED: tr("A suspicion: {what}")
@@ -113,7 +113,7 @@ def told(cause: Cause) -> Iterator[str]:
 
 
 def _given(result: Audit) -> Iterator[str]:
-    """Sentences on the log-probabilities that were taken as given, and on what they were held against."""
+    """Sentences on the log-probabilities that were taken as given, and on how they were checked."""
     if not result.compared:
         return
     if result.first_pass:

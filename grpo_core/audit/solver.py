@@ -1,8 +1,8 @@
-"""The search for what explains numbers that depart: changes, discrete and fitted, alone, with a factor, and in pairs.
+"""Search for explanations of deviating numbers: discrete and fitted changes, alone, with a factor, and in pairs.
 
 The simplest explanations are searched first: one change or one factor; a change whose numbers are fitted; a change with
-a factor; two changes. All that explain every number to what rounding allows are kept, and those among them that are as
-simple as the simplest. Whether they differ at all on this run is asked last: those that predict the same are one class.
+a factor; two changes. Of the explanations that fit every number up to rounding, those about as simple as the simplest
+are kept. Finally, those with equal predictions on this run are merged into one class.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from grpo_core.changes.numbers import SINGLE, Apply, Numbers, Update
 from grpo_core.errors import SettingsError
 
 PROMISING = 5
-"""Changes beside which others are fitted."""
+"""Number of changes with which others are fitted in pairs."""
 WORK, PASS = 25_000_000, 3_500
-"""Tokens on which pairs of changes are tried, counting a pass as so many: some seconds."""
+"""Budget in tokens for pairs of changes, with each pass counted as so many: some seconds."""
 FEW = 3
-"""Updates with which a fit begins."""
+"""Number of updates with which a fit begins."""
 AS_SIMPLE = 0.25
-"""Explanations that cost so much more than the cheapest are as simple as it."""
+"""Explanations whose cost exceeds the cheapest by at most this count as equally simple."""
 WRITTEN, FITTED, FURTHER = 1.2, 2.0, 0.3
-"""Costs: of a fitted number that somebody may have written, of any other, and of each further number; a change without
+"""Costs of a fitted number that a person may have chosen, of any other, and of each further number. A change without
 numbers costs 1."""
 ALIKE = 0.25
-"""Predictions that differ by less than this part of what rounding allows are the same."""
+"""Predictions that differ by less than this share of rounding are equal."""
 LOOSE = 10.0
-"""An explanation may allow for so many times the rounding as set, or of the trainer's own number."""
+"""Maximum multiple of the original rounding, or of that of the trainer's own number, that an explanation may allow."""
 SLACK = 1.5
-"""What a search lets pass: an explanation may be off by so many times what rounding allows as set."""
+"""Tolerance of a search: an explanation may deviate by this multiple of the original rounding."""
 
 Measure = Callable[[Update, Apply | None, np.ndarray | None], Numbers | None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
-    """An explanation of the numbers.
+    """An explanation of deviating numbers.
 
     Attributes:
         changes: with their parameters, in the order in which they are applied; empty where a factor alone explains.
         factor: and its value; None without.
         value: of the factor.
-        cost: how much it takes: fewer and rounder is simpler.
+        cost: its complexity: fewer and rounder numbers are simpler.
     """
 
     changes: tuple[tuple[Change, Parameters], ...] = ()
@@ -58,17 +58,17 @@ class Explanation:
 
     @property
     def numbers(self) -> int:
-        """Numbers that were fitted."""
+        """Number of fitted numbers."""
         return sum(len(p) for _, p in self.changes) + (self.factor is not None)
 
 
 class Search:
-    """Searches what explains the numbers of some updates.
+    """Searches for explanations of the numbers of some updates.
 
     Attributes:
-        updates: in which it is searched, those that depart most first.
-        measure: numbers of an update under a change.
-        changes, factors: what is tried.
+        updates: updates to search, those with the largest deviations first.
+        measure: function that computes the numbers of an update under a change.
+        changes, factors: candidates.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Search:
         self.changes = [change for change in changes if change.starts or self._acts(change)]
 
     def explanations(self, *, pairs: bool = True) -> list[Explanation]:
-        """All that explain, the simplest first. Empty where nothing does."""
+        """All explanations found, the simplest first. Empty if there are none."""
         alone: tuple[Callable[[], Iterator[Explanation]], ...] = (self._single, self._with_numbers)
         if any(update.rounding > SINGLE or update.precision is not None for update in self.updates):
             alone = (lambda: itertools.chain(self._single(), self._with_numbers()),)  # few digits: much fits by chance
@@ -122,8 +122,8 @@ class Search:
                 yield from self._factored(((change, ()),))
 
     def _pairs(self) -> Iterator[Explanation]:
-        """Two changes, those that leave least alone first, as long as the work lasts. Fitted ones only beside the most
-        promising, for each such pair costs a search."""
+        """Pairs of changes, starting with those that leave the least alone, until the budget is used up. Fitted ones
+        are combined only with the most promising, since each such pair needs a fit."""
         ranked = sorted(self.changes, key=self._left)
         end = self._work + WORK
         pairs = sorted(itertools.combinations(range(len(ranked)), 2), key=lambda pair: (pair[0], pair[1]))
@@ -146,7 +146,7 @@ class Search:
             yield from each
 
     def _left(self, change: Change) -> float:
-        """The sum of squares that a change alone leaves in the first updates."""
+        """Sum of squares that a change alone leaves in the first updates."""
         few = self.updates[:FEW]
         if not change.starts:
             return squares(self._residuals(((change, ()),), few))
@@ -161,7 +161,7 @@ class Search:
             if found is None or abs(found - 1) < 1e-6 or not self._scaled(numbers, each, (found,)):
                 continue
             (value,) = rounded((found,), lambda p, each=each: self._scaled(numbers, each, p))  # type: ignore[misc]
-            if value == 0.0 and each.name == "beta":  # a change of its own
+            if value == 0.0 and each.name == "beta":  # a separate change
                 continue
             cost = len(changes) + (WRITTEN if is_round((value,)) else FITTED)
             yield Explanation(changes=changes, factor=each, value=value, cost=cost)
@@ -170,7 +170,7 @@ class Search:
         return explains([each.scaled(by.columns, value[0]) for each in numbers])
 
     def _fitted(self, before: tuple[tuple[Change, Parameters], ...], change: Change) -> Iterator[Explanation]:
-        """The change with the numbers that explain best, where they explain."""
+        """The change with its best-fitting parameters, if they explain the numbers."""
 
         def residuals(p: Parameters, updates: Sequence[Update]) -> np.ndarray | None:
             return self._residuals((*before, (change, p)), updates)
@@ -198,7 +198,7 @@ class Search:
     def _residuals(
         self, changes: tuple[tuple[Change, Parameters], ...], updates: Sequence[Update]
     ) -> np.ndarray | None:
-        """Differences measured by what rounding allows as set: what a change allows itself must not draw a fit."""
+        """Differences relative to the original rounding: the tolerance of a change must not influence its fit."""
         numbers = self._measured(changes, updates)
         if numbers is None:
             return None
@@ -210,7 +210,7 @@ class Search:
         return explains(self._measured((*before, (change, p)), updates))
 
     def _differs(self, before: tuple[tuple[Change, Parameters], ...], change: Change, p: Parameters) -> bool:
-        """Whether the change does anything beyond what comes before it."""
+        """Whether the change has any effect after the changes before it."""
         without = self.predicted(Explanation(changes=before))
         numbers = self._measured((*before, (change, p)), self.updates)
         return without is None or numbers is None or not alike(without, numbers)
@@ -243,7 +243,7 @@ class Search:
         return found
 
     def _tight(self, update: Update, numbers: Numbers) -> Numbers:
-        """The numbers without what huge summands that cancel would allow."""
+        """The numbers without the tolerance due to huge summands that cancel."""
         if update.step.step not in self._allowed:
             base = self.measure(update, None, None)
             self._allowed[update.step.step] = numbers.allowed if base is None else base.allowed
@@ -252,12 +252,12 @@ class Search:
 
 
 def explains(numbers: Sequence[Numbers] | None) -> bool:
-    """Whether no number departs any more."""
+    """Whether no number deviates any more."""
     return numbers is not None and len(numbers) > 0 and all(each.excess().max() <= SLACK for each in numbers)
 
 
 def alike(one: Sequence[Numbers], other: Sequence[Numbers]) -> bool:
-    """Whether two predictions are the same as far as these numbers tell."""
+    """Whether two predictions are equal as far as these numbers can distinguish them."""
     return all(
         bool((np.abs(a.ours - b.ours) <= ALIKE * np.minimum(a.allowed, b.allowed) + 1e-12).all())
         for a, b in zip(one, other, strict=True)

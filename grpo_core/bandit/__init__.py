@@ -1,1 +1,1 @@
-"""The bandit: a tabular policy whose completions are one token long, or a few (NumPy)."""
+"""The bandit: a tabular policy in NumPy whose completions have one or a few tokens."""

@@ -1,10 +1,10 @@
-"""From the gradient on the tokens' log-probabilities to the gradient on the logits.
+"""Gradient on the logits from the gradient on the tokens' log-probabilities.
 
-With g_i = dL/d log π(a_i), over the tokens i that were chosen in one context:
+With g_i = dL/d log π(a_i), summed over the tokens i sampled in one context:
 
     dL/dz_j = (1 / temperature) Σ_i g_i (1[a_i = j] − π(j))
 
-An exact KL and an entropy bonus reach the logits through the whole distribution as well, for every visit weighted w:
+An exact KL and an entropy bonus also depend on the whole distribution. Each visit of weight w adds:
 
     d KL(π‖π_ref)/dz_j = (w / temperature) π(j) (log π(j) − log π_ref(j) − KL)
     d H(π)/dz_j = −(w / temperature) π(j) (log π(j) + H)
@@ -28,11 +28,11 @@ from grpo_core.record import Step
 def through_tokens(
     token_gradient: np.ndarray, where: np.ndarray, prob: np.ndarray, temperature: float | np.ndarray
 ) -> np.ndarray:
-    """dL/dz (R, C, A) of what depends on the sampled tokens' log-probabilities only.
+    """dL/dz (R, C, A) of the part of the loss that depends only on the sampled tokens' log-probabilities.
 
     Args:
         token_gradient: dL/d log π (R, B, T), 0 in padding.
-        where: (R, B, T), each token's place in the memory of (R, C, A).
+        where: (R, B, T), flat index of each token in the memory of a table (R, C, A).
         prob: π (R, C, A).
         temperature: a number, or (R, 1, 1).
     """
@@ -40,16 +40,18 @@ def through_tokens(
 
 
 def through_softmax(pushed: Array, prob: Array, temperature: Array | float, *, axis: int = -1) -> Array:
-    """dL/dz (R, C, A) from dL/d log π (R, C, A), in which the tokens of each action are added up already.
+    """dL/dz (R, C, A) from dL/d log π (R, C, A), already summed over the tokens of each action.
 
-    ``pushed`` is overwritten where it is NumPy's. ``axis``: that of the actions, where it is not the last.
+    A NumPy array ``pushed`` is overwritten. ``axis``: the axis of the actions, if not the last.
     """
     pushed -= prob * array_namespace(prob).sum(pushed, axis=axis, keepdims=True)
     return tempered(pushed, temperature)
 
 
 def needs_distributions(objective: Objective) -> bool:
-    """Whether the loss depends on more of the policy than the sampled tokens' log-probabilities."""
+    """Whether the loss depends on the policy's whole distributions, not only on the sampled tokens'
+    log-probabilities.
+    """
     exact = objective.kl == kl.EXACT and not objective.kl_in_reward and not is_zero(objective.beta)
     return exact or not is_zero(objective.entropy_bonus)
 
@@ -62,12 +64,12 @@ def through_distributions(
     ref_dist_logp: Array,
     temperature: Array | float,
 ) -> Array:
-    """dL/dz (R, C, A) of the exact KL and the entropy bonus, beyond what flows through the tokens.
+    """dL/dz (R, C, A) of the exact KL and the entropy bonus, in addition to the gradient through the tokens.
 
     Args:
         objective: ``kl``, ``kl_in``, ``kl_importance``, ``beta``, ``entropy_bonus``.
         terms: the loss of this pass, for its weights and ratios.
-        visits: from weights of the tokens, (R, B, T) or one of all, to their sum in each context, (R, C, 1).
+        visits: function from token weights, (R, B, T) or one number, to their sum in each context, (R, C, 1).
         dist_logp, ref_dist_logp: log π (R, C, A) and log π_ref, (C, A) or (R, C, A).
         temperature: a number, or (R, 1, 1).
     """
@@ -85,7 +87,8 @@ def through_distributions(
 
 
 def visits_of(context: np.ndarray, dist: np.ndarray) -> Callable[[Array], Array]:
-    """Sums in each context of a table like ``dist`` (R, C, A), for :func:`through_distributions`.
+    """Make the function that sums token weights by context, as :func:`through_distributions` needs it, for ``dist`` (R,
+    C, A).
 
     ``context``: (R, B, T), each token's row of the distributions.
     """
@@ -102,8 +105,8 @@ def logit_gradient(
     Args:
         step: an update that holds its full distributions.
         passed: which pass.
-        objective: another one for a what-if; the update's own by default.
-        given: :func:`grpo_core.recompute.advantage` of that step and objective, for whoever has it already.
+        objective: another objective, for a what-if; by default the update's own.
+        given: :func:`grpo_core.recompute.advantage` of that step and objective, if already computed.
 
     Raises:
         ValueError: the update does not hold the distributions of that pass.
@@ -128,10 +131,11 @@ def logit_gradient(
 
 
 def updated_logits(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
-    """Logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A), each row up to a constant.
+    """Logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A). Each row is determined up
+    to a constant.
 
     None with Adam, whose step depends on moments from before the update, and after the last pass of an update that is
-    rescaled to one length.
+    rescaled to a fixed length.
     """
     dist_logp, optimizer = step.distribution(passed), step.settings.optimizer
     whole = optimizer.step_length is not None and passed == step.passes - 1

@@ -1,7 +1,7 @@
-"""Memory layout of the arrays of many runs: the run axis is the first in shape, and the last in memory.
+"""Memory layout of arrays of many runs, in which the run axis is first in the shape but last in memory.
 
-So NumPy adds up rewards, tokens and actions across thousands of runs with one vector instruction each, several times
-as fast as along short rows. Arithmetic keeps the layout of what goes in. Gathers and scatters work on flat memory.
+NumPy then sums over rewards, tokens and actions with vector instructions across thousands of runs, several times as
+fast as along short rows. Arithmetic preserves the layout of its inputs. Gathers and scatters work on flat memory.
 """
 
 from __future__ import annotations
@@ -12,39 +12,38 @@ import numpy as np
 
 _LAST = tuple((*range(1, axes), 0) for axes in range(5))
 _FIRST = tuple((axes - 1, *range(axes - 1)) for axes in range(5))
-"""The order of the axes by their number, run axis last and first."""
+"""Axis order by number of axes: run axis last, and run axis first."""
 LARGEST_KEPT = 31 * 2**20
-"""Bytes of the largest array whose memory glibc can be made to keep."""
+"""Size in bytes of the largest block that glibc can be made to keep after it is freed."""
 
 
 def runs_last(x: np.ndarray) -> np.ndarray:
-    """``x`` (R, ...), laid out with the runs last in memory."""
+    """Copy ``x`` (R, ...) so that the runs are last in memory."""
     return runs_first_view(np.ascontiguousarray(runs_last_view(x)))
 
 
 def runs_last_view(x: np.ndarray) -> np.ndarray:
-    """``x`` (R, ...) seen as (..., R)."""
+    """View of ``x`` (R, ...) as (..., R)."""
     return x.transpose(_LAST[x.ndim])
 
 
 def runs_first_view(x: np.ndarray) -> np.ndarray:
-    """``x`` (..., R) seen as (R, ...)."""
+    """View of ``x`` (..., R) as (R, ...)."""
     return x.transpose(_FIRST[x.ndim])
 
 
 def keep_freed_memory() -> None:
-    """Have the memory of freed arrays kept for the next ones, where the allocator is glibc's. Others are not affected.
+    """Make glibc's allocator keep the memory of freed arrays for reuse. Other allocators are not affected.
 
-    By default it is handed back to the system after every update, and the system clears each page before it hands it
-    out again, which takes longer than the arithmetic. glibc keeps what is smaller than the largest block that was ever
-    freed, up to 32 MiB ("dynamic mmap threshold", mallopt(3)); so one such block is made and freed, without touching
-    it.
+    By default it is returned to the system after every update, and the system clears each page before handing it out
+    again, which takes longer than the arithmetic. glibc keeps blocks smaller than the largest one ever freed, up to 32
+    MiB ("dynamic mmap threshold", mallopt(3)). One such block is therefore allocated and freed, without touching it.
     """
     np.empty(LARGEST_KEPT, dtype=np.uint8)
 
 
 def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
-    """Place of the entry of each token (R, B, T), chosen in its context, in the memory of a table (R, C, A)."""
+    """Flat index of each token (R, B, T), chosen in its context, in the memory of a table (R, C, A)."""
     runs, contexts, actions = shape
     entry = tokens if contexts == 1 and isinstance(tokens, np.ndarray) else context * actions + tokens
     return np.asarray(entry * runs + _numbers(runs))
@@ -52,24 +51,24 @@ def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]
 
 @lru_cache(maxsize=8)
 def _numbers(runs: int) -> np.ndarray:
-    """The number of each run, (R, 1, 1). Read-only."""
+    """Index of each run, (R, 1, 1). Read-only."""
     run = np.arange(runs)[:, None, None]
     run.flags.writeable = False
     return run
 
 
 def gather(table: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The entries of ``table`` (R, C, A) at ``places`` (R, B, T), as (R, B, T)."""
+    """Gather the entries of ``table`` (R, C, A) at the flat indices ``places`` (R, B, T), as (R, B, T)."""
     return taken(runs_last_view(table), places)
 
 
 def taken(shared: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The entries of an array that all runs share, at flat ``places`` (R, ...), as (R, ...)."""
+    """Gather entries of an array that all runs share, at flat indices ``places`` (R, ...), as (R, ...)."""
     return runs_first_view(shared.take(runs_last_view(places)))
 
 
 def scatter(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The sum of the ``values`` (R, B, T) that share one of the ``places``, as a table of ``shape`` (R, C, A)."""
+    """Sum the ``values`` (R, B, T) that have the same flat index, into a table of ``shape`` (R, C, A)."""
     runs, contexts, actions = shape
     total = np.bincount(
         runs_last_view(places).ravel(), weights=runs_last_view(values).ravel(), minlength=runs * contexts * actions
@@ -78,9 +77,10 @@ def scatter(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> n
 
 
 def filled(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A table of ``shape`` (R, C, A) with the ``values`` (R, B, T) at their ``places``, and 0 elsewhere.
+    """Make a table of ``shape`` (R, C, A) with the ``values`` (R, B, T) at the flat indices ``places``, and 0
+    elsewhere.
 
-    Values that share a place are equal.
+    Values with the same index must be equal.
     """
     runs, contexts, actions = shape
     table = np.zeros(runs * contexts * actions)
@@ -90,7 +90,7 @@ def filled(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np
 
 @lru_cache(maxsize=64)
 def prompt_of(rows: int, prompts: int) -> np.ndarray:
-    """The prompt of each completion, (B,). Read-only, for it is the same in every update of a run."""
+    """Prompt of each completion, (B,). Read-only, since it is the same in every update of a run."""
     prompt = np.arange(rows) // (rows // prompts)
     prompt.flags.writeable = False
     return prompt

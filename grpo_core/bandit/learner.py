@@ -1,4 +1,4 @@
-"""The bandit as a generator of steps: one run, everything recorded."""
+"""The bandit's learner: a generator of steps that records everything about one run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 
 STATE = frozenset({"logits", "adam_m", "adam_v", "adam_steps", "critic"})
-"""What a step holds so that a run can go on from it."""
+"""Entries of a step's ``resume`` that are needed to continue a run."""
 
 
 def origin(settings: Settings) -> Origin:
-    """The bandit before its first update. The starting policy is the reference."""
+    """The bandit's origin. The starting policy is the reference."""
     work = task(settings.bandit)
     dist_logp = policy.log_probs(_first(start(work, 1).logits), settings.learner.temperature)
     return Origin(
@@ -50,7 +50,7 @@ class BanditLearner:
 
     Raises:
         SettingsError: ``resume`` ran under other structural settings.
-        GrpoError: ``resume`` does not hold a bandit's state.
+        GrpoError: ``resume`` lacks a bandit's state.
     """
 
     def __init__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> None:
@@ -64,7 +64,7 @@ class BanditLearner:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the next update. Structural fields cannot be changed: that is another run."""
+        """The settings of the next update. Structural fields cannot be changed within a run."""
         return self._settings
 
     @settings.setter
@@ -85,7 +85,7 @@ class BanditLearner:
         return step
 
     def _log_reference(self) -> np.ndarray:
-        """log π_ref (R, C, A), which moves with the temperature alone."""
+        """log π_ref (R, C, A), cached by temperature."""
         temperature = self._settings.learner.temperature
         if self._reference is None or self._reference[0] != temperature:
             logits = start(self._task, self._streams.runs).logits
@@ -98,15 +98,15 @@ class BanditLearner:
 
 
 def again(step: Step, settings: Settings, before: Step | None) -> Step:
-    """Update ``step`` under ``settings``: learned from once more, from where it began.
+    """Recompute update ``step`` under ``settings``, from the state in which it began.
 
     Args:
-        step: the recorded update; its completions and rewards are taken as they are.
-        settings: with the task, the temperature and the group size that it ran under.
-        before: the update before it, whose end it began from; None for the first.
+        step: the recorded update; its completions and rewards are reused.
+        settings: must have the task, the temperature and the group size that it ran under.
+        before: the update before it, in whose final state it began; None for the first.
 
     Returns:
-        The update, bit for bit ``step`` under its own settings.
+        The update; under the step's own settings, ``step`` bit for bit.
 
     Raises:
         GrpoError: ``before`` is not the update before, or holds no bandit's state.
@@ -123,7 +123,7 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
 
 
 def _batch(step: Step, prompts: int) -> Batch:
-    """The batch drawn for a recorded update, for a run and its twin."""
+    """The batch of a recorded update, duplicated for a run and its twin (see :class:`Streams`)."""
 
     def twice(x: np.ndarray) -> np.ndarray:
         return runs_last(np.stack([x, x]))
@@ -138,13 +138,13 @@ def _batch(step: Step, prompts: int) -> Batch:
         rewards=twice(step.rewards),
         step_rewards=None if step.step_rewards is None else twice(step.step_rewards),
         sampling_logp=None if step.sampling_logp is None else twice(step.sampling_logp),
-        attempt=np.zeros((2, prompts), dtype=np.intp),  # the rows keep the ids they have
+        attempt=np.zeros((2, prompts), dtype=np.intp),  # the rows keep their ids
         redrawn=np.full(2, step.measurements.get("resampled", 0.0)),
     )
 
 
 def _recorded(settings: Settings, work: Task, done: Update) -> Step:
-    """The record of the first run of an update.
+    """Make the record of an update from its first run.
 
     Raises:
         NonFiniteError: a number of it is not finite.
@@ -196,7 +196,9 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
 
 @lru_cache(maxsize=64)
 def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
-    """The prompt of each row and its number, both (B,) int32. Read-only, for nearly all updates of a run share them."""
+    """The prompt of each row and its row id, both (B,) int32. Read-only, since nearly all updates of a run share
+    them.
+    """
     group, row = prompt_of(rows, prompts).astype(np.int32), np.arange(rows, dtype=np.int32)
     row.flags.writeable = group.flags.writeable = False
     return group, row
@@ -204,14 +206,14 @@ def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def _one_part(passes: int, rows: int) -> np.ndarray:
-    """Every row in the only micro-batch of every pass, (N, B)."""
+    """Assignment of every row to a single micro-batch in every pass, (N, B)."""
     part = np.zeros((passes, rows), dtype=np.int32)
     part.flags.writeable = False
     return part
 
 
 def _resumed(step: Step, work: Task) -> State:
-    """The state in which ``step`` ended."""
+    """Restore the state in which ``step`` ended."""
     recorded = step.resume
     fresh = start(work, 2)
     shape = fresh.logits.shape[1:]
@@ -252,7 +254,9 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
 
 
 def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
-    """Loss of every pass (N,), the passes standing where runs are. ``advantage`` (1, B) or (1, B, T)."""
+    """Loss of every pass (N,), evaluated in one call with the passes as the run axis. ``advantage`` (1, B) or (1, B,
+    T).
+    """
     objective = step.settings.objective
     whole: dict[str, np.ndarray] = {}
     if needs_distributions(objective) and step.dist_logp is not None:
@@ -276,7 +280,7 @@ def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
 
 
 def _first(x: np.ndarray) -> np.ndarray:
-    """The first run's share of ``x`` (R, ...), contiguous."""
+    """The first run's slice of ``x`` (R, ...), contiguous."""
     return np.array(x[0], order="C")
 
 

@@ -1,4 +1,4 @@
-"""Optimizers, which turn a gradient into a change of the parameters: the plain step, and Adam."""
+"""Optimizers, which turn a gradient into a change of the parameters: plain gradient descent and Adam."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from grpo_core.config import Optimizer
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moments:
-    """Adam's moments. Plain steps leave it as it is.
+    """Adam's moments. Plain gradient steps do not use them.
 
     Attributes:
         first: running mean of the gradient, shape of the parameters.
         second: running mean of its square.
-        steps: steps that Adam has taken.
+        steps: number of Adam steps taken.
     """
 
     first: Array
@@ -25,16 +25,16 @@ class Moments:
 
 
 def no_moments(parameters: Array) -> Moments:
-    """Adam's memory before its first step."""
+    """Adam's state before its first step."""
     xp = array_namespace(parameters)
     return Moments(first=xp.zeros_like(parameters), second=xp.zeros_like(parameters), steps=0)
 
 
 def stepped(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Moments) -> tuple[Array, Moments]:
-    """Parameters after one step, θ − α ∇L or Adam's (arXiv:1412.6980 algorithm 1), and Adam's memory after it.
+    """Take one step, θ − α ∇L or Adam's (arXiv:1412.6980 algorithm 1). Returns the new parameters and Adam's new state.
 
-    A gradient longer than the largest norm is scaled down to it first; weight decay acts beside the gradient, as in
-    AdamW (arXiv:1711.05101). Parameters and gradient have the shape (R, ...), and each run has a norm of its own.
+    A gradient above the maximum norm is first scaled down to it; weight decay is decoupled from the gradient, as in
+    AdamW (arXiv:1711.05101). Parameters and gradient have the shape (R, ...), and each run has its own norm.
     """
     if optimizer.max_grad_norm is not None:
         xp = array_namespace(gradient)
@@ -61,14 +61,14 @@ def _adam(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Mom
 STEPS: dict[str, Callable[[Optimizer, Array, Array, Moments], tuple[Array, Moments]]] = {
     "sgd": _plain, "adam": _adam,
 }  # fmt: skip
-"""Every optimizer by its name in the settings: parameters and memory after its step."""
+"""Every optimizer by its name in the settings, as a function that returns parameters and state after its step."""
 
 ROUNDING = 1e-12
-"""A change of the parameters that is shorter is rounding, not a direction."""
+"""Length below which a change of the parameters counts as rounding, without a direction."""
 
 
 def rescaled(before: Array, after: Array, length: float) -> Array:
-    """``after`` moved along the line from ``before`` until each run (R, ...) has moved by ``length``, or not at all."""
+    """Rescale the change from ``before`` to ``after`` so that each run (R, ...) moves by ``length``, or not at all."""
     xp, change = array_namespace(before), after - before
     size = xp.sqrt(xp.sum(change**2, axis=tuple(range(1, change.ndim)), keepdims=True))
     moved = size > ROUNDING

@@ -1,6 +1,6 @@
-"""The gradient of each pass on the logits, asked of the loss token by token, or action by action where fewer exist.
+"""Gradient of each pass on the logits, computed token by token, or action by action where there are fewer actions.
 
-Both ways give the same bits: equal tokens have equal gradients, and these are added up in the order of the tokens.
+Both ways give the same bits: equal tokens have equal gradients, and these are summed in the order of the tokens.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from grpo_core.config import Settings
 
 
 def repeats_itself(settings: Settings, work: Task) -> bool:
-    """Whether more completions are drawn than different ones exist, and equal ones have equal gradients.
+    """Whether completions outnumber the distinct ones, and equal completions have equal gradients.
 
-    So it is where a completion is one action whose reward is its own, and the loss reads nothing of the policy but the
-    log-probabilities of what was drawn.
+    This holds where a completion is one action with a fixed reward, and the loss depends on the policy only through the
+    log-probabilities of the sampled actions.
     """
     if work.action_rewards is None or work.longest > 1 or needs_distributions(settings.objective):
         return False
@@ -37,10 +37,10 @@ class Tokens:
     Args:
         settings: objective and temperature.
         drawn: the batch's completions.
-        where: (R, B, T), each token's place in the memory of a table (R, C, A).
+        where: (R, B, T), flat index of each token in the memory of a table (R, C, A).
         old, ref: log π_old and log π_ref, (R, C, A).
         advantage: (R, B), or (R, B, T).
-        sampling: log π of the tokens under the policy that sampled, (R, B, T); None where it is ``old``.
+        sampling: log π of the tokens under the sampling policy, (R, B, T); None where that is ``old``.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class Tokens:
 class Actions:
     """The passes over a batch that :func:`repeats_itself`, action by action.
 
-    Arguments and attributes are those of :class:`Tokens`, but for ``sampling``, which is a table (R, C, A). The
-    attributes are looked up when they are asked for, since nothing here needs them.
+    Arguments and attributes are those of :class:`Tokens`, except that ``sampling`` is a table (R, C, A). The attributes
+    are computed on access, since nothing here needs them.
     """
 
     def __init__(
@@ -125,5 +125,5 @@ class Actions:
 
 
 def _column(table: np.ndarray) -> np.ndarray:
-    """A table (R, C, A) as completions of one token, (R, C A, 1)."""
+    """Reshape a table (R, C, A) to completions of one token, (R, C A, 1)."""
     return table.reshape(len(table), -1, 1)

@@ -1,4 +1,4 @@
-"""Drawing a batch: completions and their rewards, dead groups drawn again where that is asked for."""
+"""Sampling of a batch: completions and their rewards, with optional resampling of dead groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.bandit.tasks import Task
 from grpo_core.config import Learner
 
 ATTEMPTS = 10
-"""How often dead groups are drawn again before they are taken as they are."""
+"""Maximum number of times that dead groups are redrawn before they are accepted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,9 +27,9 @@ class Batch:
         completions: tokens, mask and context, (R, B, T).
         rewards: (R, B).
         attempt: (R, P) integer, the attempt at which each group was drawn; 0 = the first.
-        redrawn: (R,) integer, how many groups were drawn again, each attempt counted.
+        redrawn: (R,) integer, number of redrawn groups, counting every attempt.
         step_rewards: (R, B, T), of the step that ends with each token, NaN where none does; None without steps.
-        sampling_logp: (R, B, T), log π of the tokens under the policy that sampled; None where it is the present one.
+        sampling_logp: (R, B, T), log π of the tokens under the sampling policy; None where that is the current one.
     """
 
     completions: Completions
@@ -43,9 +43,9 @@ class Batch:
 def draw(
     learner: Learner, work: Task, prob: np.ndarray, step: int, streams: Streams, poll: Callable[[], None]
 ) -> Batch:
-    """The batch of update ``step``: G completions of every prompt from the policy π, ``prob`` (R, C, A).
+    """Draw the batch of update ``step``: G completions of every prompt from the policy π, ``prob`` (R, C, A).
 
-    ``poll`` is called before each token; what it raises ends the drawing.
+    ``poll`` is called before each token and may raise to stop.
     """
     runs, prompts, group = len(prob), len(work.start), learner.group_size
     shape = (prompts * group, work.longest)
@@ -55,7 +55,7 @@ def draw(
     rewards = runs_last(work.reward(prompt, drawn.tokens, drawn.mask))
     attempt = np.zeros((runs, prompts), dtype=np.intp)
     redrawn = np.zeros(runs, dtype=np.intp)
-    again_at_all = learner.resample_dead and group > 1  # a group of one is always dead: drawing it again is of no use
+    again_at_all = learner.resample_dead and group > 1  # a group of one is always dead, so redrawing it is pointless
     for number in range(1, ATTEMPTS + 1) if again_at_all else ():
         dead = equal_rewards(rewards.reshape(runs, prompts, group))  # (R, P)
         again = np.flatnonzero(dead.any(axis=-1))

@@ -1,7 +1,8 @@
-"""One update of R independent runs at once: sample, score, compare, and step mu times.
+"""One update of R independent runs at once: sample, score, compute advantages, and take mu steps.
 
 Leading axis R: runs with their own seeds and, where numeric settings are arrays (R, 1, 1), their own settings. The
-interactive run is one; races and sweeps are thousands. A run computes the same numbers, bit for bit, in any company.
+interactive run is a single one; races and sweeps have thousands. A run's numbers do not depend, to the last bit, on the
+other runs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class State:
-    """R runs between two updates.
+    """State of R runs between two updates.
 
     Attributes:
         step: updates done.
@@ -46,22 +47,24 @@ class State:
     history: tuple[np.ndarray, ...] = ()
 
     def sampler(self, staleness: int) -> np.ndarray:
-        """Logits (R, C, A) of the policy that samples the next batch: ``staleness`` updates ago, or the oldest kept."""
+        """Logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or the oldest
+        kept.
+        """
         return self.history[min(staleness, len(self.history)) - 1] if staleness and self.history else self.logits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Update:
-    """Results of one update of R runs. Lists hold one entry a pass, taken before it.
+    """Results of one update of R runs. Lists hold one entry per pass, taken before that pass.
 
     Attributes:
         state: the runs after the update.
         batch: completions and rewards.
-        advantage: (R, B), or (R, B, T) from a critic or from rewards of steps.
+        advantage: (R, B), or (R, B, T) from a critic or from step rewards.
         values: the critic's value before each token (R, B, T), None without a critic.
         ref_dist_logp: (R, C, A).
-        places: where each token's entry lies in the memory of a table (R, C, A), (R, B, T).
-        passes: what the passes were computed from.
+        places: (R, B, T), flat index of each token in the memory of a table (R, C, A).
+        passes: the object that computed the gradients of the passes.
         dist_logp: (R, C, A) each.
         gradient: d loss / d logits, (R, C, A) each.
     """
@@ -88,17 +91,17 @@ class Update:
 
 
 def never() -> None:
-    """A poll that never interrupts."""
+    """Do nothing: a poll that never interrupts."""
 
 
 def start(work: Task, runs: int) -> State:
-    """``runs`` runs before their first update, at the task's starting policy."""
+    """``runs`` runs before their first update, with the task's starting policy."""
     logits = _starting_logits(work, runs)
     return State(step=0, logits=logits, moments=no_moments(logits), critic=np.zeros_like(logits[..., :1]))
 
 
 def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
-    """Update after update of one run a seed, without end. R is that of :class:`Streams`."""
+    """Yield updates without end, of one run per seed. R is that of :class:`Streams`."""
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
     reference = policy.log_probs(state.logits, settings.learner.temperature)
@@ -106,7 +109,7 @@ def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
         done = update(settings, work, state, streams, reference=reference)
         state = done.state
         yield done
-        del done  # so that the next update finds its memory in the cache
+        del done  # so that the next update reuses its memory while it is in the cache
 
 
 def update(
@@ -118,19 +121,19 @@ def update(
     batch: Batch | None = None,
     reference: np.ndarray | None = None,
 ) -> Update:
-    """The update after ``state``: a function of its arguments alone, which it leaves as they are.
+    """Compute the update after ``state``, without side effects on its arguments.
 
     Args:
         settings: objective, learner and optimizer; numeric fields may be arrays (R, 1, 1).
         work: the task.
-        state: where the runs are, laid out by ``layout.runs_last``.
+        state: state of the runs, laid out by ``layout.runs_last``.
         streams: their random numbers.
-        poll: called before each token and each pass; what it raises ends the update.
-        batch: what was drawn for it already, for a what-if; by default it is drawn.
-        reference: log π_ref (R, C, A) at the temperature, for whoever has it already.
+        poll: called before each token and each pass; may raise to stop the update.
+        batch: an existing batch, for a what-if; by default one is drawn.
+        reference: log π_ref (R, C, A) at the temperature, if already computed.
 
     Returns:
-        The update. Numbers that are not finite are passed on, without a warning, for the caller to judge.
+        The update. Non-finite numbers are kept without a warning; the caller checks for them.
     """
     with np.errstate(all="ignore"):
         if reference is None:
@@ -224,6 +227,6 @@ def _compared(
 def _critic_after(
     critic: np.ndarray, estimate: np.ndarray, where: np.ndarray, mask: np.ndarray, rate: float
 ) -> np.ndarray:
-    """The critic, moved towards the λ-return (its value plus the advantage), on average over a context's visits."""
+    """Move the critic towards the λ-return (its value plus the advantage), averaged over a context's visits."""
     visits = scatter(mask, where, critic.shape)
     return np.asarray(critic + rate * scatter(estimate, where, critic.shape) / np.maximum(visits, 1))

@@ -23,7 +23,7 @@ from grpo_core.bandit.tasks import Task
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Completions:
-    """B completions of each of R runs. 0 stands in padding.
+    """B completions of each of R runs, with 0 in padding.
 
     Attributes:
         tokens: (R, B, T) integer.
@@ -37,14 +37,14 @@ class Completions:
 
     @property
     def padding(self) -> np.ndarray | None:
-        """``mask`` for the loss: None where completions are one token long and nothing is padded."""
+        """``mask`` for the loss, or None where completions have one token and nothing is padded."""
         return None if self.tokens.shape[-1] == 1 else self.mask
 
 
 def log_probs(logits: Array, temperature: Array | float, *, axis: int = -1) -> Array:
     """log softmax(z / temperature), (R, C, A), in nats. ``temperature``: a number, or (R, 1, 1).
 
-    ``axis``: that of the actions, where it is not the last.
+    ``axis``: the axis of the actions, if not the last.
     """
     xp = array_namespace(logits)
     z = tempered(logits, temperature)
@@ -54,18 +54,18 @@ def log_probs(logits: Array, temperature: Array | float, *, axis: int = -1) -> A
 
 
 def tempered(x: Array, temperature: Array | float) -> Array:
-    """``x`` (R, C, A) over the temperature, a number or (R, 1, 1). ``x`` itself at the temperature 1."""
+    """Divide ``x`` (R, C, A) by the temperature, a number or (R, 1, 1). Returns ``x`` itself for the temperature 1."""
     return x if isinstance(temperature, float) and temperature == 1 else x / temperature
 
 
 def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[], None]) -> Completions:
-    """Completions drawn by inverting the cumulative distribution. Row p G + g answers prompt p.
+    """Sample completions by inverting the cumulative distribution. Row p G + g answers prompt p.
 
     Args:
         prob: π (R, C, A).
-        task: says where each action leads.
-        uniforms: (R, B, T) in [0, 1), one a token; those of padding are not used.
-        poll: called before each token; what it raises ends the sampling.
+        task: provides the transitions.
+        uniforms: (R, B, T) in [0, 1), one per token; those of padding are not used.
+        poll: called before each token; may raise to stop.
     """
     runs, rows, longest = uniforms.shape
     contexts, states = prob.shape[1], len(task.next_state)
@@ -94,7 +94,7 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
 
 
 def _of_one_token(below: np.ndarray, u: np.ndarray, states: int) -> Completions:
-    """Completions of one token each. Their mask and their contexts are read-only.
+    """Sample completions of one token. Their mask and contexts are read-only.
 
     Args:
         below: (A − 1, P, 1, R), probability of all actions up to each at a prompt's start.
@@ -109,19 +109,21 @@ def _of_one_token(below: np.ndarray, u: np.ndarray, states: int) -> Completions:
 
 @lru_cache(maxsize=8)
 def _unpadded(rows: int, prompts: int, states: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mask and contexts (R, B, 1) of completions of one token: they are the same in every update of a run."""
+    """Mask and contexts (R, B, 1) of one-token completions, which are the same in every update of a run."""
     mask, context = np.ones((rows, 1, runs), dtype=bool), (prompt_of(rows, prompts) * states).repeat(runs)
     mask.flags.writeable = context.flags.writeable = False
     return runs_first_view(mask), runs_first_view(context.reshape(mask.shape))
 
 
 def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Number of ``bounds`` (A − 1, ...) that each uniform has passed, int8: the action that it draws."""
+    """Number of ``bounds`` (A − 1, ...) below each uniform, int8, which is the sampled action."""
     return np.asarray((bounds <= u).view(np.int8).sum(axis=0, dtype=np.int8))
 
 
 def _cumulative(prob: np.ndarray) -> np.ndarray:
-    """Probability of all actions up to each but the last, (A − 1, C R). Rounding's remainder is the last action's."""
+    """Cumulative probability up to each action except the last, (A − 1, C R). The last action takes the rounding
+    error.
+    """
     prob = runs_last_view(prob)  # (C, A, R)
     contexts, actions, runs = prob.shape
     total = np.empty((actions - 1, contexts, runs))

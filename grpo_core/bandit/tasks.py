@@ -1,8 +1,8 @@
-"""Prompts and rewards of the tabular policy: landscapes of one action, the length toy, the chain.
+"""Prompts and rewards of the tabular policy: one-action landscapes, the length toy, the chain.
 
-A task is a small automaton. A completion begins in state 0; each token (an action) pays nothing by itself and leads to
-the next state or to the end; the reward is paid once, for the whole completion. A *context* is a prompt in a state:
-row p S + s of every table of distributions.
+A task is a small automaton. A completion begins in state 0; each token (an action) has no reward of its own and leads
+to the next state or to the end; the reward is given once, for the whole completion. A *context* is a pair of prompt and
+state: row p S + s of every table of distributions.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from grpo_core.config import BanditTask
 from grpo_core.text import tr
 
 END = -1
-"""The next state of a token that finishes its completion."""
+"""Next state after the token that ends a completion."""
 
 Scores = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""(prompt (B,), tokens (R, B, T), mask (R, B, T)) -> numbers of the completions."""
+"""(prompt (B,), tokens (R, B, T), mask (R, B, T)) -> numbers for each completion."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
-    """A task in the form that the policy, the sampler and the scorer work with.
+    """A task in the form that policy, sampler and scorer use.
 
     Attributes:
-        next_state: (S, A) integer, the state after an action, ``END`` where the completion is over.
+        next_state: (S, A) integer, the state after an action, ``END`` where it ends the completion.
         start: (P, S, A) logits of the starting policy, which is the reference policy too.
         longest: T, tokens of the longest completion.
         reward: rewards (R, B) of completions.
-        parts: parts of the rewards (R, B, K), named by ``reward_names``; None where a reward has no parts.
-        step_rewards: what a checker pays for the step that ends with each token (R, B, T), NaN where none ends; None
+        parts: parts of the rewards (R, B, K), named by ``reward_names``; None where rewards have no parts.
+        step_rewards: a checker's reward for the step that ends with each token (R, B, T), NaN where none ends; None
             where completions have no steps.
         action_rewards: (C, A) reward of every action, None where a single action has no reward of its own.
-        vocabulary, prompts, context_names, reward_names: what A, P, C and K stand for, in words.
+        vocabulary, prompts, context_names, reward_names: names of the entries of A, P, C and K.
     """
 
     next_state: np.ndarray
@@ -79,7 +79,9 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
 
 
 def right_actions(config: BanditTask) -> np.ndarray:
-    """The right action (counted from 0) at each decision of the chain, (T,): every third, around the circle."""
+    """The right action (counted from 0) at each decision of the chain, (T,): it advances by three, modulo the number of
+    actions.
+    """
     return np.asarray(3 * np.arange(config.max_length) % config.actions)
 
 
@@ -88,7 +90,7 @@ def _triangle(a: np.ndarray, peak: float, half_width: float, height: float) -> n
 
 
 def _landscape(config: BanditTask) -> Task:
-    """One decision. The reward belongs to the action."""
+    """Build a task of one decision, in which each action has a reward."""
     table = _levels(config)[:, None] + landscape_rewards(config)  # (P, A)
     return Task(
         next_state=np.full((1, config.actions), END),
@@ -105,9 +107,10 @@ def _landscape(config: BanditTask) -> Task:
 
 
 def _length(config: BanditTask) -> Task:
-    """An answer, right or wrong, and then as many more tokens as the policy likes: length is worth nothing here.
+    """Build the length toy: an answer, right or wrong, then as many more tokens as the policy likes, which are worth
+    nothing.
 
-    State 0 answers; states 1 (after a right answer) and 2 (after a wrong one) go on with action 0 and stop with 1.
+    State 0 answers; states 1 (after a right answer) and 2 (after a wrong one) continue with action 0 and stop with 1.
     """
     levels = _levels(config)
     return Task(
@@ -122,11 +125,11 @@ def _length(config: BanditTask) -> Task:
 
 
 def _chain(config: BanditTask) -> Task:
-    """``max_length`` decisions, each with one right action.
+    """Build the chain of ``max_length`` decisions, each with one right action.
 
-    The outcome reward is the share of right decisions, paid once at the end: all or nothing would be right by chance
-    once in A^T completions and could not be learned. The parts say which decisions were right. A checker of steps pays
-    for the same, unless it is faulty: then it also pays for one action wherever that is taken.
+    The outcome reward is the share of right decisions, paid once at the end: an all-or-nothing reward would be right by
+    chance once in A^T completions and could not be learned. The parts say which decisions were right. A step checker
+    rewards the same decisions; a faulty one also rewards one particular action wherever it is taken.
     """
     levels, right, steps = _levels(config), right_actions(config), config.max_length
     position = np.arange(steps)
@@ -156,7 +159,7 @@ def _chain(config: BanditTask) -> Task:
 
 
 def _start(config: BanditTask, *, states: int, actions: int) -> np.ndarray:
-    """Uniform, but for the bias towards one action in every state, (P, S, A)."""
+    """Starting logits (P, S, A): uniform, except for the bias towards one action in every state."""
     logits = np.zeros((config.prompts, states, actions))
     if config.bias_action <= actions:
         logits[..., config.bias_action - 1] = config.bias
@@ -176,11 +179,11 @@ def _prompts(config: BanditTask) -> tuple[str, ...]:
 
 
 def _contexts(config: BanditTask, states: tuple[str, ...]) -> tuple[str, ...]:
-    """Name of every prompt in every state. The prompt is left out where there is only one."""
+    """Name of every pair of prompt and state. The prompt is omitted where there is only one."""
     if config.prompts == 1:
         return states
     return tuple(f"{prompt}, {state}" for prompt in _prompts(config) for state in states)
 
 
 TASKS: dict[str, Callable[[BanditTask], Task]] = {"length": _length, "chain": _chain}
-"""The tasks of several tokens; every other landscape is one decision."""
+"""The tasks of several tokens. Every other landscape is a single decision."""

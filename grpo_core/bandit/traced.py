@@ -1,11 +1,12 @@
-"""The update of R runs as JAX compiles it: the functions of :mod:`grpo_core.bandit.simulate` on arrays without values.
+"""The update of R runs as compiled by JAX, using the functions of :mod:`grpo_core.bandit.simulate` on traced arrays.
 
-Of tasks of one decision. Loss and advantages, softmax, optimizer and measures are those that train with NumPy. What is
-written anew is how tokens are drawn and added up: equal actions have equal gradients, so the loss is asked once for
-each action, and its gradient multiplied by how often the action was drawn. Results equal NumPy's but for rounding.
+Only tasks of one decision are supported. Loss, advantages, softmax, optimizer and measures are the functions that train
+with NumPy. Only sampling and the sum over tokens are rewritten: equal actions have equal gradients, so the loss is
+evaluated once per action, and its gradient is multiplied by the number of times the action was drawn. Results equal
+NumPy's up to rounding.
 
-Tables are (C, A, R), the runs last, so that each instruction works on many of them. Where a formula wants the runs
-first it is given a view.
+Tables are (C, A, R), runs last, so that each instruction works on many runs. Formulas that expect the runs first get a
+view.
 """
 
 from __future__ import annotations
@@ -40,27 +41,29 @@ class State(NamedTuple):
 
 
 class Updates:
-    """The updates of R runs that share their settings, but for some numbers.
+    """Compiled updates of R runs that share all settings but some numeric ones.
 
     Args:
-        settings: of a task of one decision; what differs may have any value.
+        settings: settings of a one-decision task; those that differ between runs may have any value.
         values: path of a setting -> its value in each run, (R,).
         start: logits of the starting policy, (C, A).
         rewards: of every action, (C, A).
-        true: true, which the compiler must not know: see :meth:`_kept`.
+        true: the value true, passed at run time so that the compiler does not know it: see :meth:`_kept`.
     """
 
     def __init__(
         self, settings: Settings, values: Mapping[str, Array], start: np.ndarray, rewards: np.ndarray, true: Array
     ) -> None:
-        self._by_table = settings.replace(dict(values))  # beside (C, A, R)
+        self._by_table = settings.replace(dict(values))  # broadcasts with (C, A, R)
         self._by_row = settings.replace({path: value[:, None] for path, value in values.items()})  # (C A, R, 1)
         self._by_run = settings.replace({path: value[:, None, None] for path, value in values.items()})  # (R, ., .)
         self._rewards, self._true = rewards, true
         self.reference = policy.log_probs(jnp.asarray(start[..., None]), self._temperature, axis=-2)
 
     def after(self, state: State, uniforms: Array) -> tuple[State, Array]:
-        """The runs after the next update, and log π before it, (C, A, R). ``uniforms``: one a completion, (C, G, R)."""
+        """The runs after the next update, and log π before it, (C, A, R). ``uniforms``: one per completion, (C, G,
+        R).
+        """
         before, shape = state.logits, state.logits.shape
         old = dist = self._kept(self._log_probs, before)
         prob = self._kept(jnp.exp, dist)
@@ -100,10 +103,10 @@ class Updates:
         return {name: values[0] for name, values in found.items()}
 
     def _kept(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Result of ``function`` for the arguments, computed once and kept in memory.
+        """Result of ``function`` for the arguments, forced to be computed once and stored in memory.
 
-        It stands in a branch that is always taken. Without one, the compiler computes anew what each of the numbers
-        that are made of it needs, ten times for ten actions, and takes three times as long.
+        The call is inside a conditional whose condition is always true. Without it, the compiler recomputes the result
+        for each number that depends on it, ten times for ten actions, which takes three times as long.
         """
         made = jax.eval_shape(function, *arguments)
 
@@ -147,7 +150,7 @@ class Updates:
         return given, {"ref_logp": _column(reference), "denominator": batch, **whole}
 
     def _pushed(self, drawn: _Drawn, old: Array, reference: Array, dist: Array) -> Array:
-        """dL/d log π of the actions, the tokens of each added up, (C, A, R)."""
+        """dL/d log π of the actions, summed over the tokens of each, (C, A, R)."""
         given, more = self._loss(drawn, old, reference, dist)
         return drawn.times(loss.gradient(*given, **more).reshape(dist.shape))
 
@@ -176,23 +179,27 @@ class Updates:
 
 
 class _Drawn(NamedTuple):
-    """Number of times that each action was drawn, and its advantage, 0 where it was not, both (C, A, R)."""
+    """Number of times that each action was drawn, and its advantage (0 if not drawn), both (C, A, R)."""
 
     count: Array
     advantage: Array
 
     def times(self, table: Array) -> Array:
-        """``table`` (C, A, R) times how often each action was drawn. 0 where it was not, whatever the table holds."""
+        """Multiply ``table`` (C, A, R) by the number of times each action was drawn. 0 where it was not, even if the
+        table holds NaN.
+        """
         return jnp.where(self.count > 0, table * self.count, 0.0)
 
     def visits(self, weight: Array) -> Array:
-        """The sum over the tokens of each context, (R, C, 1), of weights by action (C A, R, 1)."""
+        """Sum over the tokens of each context, (R, C, 1), of weights given by action (C A, R, 1)."""
         weight = jnp.broadcast_to(weight, (self.count.shape[0] * self.count.shape[1], self.count.shape[2], 1))
         return runs_first_view(self.times(weight.reshape(self.count.shape)).sum(axis=1, keepdims=True))
 
 
 def _drawn(prob: Array, uniforms: Array) -> Array:
-    """Actions (C, G, R) by inverting the cumulative distribution of ``prob`` (C, A, R), as :func:`policy.sample`."""
+    """Sample actions (C, G, R) by inverting the cumulative distribution of ``prob`` (C, A, R), as
+    :func:`policy.sample`.
+    """
     below, tokens = prob[:, 0], jnp.zeros(uniforms.shape, jnp.int32)
     for action in range(1, prob.shape[1]):
         tokens = tokens + (below[:, None] <= uniforms)
@@ -201,7 +208,7 @@ def _drawn(prob: Array, uniforms: Array) -> Array:
 
 
 def _of_tokens(tokens: Array, table: Array) -> Array:
-    """The entries of ``table``, (C, A, R) or (C, A, 1), at the ``tokens``, (C, G, R)."""
+    """Gather the entries of ``table``, (C, A, R) or (C, A, 1), at the ``tokens``, (C, G, R)."""
     found = jnp.broadcast_to(table[:, :1], tokens.shape)
     for action in range(1, table.shape[1]):
         found = jnp.where(tokens == action, table[:, action, None], found)
@@ -209,7 +216,7 @@ def _of_tokens(tokens: Array, table: Array) -> Array:
 
 
 def _by_action(tokens: Array, advantage: Array, nothing: Array) -> tuple[Array, Array]:
-    """Number of times that each action was drawn, and its advantage, both (C, A, R), from the tokens', (C, G, R).
+    """Count of each action and its advantage, both (C, A, R), from those of the tokens, (C, G, R).
 
     ``nothing``: zeros, (C, A, R).
     """
@@ -230,9 +237,9 @@ def _by_action(tokens: Array, advantage: Array, nothing: Array) -> tuple[Array, 
 
 
 UNROLLED = 16
-"""Completions of a group that a program names one by one."""
+"""Largest group size for which the compiled program is unrolled over completions."""
 
 
 def _column(table: Array) -> Array:
-    """A table (C, A, R) as R completions of one token for each action, (C A, R, 1)."""
+    """Reshape a table (C, A, R) to R completions of one token per action, (C A, R, 1)."""
     return table.reshape(-1, table.shape[-1], 1)

@@ -1,4 +1,4 @@
-"""A change: something that a trainer may have done instead of what its settings say, applied to an update."""
+"""A change: a possible deviation of a trainer from its settings, applicable to an update."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ Parameters = tuple[float, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One change.
+    """One possible deviation of a trainer from its settings.
 
     Attributes:
-        name: of the cause, a row of ``causes.py``.
-        part: of the update that it touches; two changes of one part are not tried together.
-        apply: the step as it would stand in a pass, from update, step, pass and parameters; None where it cannot be.
-        starts: points from which its parameters are fitted; empty where it has none.
+        name: name of the cause, a row of ``causes.py``.
+        part: the part of the update that it changes; two changes of one part are not tried together.
+        apply: function from update, step, pass and parameters to the step as it would be in that pass; None where not
+            applicable.
+        starts: starting points for fitting its parameters; empty where it has none.
         low, high: bounds of every parameter.
-        added: (N, M), what each micro-batch's loss would have more, for what no step can hold; None where nothing.
-        detail: what of several it is, for the words of its cause.
+        added: (N, M), an addition to each micro-batch's loss that no step can represent, if any.
+        detail: variant of the cause, for its description.
     """
 
     name: str
@@ -39,20 +40,20 @@ class Change:
     detail: str = ""
 
     def bound(self, parameters: Parameters) -> Apply:
-        """The change with its parameters."""
+        """The change with fixed parameters."""
         return lambda update, step, n: self.apply(update, step, n, parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
-    """Coefficients that may all be off by one factor: the cause's name, and the columns."""
+    """Coefficients that may all be wrong by a common factor: the cause's name, and the columns."""
 
     name: str
     columns: tuple[int, ...]
 
 
 def combined(*changes: Apply) -> Apply:
-    """One change after the other."""
+    """Compose changes."""
 
     def apply(update: Update, step: Step, n: int) -> Step | None:
         now: Step | None = step
@@ -64,19 +65,19 @@ def combined(*changes: Apply) -> Apply:
 
 
 def under(step: Step, **switches: Any) -> Step:
-    """The update under other switches. Its recorded parts, denominators and advantages stay."""
+    """The update under other settings of the objective. Recorded parts, denominators and advantages are kept."""
     objective = step.settings.objective.replace(**switches)
     return dataclasses.replace(step, settings=dataclasses.replace(step.settings, objective=objective))
 
 
 def switched(name: str, part: str, detail: str = "", **switches: Any) -> Change:
-    """A change of switches of the objective."""
+    """A change of settings of the objective."""
     return Change(name=name, part=part, detail=detail, apply=lambda update, step, n, p: under(step, **switches))
 
 
 def fitted(name: str, part: str, fields: tuple[str, ...], starts: tuple[Parameters, ...], **more: Any) -> Change:
-    """A change of numbers of the objective, which are fitted: each of ``fields`` gets a parameter, the last one what
-    is left."""
+    """A fitted change of numbers of the objective: each of ``fields`` gets a parameter, the last field all remaining
+    ones."""
 
     def apply(update: Update, step: Step, n: int, p: Parameters) -> Step:
         values = (*p, *(p[-1:] * (len(fields) - len(p))))
@@ -86,7 +87,7 @@ def fitted(name: str, part: str, fields: tuple[str, ...], starts: tuple[Paramete
 
 
 def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, Step, int], Any]) -> Change:
-    """A change of arrays of the step: field -> what makes it, None where it cannot be made."""
+    """A change of arrays of the step: field -> function that makes it, or returns None where not possible."""
 
     def apply(update: Update, step: Step, n: int, p: Parameters) -> Step | None:
         made = {field: function(update, step, n) for field, function in make.items()}
@@ -98,7 +99,9 @@ def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, S
 
 
 def scaled(step: Step, factor: Factor, by: float) -> Step:
-    """The update with the columns of its loss that ``factor`` names times ``by``: surrogate, KL, entropy bonus."""
+    """The update with the columns of its loss given by ``factor`` (surrogate, KL, entropy bonus) multiplied by
+    ``by``.
+    """
     o = step.settings.objective
     if 0 in factor.columns:
         gate = np.full(step.mask.shape, by) if step.gate is None else step.gate * by
@@ -113,18 +116,18 @@ def scaled(step: Step, factor: Factor, by: float) -> Step:
 
 
 def known(values: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """``values`` (..., B, T) with 0 in padding and where a pass did not score them, as the trainer's tensors hold."""
+    """``values`` (..., B, T) with 0 in padding and where a pass did not score them, as in the trainer's tensors."""
     return np.asarray(np.where(there, np.nan_to_num(values), 0.0))
 
 
 def shifted(values: np.ndarray | None, there: np.ndarray, by: int) -> np.ndarray | None:
-    """``values`` (..., B, T) moved ``by`` places to the right, what leaves at one end comes in at the other."""
+    """Rotate ``values`` (..., B, T) by ``by`` places to the right."""
     return None if values is None else np.roll(known(values, there), by, axis=-1)
 
 
 def fitting(values: np.ndarray | None, like: np.ndarray) -> np.ndarray | None:
-    """``values`` (B, T') of another update cut, or filled with 0, to the width of ``like`` (B, T). None where it has
-    another number of completions."""
+    """Truncate ``values`` (B, T') of another update, or pad them with 0, to the width of ``like`` (B, T). None if the
+    number of completions differs."""
     if values is None or len(values) != len(like):
         return None
     whole = np.zeros_like(like)

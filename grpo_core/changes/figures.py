@@ -1,4 +1,4 @@
-"""The trainer's own figures of an update beside those that the recorded log-probabilities give."""
+"""The trainer's own metrics of an update, compared with those from the recorded log-probabilities."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from grpo_core import recompute
 from grpo_core.changes.numbers import Update
 
 LENGTH = "completions/mean_length"
-"""TRL's name of how many tokens the completions of an update have, on the mean."""
+"""TRL's name of the mean number of tokens of an update's completions."""
 KL, ENTROPY, CLIPPED = "kl", "entropy", "clip_ratio/region_mean"
 """TRL's names: means over the tokens of a micro-batch, and over the micro-batches of an optimizer step."""
 SAME = 1e-3
-"""Relative difference of figures that are the same: they are averaged and printed in float32."""
+"""Relative difference below which figures are equal: they are averaged and printed in float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +37,12 @@ class Figure:
 
     @property
     def agrees(self) -> bool:
-        """Whether the two are the same figure."""
+        """Whether the two values are equal."""
         return abs(self.ours - self.theirs) <= SAME * max(abs(self.ours), abs(self.theirs)) + 1e-5
 
 
 def figures(update: Update) -> Iterator[Figure]:
-    """The figures that the trainer reported of each optimizer step of ``update``. None where it averaged over several
+    """The metrics that the trainer reported for each optimizer step of ``update``. None where it averaged over several
     of them, or over processes."""
     step = update.step
     if update.processes > 1 or step.settings.recorded.trainer_values.get("logging_steps") != 1:
@@ -72,8 +72,8 @@ def _mean(part: np.ndarray, mask: np.ndarray, values: np.ndarray) -> float:
 
 
 def added_length(update: Update) -> float | None:
-    """The tokens more than recorded that the trainer says its completions have, on the mean. None where it says
-    nothing, or some that are there do not count."""
+    """Mean number of tokens that completions have according to the trainer, beyond the recorded ones. None if not
+    reported, or if some tokens do not count."""
     lengths = [numbers[LENGTH] for numbers in update.reports.values() if LENGTH in numbers]
     if not lengths or update.step.present is not None or update.theirs is None:
         return None
@@ -81,7 +81,7 @@ def added_length(update: Update) -> float | None:
 
 
 def clipped_at_first(shown: Sequence[Figure]) -> tuple[int, int, float]:
-    """First passes in which the recorded log-probabilities make every ratio 1, those of them in which the trainer
-    clipped, and the mean share of tokens that it clipped in all of them."""
+    """Number of first passes in which the recorded log-probabilities make every ratio 1, number of those with clipping
+    by the trainer, and the mean share of tokens clipped in them."""
     still = [f.theirs for f in shown if f.name == CLIPPED and f.first and f.ours == 0.0]
     return len(still), sum(share > 0.0 for share in still), float(np.mean(still)) if still else 0.0

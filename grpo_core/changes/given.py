@@ -1,7 +1,7 @@
-"""Evidence in a record on tensors that are taken as given: whose log-probabilities they are, which tokens count.
+"""Evidence on tensors that a loss takes as given: whose log-probabilities they are, and which tokens count.
 
-A loss that follows from recorded log-probabilities says nothing of whether these belong to their tokens. Other numbers
-do: before the first optimizer step old and new log-probabilities are of one policy; two completions of one prompt have
+That a loss follows from recorded log-probabilities does not show that these belong to their tokens. Other numbers do:
+before the first optimizer step old and new log-probabilities have the same policy; two completions of one prompt have
 the same log-probabilities as long as they have the same tokens; the mean of −log π of sampled tokens is the entropy.
 """
 
@@ -18,16 +18,16 @@ from grpo_core.record import Step
 
 RECORDED = "recorded"
 EQUAL, APART = 1e-4, 1e-2
-"""Differences of log-probabilities below which two are the same, and above which they are not."""
+"""Differences of log-probabilities below which two are equal, and above which they differ."""
 SURE = 0.05
-"""A log-probability nearer to 0 than this says nothing of its place: the token was certain."""
+"""A log-probability closer to 0 than this does not indicate its position: the token was certain."""
 PARTNERS = 7
-"""Others of its group with which each completion is compared."""
+"""Number of other completions of its group with which each completion is compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """Sums over pairs of numbers (x, y): how many, of x, y, x², x y and y²."""
+    """Sums over pairs of numbers (x, y): their count, and sums of x, y, x², x y and y²."""
 
     count: int = 0
     x: float = 0.0
@@ -38,7 +38,7 @@ class Sums:
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray) -> Sums:
-        """Of pairs that are finite."""
+        """The sums over pairs that are finite."""
         both = np.isfinite(x) & np.isfinite(y)
         x, y = x[both].astype(np.float64), y[both].astype(np.float64)
         return cls(count=len(x), x=float(x.sum()), y=float(y.sum()), xx=float(x @ x), xy=float(x @ y), yy=float(y @ y))
@@ -60,13 +60,13 @@ class Sums:
 
     @property
     def slope(self) -> float:
-        """Of y against x. NaN where x does not vary."""
+        """Slope of y against x. NaN where x does not vary."""
         var, cov, _ = self.spread
         return cov / var if var > 0 else np.nan
 
     @property
     def correlation(self) -> float:
-        """Of x and y. NaN where one does not vary."""
+        """Correlation of x and y. NaN where one does not vary."""
         var, cov, other = self.spread
         return float(cov / np.sqrt(var * other)) if var > 0 and other > 0 else np.nan
 
@@ -85,9 +85,9 @@ def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
 
 
 def alignments(update: Update, name: str) -> Mapping[str, Sums]:
-    """Log-probabilities of the first pass (x) beside ``old_logp`` or ``ref_logp`` (y): as recorded, as if these stood a
-    place to the right or left of where they belong, and as if they were the previous update's. Empty where they are not
-    recorded, or are the first pass's own."""
+    """Compare log-probabilities of the first pass (x) with ``old_logp`` or ``ref_logp`` (y): as recorded, shifted by
+    one place to the right or left, and as if from the previous update. Empty where they are not recorded, or are the
+    first pass's own."""
     values = getattr(update.step, name)
     if values is None:
         return {}
@@ -109,7 +109,9 @@ def alignments(update: Update, name: str) -> Mapping[str, Sums]:
 
 
 def zeros(step: Step, name: str) -> tuple[int, int]:
-    """Tokens of which the first pass was not certain: how many have ``name`` exactly 0, and how many there are."""
+    """Among tokens of which the first pass was not certain: the number for which ``name`` is exactly 0, and their
+    total.
+    """
     values, (logp, used) = getattr(step, name), first_pass(step)
     unsure = used & (np.abs(logp) > SURE)
     return int((unsure & (values == 0)).sum()), int(unsure.sum())
@@ -117,13 +119,13 @@ def zeros(step: Step, name: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Prefixes:
-    """Pairs of completions of a prompt whose first c tokens are the same, c ≥ 1, and the next is not.
+    """Pairs of completions of a prompt whose first c ≥ 1 tokens are equal and the next is not.
 
     Attributes:
         pairs: their number.
         after: pairs with the same log-probability of the first token that differs.
         before: pairs with other log-probabilities of the last token that is the same.
-        longer, earlier: pairs with c ≥ 2, and those with the same log-probability of the token before that.
+        longer, earlier: pairs with c ≥ 2, and those with equal log-probabilities of the token before that.
     """
 
     pairs: int = 0
@@ -137,9 +139,9 @@ class Prefixes:
 
     @property
     def shift(self) -> str:
-        """The side of their tokens on which all log-probabilities are, "right" or "left".
+        """The direction in which all log-probabilities are shifted against their tokens, "right" or "left".
 
-        Empty where they are at their tokens, or too few pairs tell.
+        Empty where they are aligned, or too few pairs show it.
         """
         if self.pairs < 5:
             return ""
@@ -150,7 +152,7 @@ class Prefixes:
 
 
 def prefixes(step: Step) -> Prefixes:
-    """Measure what completions that begin alike say of the place of the log-probabilities."""
+    """Measure how completions with equal beginnings indicate the alignment of log-probabilities."""
     logp, used = first_pass(step)
     order = np.argsort(step.group, kind="stable")
     total = Prefixes()
@@ -177,8 +179,8 @@ def prefixes(step: Step) -> Prefixes:
 
 
 def surprise(step: Step) -> Sums:
-    """Entropy (x) beside −log π of the sampled token (y), over the tokens of the first pass: their means are the same
-    where the policy that was scored is the one that sampled."""
+    """Compare entropy (x) with −log π of the sampled token (y) over the tokens of the first pass. Their means are equal
+    if the scored policy is the one that sampled."""
     if step.entropy is None:
         return Sums()
     logp, used = first_pass(step)
@@ -186,6 +188,6 @@ def surprise(step: Step) -> Sums:
 
 
 def without_first(step: Step) -> bool:
-    """Whether the first token of every completion that is there does not count, while others do."""
+    """Whether the first existing token of every completion does not count, while others do."""
     rows = step.mask.any(axis=1)
     return step.mask.shape[1] > 1 and bool(rows.any() and step.there[rows, 0].all() and not step.mask[rows, 0].any())

@@ -1,7 +1,7 @@
-"""The numbers of one recorded update in arrays: the trainer's, and those that the functions that trained give.
+"""The numbers of one recorded update as arrays: the trainer's, and those of the functions that trained.
 
 A loss is a sum of three columns with a coefficient each: minus the surrogate (1), the KL (β) and the entropy bonus (1).
-So a factor on one of them is found by least squares, without a search.
+A factor on one of them can therefore be found by least squares.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from grpo_core.record import Step
 
 SINGLE = float(np.finfo(np.float32).eps)
 AGGREGATION = "multi_objective_aggregation"
-"""TRL's setting of how several reward functions become one advantage."""
+"""TRL's setting of how several reward functions are combined into one advantage."""
 LOSS_STEPS = 4
-"""Roundings of the sum of all |summands| that a loss in float32 may be off by."""
+"""Maximum error of a loss in float32, in roundings of the sum of all |summands|."""
 BFLOAT16 = 2.0**-8
 """Relative rounding of a bfloat16 number."""
 
 Apply = Callable[["Update", Step, int], Step | None]
-"""From an update, its step as changed so far, and the index of a pass: the step as it would stand in that pass; None
-where the change cannot be made."""
+"""Function from an update, its step as changed so far, and the index of a pass to the step as it would be in that pass;
+None where not applicable."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,11 +40,11 @@ class Update:
 
     Attributes:
         step: as recorded.
-        theirs: (N, M), the loss of each micro-batch as its process computed it, NaN where not recorded; None where the
-            losses cannot be compared.
-        processes: how many train.
+        theirs: (N, M), the trainer's loss of each micro-batch, NaN where not recorded; None where the losses cannot be
+            compared.
+        processes: number of processes.
         previous: the update before it; None for the first.
-        reports: what the trainer reported, by its step: name -> number.
+        reports: the trainer's reports by its step: name -> number.
     """
 
     step: Step
@@ -55,19 +55,19 @@ class Update:
 
     @cached_property
     def precision(self) -> Precision | None:
-        """The precision in which the file keeps log-probabilities. None where nothing was rounded for it."""
+        """Precision of log-probabilities in the file. None if it is the trainer's."""
         return precision_of(self.step)
 
     @cached_property
     def rounding(self) -> float:
-        """Relative rounding of a sum as the trainer and the file computed it."""
+        """Relative rounding error of a sum, by trainer and file."""
         if in_bfloat16(self.step):
             return BFLOAT16
         return SINGLE if self.precision is None else max(SINGLE, self.precision.relative)
 
     @cached_property
     def moved(self) -> list[np.ndarray]:
-        """The amount by which the rounding of the file may have moved each micro-batch's loss, (M,) for each pass."""
+        """Maximum effect of the file's rounding on each micro-batch's loss, (M,) for each pass."""
         step, precision = self.step, self.precision
         if precision is None:
             return [np.zeros(1 + int(step.part.max(initial=0))) for _ in range(step.passes)]
@@ -75,19 +75,19 @@ class Update:
 
     @cached_property
     def sizes(self) -> list[np.ndarray]:
-        """The sum of the summands' sizes of each micro-batch's loss as set, (M,) for each pass."""
+        """Sum of the magnitudes of the terms of each micro-batch's loss, (M,) for each pass."""
         each = [(step := self.step, n, recompute.terms(step, n)) for n in range(self.step.passes)]
         return [np.bincount(step.part[n].clip(0), np.abs(t.weight * t.token_loss).sum(axis=1)) for step, n, t in each]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Numbers:
-    """K numbers of an update beside the trainer's.
+    """K numbers of an update, ours and the trainer's.
 
     Attributes:
-        columns: (K, J), whose sum with ``coefficients`` (J,) is ours.
-        theirs: (K,).
-        allowed: (K,), by how much rounding alone may part them.
+        columns: (K, J), whose sum weighted by ``coefficients`` (J,) gives our numbers.
+        theirs: (K,), the trainer's numbers.
+        allowed: (K,), maximum differences explained by rounding.
         places: (K, 2) integer: pass and micro-batch, or 0 and the completion.
     """
 
@@ -99,17 +99,19 @@ class Numbers:
 
     @property
     def ours(self) -> np.ndarray:
-        """(K,)."""
+        """Our numbers, (K,)."""
         return np.asarray(self.columns @ self.coefficients)
 
     def scaled(self, columns: Sequence[int], by: float) -> Numbers:
-        """The numbers with the coefficients of these columns times ``by``. What rounding allows grows with it."""
+        """The numbers with the coefficients of these columns multiplied by ``by``. The allowed rounding grows
+        accordingly.
+        """
         coefficients = self.coefficients.copy()
         coefficients[list(columns)] *= by
         return dataclasses.replace(self, coefficients=coefficients, allowed=self.allowed * max(1.0, abs(by)))
 
     def excess(self) -> np.ndarray:
-        """The differences measured by what rounding allows, (K,): above 1 they depart."""
+        """The differences relative to rounding, (K,): above 1 they deviate."""
         off = np.abs(self.ours - self.theirs)
         with np.errstate(divide="ignore", invalid="ignore"):
             measured = off / self.allowed
@@ -121,11 +123,11 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
 
     Args:
         update: the update, with the trainer's losses.
-        apply: what is other than recorded and set; None for nothing.
-        added: (N, M), what each micro-batch's loss has more.
+        apply: the change to apply, if any.
+        added: (N, M), an addition to each micro-batch's loss.
 
     Returns:
-        None where the change cannot be made, or nothing can be compared.
+        The numbers. None where the change is not applicable, or nothing can be compared.
     """
     step, theirs = update.step, update.theirs
     if theirs is None:
@@ -173,7 +175,7 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
 
 
 def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
-    """The advantage of each completion that was scored. ``apply`` and None as for :func:`of_loss`."""
+    """The advantage of each scored completion. ``apply`` and None as for :func:`of_loss`."""
     step = update.step
     if step.advantage is None or step.advantage.ndim > 1 or np.isnan(step.rewards).all():
         return None
@@ -203,7 +205,7 @@ def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
 
 
 def advantages(update: Update, step: Step) -> np.ndarray:
-    """The advantages of ``step``. Means and deviations of the batch are those of a generation batch each."""
+    """The advantages of ``step``, with batch statistics taken over each generation batch."""
     o = step.settings.objective
     generation = generations(update)
     of_batch = DEVIATIONS[o.std].of_batch or BASELINES[o.baseline].mean == "batch"
@@ -219,7 +221,7 @@ def advantages(update: Update, step: Step) -> np.ndarray:
 
 
 def generations(update: Update) -> np.ndarray:
-    """The generation batch of each completion within its update, (B,): all 0 where that is not known.
+    """Generation batch of each completion within its update, (B,): all 0 where unknown.
 
     Completions are sorted by process, and within a process by generation batch.
     """
@@ -231,8 +233,8 @@ def generations(update: Update) -> np.ndarray:
 
 
 def _normalised_then_summed(step: Step) -> Numbers | None:
-    """The advantages where each reward function is normalised within its group before they are added (GDPO,
-    arXiv:2601.05242, as TRL 1.16 computes it), over one generation batch. None where the update holds several."""
+    """The advantages with each reward function normalised within its group before the sum (GDPO, arXiv:2601.05242, as
+    computed by TRL 1.16), over one generation batch. None where the update has several."""
     assert step.advantage is not None
     size = step.settings.recorded.trainer_values.get("generation_batch_size")
     if step.reward_parts is None or (size is not None and size != len(step.rewards)):

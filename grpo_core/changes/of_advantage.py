@@ -1,4 +1,4 @@
-"""Changes that a trainer may have made to an advantage, instead of what its settings say."""
+"""Possible deviations in a trainer's advantages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from grpo_core.deviations import DEVIATIONS
 from grpo_core.record import Step
 
 EPSILONS = ((1e-6,), (1e-3,), (1e-2,), (0.1,), (0.5,), (1.0,), (3.0,))
-"""Constants beside the standard deviation from which one is fitted."""
+"""Starting points for fitting the constant added to the standard deviation."""
 
 
 def of_advantage(step: Step) -> Iterator[Change]:
-    """All changes of an advantage that can be tried for an update like this one."""
+    """Yield all changes of an advantage that can be tried for this kind of update."""
     o = step.settings.objective
     if step.reward_parts is not None and step.reward_parts.shape[1] > 1:
         yield Change(name="reward_weights", part="rewards", apply=_unweighted)
@@ -52,7 +52,7 @@ def of_advantage(step: Step) -> Iterator[Change]:
 
 
 def _interleaved(update: Update, step: Step, n: int, p: Parameters, *, detail: str) -> Step:
-    """Completions told to the groups in turn, 0 1 0 1, where they are one group after the other, 0 0 1 1.
+    """Assign completions to groups in turn, 0 1 0 1, instead of consecutively, 0 0 1 1.
 
     ``detail``: "both" compares and tells so, "spread" compares right and tells the results so, "compared" the reverse.
     """
@@ -66,20 +66,20 @@ def _interleaved(update: Update, step: Step, n: int, p: Parameters, *, detail: s
 
 
 def _turns(step: Step) -> np.ndarray:
-    """The group of each completion if they took turns within each generation batch, (B,)."""
+    """Group of each completion if they alternate within each generation batch, (B,)."""
     places, size = np.arange(len(step.group)), _generated(step)
     groups = (int(step.group.max()) + 1) * size // len(step.group)
     return np.asarray(places % size % groups + places // size * groups)
 
 
 def _generated(step: Step) -> int:
-    """Completions of a generation batch. All of the update where that is not known."""
+    """Number of completions of a generation batch, or of the update where unknown."""
     size = step.settings.recorded.trainer_values.get("generation_batch_size")
     return int(size) if isinstance(size, int) and size > 0 and len(step.group) % size == 0 else len(step.group)
 
 
 def _lines(step: Step) -> np.ndarray:
-    """The advantage of a reward in each group as the line that it is, (P, 2): slope and intercept. NaN in a group
+    """The advantage as a linear function of the reward in each group, (P, 2): slope and intercept. NaN in a group
     without rewards."""
     advantage, lines = recompute.advantage(step), np.full((int(step.group.max()) + 1, 2), np.nan)
     o = step.settings.objective
@@ -100,7 +100,7 @@ def _rolled(update: Update, step: Step, n: int, p: Parameters, *, by: int) -> St
 
 def _stale(update: Update, step: Step, n: int, p: Parameters) -> Step | None:
     if update.previous is None or len(update.previous.rewards) != len(step.rewards):
-        return step if update.previous is None else None  # the first update has nothing before it
+        return step if update.previous is None else None  # the first update has no predecessor
     return dataclasses.replace(
         step, advantage=recompute.advantage(dataclasses.replace(update.previous, advantage=None))
     )
@@ -127,4 +127,4 @@ def _without(update: Update, step: Step, n: int, p: Parameters, *, missing: int)
 
 
 FACTORS = (Factor(name="advantage_factor", columns=(0,)),)
-"""What of an advantage may be off by one factor."""
+"""Factors by which parts of an advantage may be wrong."""

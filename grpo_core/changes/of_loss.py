@@ -1,4 +1,4 @@
-"""Changes that a trainer may have made to a loss, instead of what its settings say."""
+"""Possible deviations in a trainer's loss."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
 
 RANGES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.9)
-"""Clip ranges from which one is fitted."""
+"""Starting points for fitting a clip range."""
 FARTHEST = 1e6
-"""A clip range that stops nothing."""
+"""A clip range that never clips."""
 LOGPS = ("logp", "old_logp", "ref_logp")
 SIDES = {1: "right", -1: "left"}
 
 
 def of_loss(step: Step) -> Iterator[Change]:
-    """All changes of a loss that can be tried for an update like this one."""
+    """Yield all changes of a loss that can be tried for this kind of update."""
     yield from _clips(step)
     yield from _alignments(step)
     yield from _kls(step)
     yield from _masks(step)
-    yield from _reductions(step)  # after the masks, which they count
+    yield from _reductions(step)  # after the masks, since they count masked tokens
     yield from _levels(step)
     yield from _advantages(step)
     if step.gate is not None:
@@ -81,7 +81,7 @@ def _clips(step: Step) -> Iterator[Change]:
 
 
 def _alignments(step: Step) -> Iterator[Change]:
-    """Log-probabilities of another place, batch, pass or policy."""
+    """Log-probabilities of another position, batch, pass or policy."""
     yield replaced("old_absent", "old", old_logp=lambda update, step, n: known(step.logp[n], step.there))
     yield replaced("old_stale", "old", old_logp=_previous("old_logp"))
     yield replaced("old_zero", "old", old_logp=lambda update, step, n: np.zeros_like(step.old_logp))
@@ -113,7 +113,7 @@ def _previous(name: str) -> Callable[[Update, Step, int], np.ndarray | None]:
         earlier, now = update.previous, getattr(step, name)
         values = None if earlier is None else getattr(earlier, name)
         if earlier is None or values is None:
-            return None if now is None else np.asarray(now)  # the first update has nothing before it
+            return None if now is None else np.asarray(now)  # the first update has no predecessor
         return fitting(known(values, earlier.there), now)
 
     return make
@@ -131,7 +131,7 @@ def _kls(step: Step) -> Iterator[Change]:
 
 
 def _reductions(step: Step) -> Iterator[Change]:
-    """The means that TRL's loss types take, and those over padded places."""
+    """The means of TRL's loss types, and means over padded positions."""
     o = step.settings.objective
     longest = step.settings.task.longest
     rows: Callable[[Step, np.ndarray], float] = lambda step, rows: float(rows.sum())  # noqa: E731 - a row of a table
@@ -169,7 +169,7 @@ def _reduced(
 
 
 def _generated(step: Step, rows: np.ndarray) -> float:
-    """Tokens of a generation batch for each of its micro-batches, of all processes."""
+    """Number of tokens of a generation batch, divided by its micro-batches, over all processes."""
     values = step.settings.recorded.trainer_values
     batch = values.get("generation_batch_size") or len(step.mask)
     micro_batches = max(1, round(float(batch) / max(int(rows.sum()), 1)))
@@ -177,18 +177,20 @@ def _generated(step: Step, rows: np.ndarray) -> float:
 
 
 def _places(step: Step, rows: np.ndarray, *, of_update: bool) -> float:
-    """Places of the padded micro-batch, padding counted. Padded to the longest of the update or of its own."""
+    """Number of positions of the padded micro-batch, padded to the longest completion of the update or of the
+    micro-batch.
+    """
     lengths = step.there.sum(axis=1)
     return float(rows.sum() * (lengths if of_update else lengths[rows]).max(initial=1))
 
 
 def first(mask: np.ndarray) -> np.ndarray:
-    """The first token of each completion that counts, boolean (B, T)."""
+    """Mark the first counted token of each completion, boolean (B, T)."""
     return np.asarray(mask & (np.cumsum(mask, axis=-1) == 1))
 
 
 def last(mask: np.ndarray) -> np.ndarray:
-    """The last token of each completion that counts, boolean (B, T)."""
+    """Mark the last counted token of each completion, boolean (B, T)."""
     return np.asarray(mask & (np.cumsum(mask, axis=-1) == mask.sum(axis=-1, keepdims=True)))
 
 
@@ -209,8 +211,7 @@ def _masks(step: Step) -> Iterator[Change]:
 
 
 def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -> Step:
-    """The mask moved, what leaves at one end comes in at the other. Padding has log-probabilities of 0, as in the
-    trainer's tensors."""
+    """Rotate the mask. Padding has log-probabilities of 0, as in the trainer's tensors."""
     zeroed: dict[str, Any] = {
         name: known(value, step.there) for name in LOGPS if (value := getattr(step, name)) is not None
     }
@@ -218,20 +219,20 @@ def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -
 
 
 def _padding_in_loss(update: Update, *, of_update: bool) -> np.ndarray:
-    """The amount that padded places add to each micro-batch's loss, (N, M), where they are summed with the tokens.
+    """Contribution of padded positions to each micro-batch's loss, (N, M), if they are summed with the tokens.
 
-    There the ratio is 1 and the surrogate is the advantage; without a KL nothing else is in it.
+    In padding the ratio is 1 and the surrogate is the advantage; without a KL there is no other term.
 
     Args:
         update: the update.
-        of_update: completions are padded to the longest of the update, else to the longest of their micro-batch.
+        of_update: whether completions are padded to the longest of the update, or to the longest of their micro-batch.
     """
     step = update.step
     lengths = step.there.sum(axis=1)
     advantage = recompute.advantage(step)
     added = np.zeros((step.passes, 1 + int(step.part.max(initial=0))))
     for n in range(step.passes):
-        weight = recompute.terms(step, n).weight.max(axis=1)  # the same at every token of a completion
+        weight = recompute.terms(step, n).weight.max(axis=1)  # equal at all tokens of a completion
         for part in np.unique(step.part[n][step.part[n] >= 0]):
             rows = step.part[n] == part
             width = int(lengths.max() if of_update else lengths[rows].max())
@@ -245,7 +246,7 @@ def _levels(step: Step) -> Iterator[Change]:
 
 
 def _advantages(step: Step) -> Iterator[Change]:
-    """Other advantages in the loss than the recorded ones."""
+    """Advantages in the loss other than the recorded ones."""
     if step.advantage is None:
         return
     o = step.settings.objective
@@ -298,4 +299,4 @@ FACTORS = (
     Factor(name="loss_factor", columns=(0, 1, 2)),
     Factor(name="entropy_coefficient", columns=(2,)),
 )
-"""What of a loss may be off by one factor."""
+"""Factors by which parts of a loss may be wrong."""

@@ -1,9 +1,9 @@
-"""The digits that a file keeps of log-probabilities, and how far that alone may move a loss.
+"""Precision of log-probabilities in a file, and its effect on the recomputed loss.
 
-A file may hold fewer digits than the trainer computed with: float16 instead of float32, or four decimals. The loss that
-is recomputed from it is then another one, by what the rounding of each stored number does to it. Which direction each
-was rounded to is not known, so it is tried: every stored number is moved by half a unit of its last place, up or down
-at random, and the loss is computed again, by the function that trained.
+A file may hold fewer digits than the trainer computed with: float16 instead of float32, or four decimals. The loss
+recomputed from it then differs by the effect of these roundings. Their directions are unknown, so they are sampled:
+every stored number is moved by half a unit of its last place, up or down at random, and the loss is computed again, by
+the function that trained.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 ROUNDED = ("logp", "old_logp", "ref_logp", "entropy", "advantage", "gate")
-"""Numbers of an update that the loss is computed from and that a file may hold rounded."""
+"""Fields of an update that the loss is computed from and that a file may store rounded."""
 DECIMALS = (3, 4, 5)
-"""Decimals that are looked for: with fewer no loss could be compared, more are those of float32."""
+"""Numbers of decimals that are recognised: with fewer no loss could be compared, more are those of float32."""
 FIRST, ENOUGH = 4096, 8
 """Values that are looked at before all are, and how many different ones of them it takes to say something of digits."""
 DRAWS, TIMES = 8, 4
-"""Random directions of rounding that are tried, and how many times their root mean square the loss may be off by."""
+"""Number of random rounding directions that are sampled, and the allowed multiple of their root mean square."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,18 +39,18 @@ class Precision:
 
     @property
     def name(self) -> str:
-        """As it is called in a sentence."""
+        """Its name in a sentence."""
         if self.decimals is None:
             return tr("float16")
         return tr("{count} decimals").format(count=self.decimals)
 
     @property
     def relative(self) -> float:
-        """The relative error that a sum in this precision may have. 0 where only the file was rounded."""
+        """Relative error of a sum in this precision. 0 where only the file was rounded."""
         return 2.0**-11 if self.decimals is None else 0.0
 
     def half_unit(self, values: np.ndarray | float) -> np.ndarray:
-        """The amount by which rounding moved each of ``values`` at most, of their shape. 0 where no number is."""
+        """Upper bound of each value's rounding error, same shape, 0 where not finite."""
         if self.decimals is not None:
             return np.where(np.isfinite(values), 0.5 * 10.0**-self.decimals, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -58,7 +58,7 @@ class Precision:
         return np.where(np.isfinite(unit), unit / 2, 0.0)
 
     def holds(self, values: np.ndarray) -> bool:
-        """Whether every one of ``values`` has no more digits than this."""
+        """Whether all ``values`` are exactly representable in this precision."""
         single = np.asarray(values[np.isfinite(values)], np.float32)
         with np.errstate(over="ignore"):
             kept = (
@@ -79,7 +79,7 @@ def in_bfloat16(step: Step) -> bool:
 
 
 def precision_of(step: Step) -> Precision | None:
-    """The precision in which the file keeps the log-probabilities of an update.
+    """Precision of an update's log-probabilities in the file.
 
     None where it is float32, or bfloat16, in which the trainer computed (:func:`in_bfloat16`).
     """
@@ -94,7 +94,7 @@ def precision_of(step: Step) -> Precision | None:
 
 
 def moved_by_rounding(step: Step, passed: int, precision: Precision) -> np.ndarray:
-    """The amount by which the file's rounding may have moved each micro-batch's loss of a pass, (M,)."""
+    """Effect of the file's rounding on each micro-batch's loss of a pass, (M,)."""
     generator = np.random.default_rng(0)
     losses = recompute.part_losses(step, passed)
     squares = np.zeros_like(losses)

@@ -1,1 +1,1 @@
-"""Child processes of the program: started, asked, limited and ended in one way. Messages are JSON and bytes."""
+"""Child processes of the program: starting, messages, limits and termination. Messages are JSON and bytes."""

@@ -1,4 +1,4 @@
-"""The life of a child process that is asked one question at a time, from a table of what it can be asked."""
+"""The main loop of a child process that answers one question at a time, from a table of possible questions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 Poll = Callable[[], None]
 Answer = Callable[..., Iterator[object]]
-"""Takes the arguments of a question and ``poll``, which it calls before each pass; what that raises ends it."""
+"""Function of a question's arguments and ``poll``, which it calls before each pass and which may raise to stop it."""
 Pack = Callable[[Any], tuple[Any, Sequence[bytes]]]
-"""Turns a value into what ``json.dumps`` takes, and bytes."""
+"""Function that converts a value to JSON values and bytes."""
 Unpack = Callable[[Any, Sequence[bytes]], Any]
 """The inverse of a :data:`Pack`."""
 LOOK = 0.005
-"""Seconds between two looks at the connection."""
+"""Seconds between two checks of the connection."""
 TELL = 0.05
-"""Seconds between two reports of how many passes were made."""
+"""Seconds between two reports of the number of passes."""
 
 
 def as_json(value: Any) -> tuple[Any, Sequence[bytes]]:
@@ -39,16 +39,16 @@ def from_json(tree: Any, blobs: Sequence[bytes]) -> Any:
 def answer(
     connection: Connection, table: Mapping[str, Answer], pack: Pack = as_json, unpack: Unpack = from_json
 ) -> None:
-    """The process's whole life: questions from ``connection``, until it ends.
+    """Answer questions from ``connection`` until it closes.
 
     Args:
-        connection: the asker holds its other end (:class:`grpo_core.child.asking.Asked`).
-        table: what can be asked, by name.
+        connection: the other end belongs to :class:`grpo_core.child.asking.Asked`.
+        table: possible questions, by name.
         pack: for each result.
         unpack: for the list of arguments.
 
     Raises:
-        MemoryError: an answer needs more than there is; the process is to end.
+        MemoryError: an answer ran out of memory; the process must end.
     """
     try:
         send(connection, {"is": "ready"})
@@ -78,7 +78,7 @@ def _answer(connection: Connection, table: Mapping[str, Answer], request: Messag
 
 
 class _Poll:
-    """The poll of an answer: raises where the asker has given it up, and tells how many passes were made."""
+    """The poll of an answer: raises if the question was cancelled, and reports the number of passes."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection, self._readable = connection, readable(connection)
@@ -100,7 +100,7 @@ class _Poll:
             raise Cancelled(tr("The experiment was cancelled."))
 
     def tell(self) -> None:
-        """Passes since the last time."""
+        """Report the passes since the last report."""
         self._told = time.monotonic()
         count, self._count = self._count, 0
         if count:

@@ -1,4 +1,4 @@
-"""A child process that answers one question at a time, from the side that asks."""
+"""The parent's side of a child process that answers one question at a time."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 LOOK = 0.02
-"""Seconds between two looks at whether the results are still wanted; a result that is there is taken at once."""
+"""Seconds between two checks for cancellation. A result is taken as soon as it arrives."""
 PATIENCE = 5.0
-"""Seconds in which a process has to give a question up; then it is killed."""
+"""Seconds within which a process must stop a cancelled question before it is killed."""
 STARTING = 60.0
-"""Seconds that it has for its start."""
+"""Seconds allowed for the start of a process."""
 _NO_LIMITS = Limits()
 
 
 class Asked:
-    """A process that works on one question at a time (:func:`grpo_core.child.answering.answer`). Used by one thread
-    at a time.
+    """A child process that answers one question at a time (:func:`grpo_core.child.answering.answer`). Used by one
+    thread at a time.
 
     Attributes:
-        lost: the sentence for its unexpected end, with “{how}” for how it ended.
-        usable: it may be asked another question.
-        busy: it has not yet ended its answer.
+        lost: message on its unexpected end, with “{how}” for how it ended.
+        usable: whether it can be asked another question.
+        busy: whether its answer is still in progress.
 
     Raises:
-        GrpoError: none can be started here.
+        GrpoError: no process can be started here.
     """
 
     def __init__(
@@ -47,16 +47,16 @@ class Asked:
         environment: Mapping[str, str] | None = None,
         error: type[GrpoError] = GrpoError,
     ) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
-            main: its life, which calls ``answer`` with a table.
-            lost: the sentence for its unexpected end.
+            main: its main function, which calls ``answer`` with a table.
+            lost: message on its unexpected end.
             pack: for the list of arguments.
             unpack: for each result.
-            limits: what it may use.
-            environment: variables that it has besides those of this process.
-            error: what its unexpected end is raised as.
+            limits: limits on its resources.
+            environment: additional environment variables.
+            error: exception type for its unexpected end.
         """
         self.usable, self.busy = True, False
         self._process = ChildProcess(main, limits=limits, environment=environment)
@@ -70,7 +70,7 @@ class Asked:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is there no longer: something else may have ended it while it was idle."""
+        """Whether the process has ended, even if something else ended it while it was idle."""
         return self._process.has_ended
 
     def await_ready(self) -> None:
@@ -88,7 +88,7 @@ class Asked:
         raise self._lost()
 
     def ask(self, what: str, arguments: Sequence[object]) -> None:
-        """Begin a question, whose results come from :meth:`heard`.
+        """Send a question, whose results :meth:`heard` yields.
 
         Raises:
             GrpoError: the process has ended.
@@ -101,10 +101,10 @@ class Asked:
             raise self._lost() from None
 
     def heard(self, passes: Callable[[int], None] = lambda count: None) -> Iterator[Any]:
-        """Yield the results that have arrived, without a wait, and tell ``passes`` how many passes were made since.
+        """Yield the results that have arrived, without blocking, and report new passes to ``passes``.
 
         Raises:
-            GrpoError: what went wrong there, or the process has ended.
+            GrpoError: the answer failed, or the process has ended.
         """
         try:
             messages = self._process.received()
@@ -129,17 +129,17 @@ class Asked:
     def results(
         self, what: str, arguments: Sequence[object], poll: Poll, seconds: float | None = None
     ) -> Iterator[Any]:
-        """Yield the results of a question as they come, and call ``poll`` at least as often as the answer makes passes.
+        """Ask a question, yield its results as they arrive, and call ``poll`` at least once per pass.
 
         Args:
             what: a name of the process's table.
             arguments: what it is asked with.
-            poll: what it raises gives the question up.
-            seconds: the longest silence: a process that says nothing for so long is killed; None for none.
+            poll: may raise to cancel the question.
+            seconds: maximum time without a message, after which the process is killed; None for no limit.
 
         Raises:
-            Cancelled: ``poll`` raised it, and the process has given the question up.
-            GrpoError: what went wrong there, or the process has ended, or was late.
+            Cancelled: ``poll`` raised it, and the process has stopped.
+            GrpoError: the answer failed, or the process has ended or timed out.
         """
         owed, end = 0, None if seconds is None else time.monotonic() + seconds
 
@@ -167,25 +167,25 @@ class Asked:
                 self.give_up()
 
     def cancel(self) -> None:
-        """Ask it to give the question up, so that the answer ends with ``Cancelled``."""
+        """Cancel the question, so that the answer ends with ``Cancelled``."""
         try:
             self._process.send({"do": "cancel"})
         except OSError:
             self.usable = False
 
     def kill(self) -> None:
-        """End it at once, from any thread."""
+        """Kill the process at once, from any thread."""
         self.usable = False
         self._process.kill()
 
     def close(self) -> None:
-        """End the process: it ends by itself when it notices that nobody asks any more."""
+        """Close the connection, upon which the process ends by itself."""
         self.usable = self.busy = False
         self._process.connection.close()
         self._process.close(PATIENCE)
 
     def give_up(self, patience: float = PATIENCE) -> None:
-        """Give the question up, and kill the process where it is not ready for another within ``patience`` seconds."""
+        """Cancel the question, and kill the process if it is not ready for another within ``patience`` seconds."""
         deadline = time.monotonic() + patience
         self.cancel()
         try:

@@ -1,4 +1,4 @@
-"""A child process ends when the one that started it has gone, however that ended."""
+"""Termination of a child process when its parent has ended for whatever reason."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import time
 from contextlib import suppress
 
 GRACE = 3.0
-"""Seconds that a process has to close its files after the one that started it has gone."""
+"""Seconds for a process to close its files after its parent has ended."""
 _PR_SET_PDEATHSIG = 1
-"""Linux: the signal that a process gets when the thread that started it has gone (``man 2 PR_SET_PDEATHSIG``)."""
+"""Linux: sets the signal that a process receives when the thread that started it ends (``man 2 PR_SET_PDEATHSIG``)."""
 _INPUT = 0
-"""File number of the standard input: a pipe whose other end the parent holds, and never writes to."""
+"""File descriptor of the standard input: a pipe whose other end the parent holds and never writes to."""
 
 
 def live_with_parent() -> None:
-    """Make this process, which another one has started, end with that one. To be called first, in the main thread.
+    """Make this child process end with its parent. Must be called first, in the main thread.
 
-    What a terminal sends to all of its processes is left to the parent, which then closes the connection: Ctrl-C, and
-    the signal that the terminal was closed.
+    Signals that a terminal sends to all its processes (Ctrl-C, and that it was closed) are ignored here: the parent
+    handles them and closes the connection.
     """
     for name in ("SIGINT", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -32,10 +32,10 @@ def live_with_parent() -> None:
 
 
 def _wake_at_parents_end() -> None:
-    """Let a process that somebody has stopped (SIGSTOP) go on when its parent has gone, so that it notices, and ends.
+    """Wake a suspended process (SIGSTOP) when its parent has ended, so that it notices and ends.
 
-    Only Linux can do that. SIGCONT does nothing to a process that runs, which matters because the system means the
-    *thread* of the parent that started this one, and that may end earlier.
+    Only Linux supports this. SIGCONT has no effect on a running process, which matters because the signal is sent when
+    the parent's *thread* that started this process ends, which may be earlier.
     """
     if sys.platform == "linux":
         import ctypes
@@ -45,15 +45,15 @@ def _wake_at_parents_end() -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait for the parent's end, in a thread, and end this process where it has not noticed by itself after a while."""
+    """Wait in a thread for the parent's end, then end this process if it has not noticed by itself after a while."""
     if not _wait_for_parents_end():
-        return  # the end of its connection remains
+        return  # the end of the connection is noticed nevertheless
     time.sleep(GRACE)
     os._exit(1)
 
 
 def _wait_for_parents_end() -> bool:
-    """Return once the parent has ended, or at once, with False, where that cannot be waited for."""
+    """Block until the parent has ended. Returns False at once where that is not supported."""
     if sys.platform == "win32":
         # Not by its input: while one thread reads a pipe, whatever asks Windows about that pipe waits for it, and the C
         # runtime of each library that is loaded asks about the standard input.
@@ -61,13 +61,13 @@ def _wait_for_parents_end() -> bool:
 
         try:
             parent = _winapi.OpenProcess(_winapi.SYNCHRONIZE, False, os.getppid())
-        except OSError:  # it is gone
+        except OSError:  # it has ended
             return True
         _winapi.WaitForSingleObject(parent, _winapi.INFINITE)
         return True
     try:
         while os.read(_INPUT, 1):
             pass
-    except OSError:  # it was started without an input
+    except OSError:  # started without an input
         return False
     return True

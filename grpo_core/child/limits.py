@@ -1,4 +1,4 @@
-"""Limits of a child process, applied in it before it imports what it is for."""
+"""Resource limits of a child process, applied in it before it imports anything else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Limits:
         memory: bytes of address space; beyond them Python raises ``MemoryError``.
         processor: seconds of processor time, after which the system kills the process.
         files: number of open files.
-        nice: by how much it steps back behind the window, 0 to 19.
+        nice: increment of its niceness, 0 to 19, which gives the window priority.
     """
 
     memory: int | None = None
@@ -25,7 +25,7 @@ class Limits:
     nice: int = 0
 
     def apply(self) -> None:
-        """Set them for this process, apart from those that the system refuses."""
+        """Apply the limits to this process, except those that the system refuses."""
         if sys.platform == "win32":  # the priority is given at the start there
             return
         import resource

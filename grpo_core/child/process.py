@@ -1,6 +1,6 @@
-"""A child process from the side of the one that started it: messages, deadlines, and its end.
+"""The parent's side of a child process: messages, deadlines, and termination.
 
-Any thread may end one; one thread at a time speaks with it.
+Any thread may end a process, but only one thread at a time may exchange messages with it.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PATIENCE = 5.0
-"""Seconds in which a process has to take a long message."""
+"""Seconds within which a process must read a long message."""
 CLOSING = 20.0
-"""Seconds in which it has to close its files and end."""
+"""Seconds for a process to close its files and end."""
 _NO_LIMITS = Limits()
 
 
 class ChildProcess:
-    """A process that was started to run ``main``, and ends with this one, however that ends. It may not be ready yet.
+    """A process that runs ``main`` and ends when this one ends. It may still be starting.
 
     Attributes:
-        connection: the way to it, readable when it has said something or has ended.
+        connection: its connection, readable when it has sent something or has ended.
 
     Raises:
-        GrpoError: none can be started here.
+        GrpoError: no process can be started here.
     """
 
     def __init__(
         self, main: Main, *, limits: Limits = _NO_LIMITS, environment: Mapping[str, str] | None = None
     ) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
-            main: its whole life.
-            limits: what it may use.
-            environment: variables that it has besides those of this process.
+            main: its main function.
+            limits: limits on its resources.
+            environment: additional environment variables.
         """
-        from multiprocessing import Pipe  # takes as long to import as all else here
+        from multiprocessing import Pipe  # takes as long to import as everything else here
 
         self._ended = ""
         self._closing = threading.Lock()
@@ -75,12 +75,12 @@ class ChildProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is there no longer, without a wait."""
+        """Whether the process has ended. Does not block."""
         return self._process.poll() is not None
 
     def send(self, message: Message, blobs: Sequence[bytes] = (), patience: float | None = None) -> None:
-        """One message. A process that does not read a long one is killed after ``patience`` seconds, by default
-        :data:`PATIENCE`, so that this never waits for long.
+        """Send one message. A process that does not read a long one is killed after ``patience`` seconds, by default
+        :data:`PATIENCE`, so that this never blocks for long.
 
         Raises:
             OSError: the process is gone.
@@ -97,10 +97,10 @@ class ChildProcess:
             killer.cancel()
 
     def receive(self, patience: float) -> Message | None:
-        """The next message, None where none has come within ``patience`` seconds.
+        """The next message. None if none has arrived within ``patience`` seconds.
 
         Raises:
-            EOFError, OSError: it is gone, and has said nothing more.
+            EOFError, OSError: the process has ended without another message.
         """
         return receive(self.connection) if self._readable(patience) else None
 
@@ -108,7 +108,7 @@ class ChildProcess:
         """The messages that have arrived from the process.
 
         Raises:
-            EOFError, OSError: it is gone, and has said nothing more.
+            EOFError, OSError: the process has ended without another message.
         """
         messages: list[Message] = []
         while self._readable():
@@ -117,7 +117,7 @@ class ChildProcess:
             except (EOFError, OSError):
                 if not messages:
                     raise
-                break  # what it said last is heard first
+                break  # its last messages are delivered first
         return messages
 
     def kill(self) -> None:
@@ -126,7 +126,7 @@ class ChildProcess:
             self._process.kill()
 
     def close(self, patience: float = CLOSING) -> str:
-        """Wait at most ``patience`` seconds for the process's end, then kill it. Returns how it ended, in words.
+        """Wait at most ``patience`` seconds for the process to end, then kill it. Returns how it ended, in words.
 
         Any number of threads may call this at the same time: each returns once it has ended.
         """
@@ -154,7 +154,7 @@ class ChildProcess:
 
 
 def _started(main: Main, handle: int, limits: Limits, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """The process. It inherits one end of the connection, and an input that ends when this process does."""
+    """Start the process, which inherits one end of the connection and an input that closes when this process ends."""
     inherited: dict[str, Any]
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)

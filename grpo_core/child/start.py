@@ -1,9 +1,9 @@
-"""The command that starts a child process, and the first thing that runs in it.
+"""The command that starts a child process, and the code that runs first in it.
 
 A child is a fresh interpreter that imports one function and calls it with its end of a connection, as Python's own
-``multiprocessing`` does it with “spawn”; but nothing is pickled, the parent's main module is not imported again, no
-further process keeps account of it, and a child may have children of its own. In a packaged program, which has no
-interpreter, the program starts itself with :data:`COMMAND`.
+``multiprocessing`` does it with “spawn”; but nothing is pickled, the parent's main module is not imported again, there
+is no resource tracker process, and a child may have children. In a packaged program, which has no interpreter, the
+program starts itself with :data:`COMMAND`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 Main = Callable[["Connection"], None]
-"""The whole life of a child process, a function at the top of a module: it is found by its name there."""
+"""Main function of a child process. It must be at the top level of a module, since it is found by name."""
 COMMAND = "--child-process"
-"""First argument of the packaged program where it is a child."""
+"""First argument of the packaged program when it runs as a child."""
 NO_MEMORY = 12
-"""Exit code of a process whose memory was too short for anything but its end."""
+"""Exit code of a process that ran out of memory."""
 
 
 def command(main: Main, handle: int, limits: Limits) -> list[str]:
     """The command line of a child that calls ``main``.
 
     Args:
-        main: its life.
-        handle: of its end of the connection, which it inherits.
-        limits: what it may use.
+        main: its main function.
+        handle: handle of its end of the connection, which it inherits.
+        limits: limits on its resources.
     """
     if getattr(sys, "frozen", False):
         begin = [sys.executable, COMMAND]
@@ -47,7 +47,7 @@ def command(main: Main, handle: int, limits: Limits) -> list[str]:
 
 
 def start(arguments: Sequence[str]) -> None:
-    """The child's whole life, as the last three ``arguments`` of its command line say."""
+    """Run a child process as given by the last three ``arguments`` of its command line."""
     name, handle, limits = arguments
     _keep_from_children(int(handle))
     live_with_parent()
@@ -62,7 +62,7 @@ def start(arguments: Sequence[str]) -> None:
 
 
 def _keep_from_children(handle: int) -> None:
-    """Let no child of this process hold the connection open."""
+    """Prevent children of this process from inheriting the connection."""
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, False)
     else:

@@ -1,4 +1,4 @@
-"""Messages between two processes: one line of JSON, and raw bytes for what a run file stores as bytes. No pickle."""
+"""Messages between two processes: one line of JSON, with raw bytes for run-file data. No pickle."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 _SIZE = struct.Struct("<I")
 Message = dict[str, Any]
 AT_ONCE = 4096
-"""Bytes of a message that an empty connection takes without waiting for its reader."""
+"""Size in bytes of a message that an empty connection accepts without blocking."""
 
 
 def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> None:
-    """One message, with its blobs if it has any.
+    """Send one message, with its blobs if there are any.
 
     Raises:
-        OSError: the other side is gone.
+        OSError: the other side has closed.
     """
     connection.send_bytes(encoded(message, blobs))
 
 
 def encoded(message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
-    """A message as :func:`send` sends it."""
+    """The bytes of a message in the format of :func:`send`."""
     head = json.dumps({**message, "blobs": [len(blob) for blob in blobs]} if blobs else message).encode()
     return b"".join((_SIZE.pack(len(head)), head, *blobs))
 
 
 def receive(connection: Connection) -> Message:
-    """The next message, whose blobs, if it has any, are a list of bytes under “blobs”.
+    """Receive the next message. Its blobs, if any, are a list of bytes under “blobs”.
 
     Raises:
-        EOFError, OSError: the other side is gone.
+        EOFError, OSError: the other side has closed.
     """
     data = connection.recv_bytes()
     (size,) = _SIZE.unpack_from(data)
@@ -55,12 +55,11 @@ def receive(connection: Connection) -> Message:
 
 
 def readable(connection: Connection) -> Callable[..., bool]:
-    """A function that says whether ``connection`` has something to say, or has ended: at once, or as soon as it has,
-    within the seconds that it is given.
+    """Make a function that waits up to a number of seconds, by default 0, until ``connection`` has data or has closed.
 
-    It costs a microsecond or two where ``Connection.poll`` makes a selector at each call, which costs thirty.
+    It takes a microsecond or two, whereas ``Connection.poll`` creates a selector at each call, which takes thirty.
     """
-    if not hasattr(select, "poll"):  # Windows, whose pipes are asked directly
+    if not hasattr(select, "poll"):  # Windows, whose pipes are polled directly
         return connection.poll
     watcher = select.poll()
     watcher.register(connection.fileno(), select.POLLIN)
@@ -68,7 +67,7 @@ def readable(connection: Connection) -> Callable[..., bool]:
 
 
 def error_message(error: Exception) -> Message:
-    """An error as a message (:func:`error_from` makes it an error again)."""
+    """Convert an error to a message, the inverse of :func:`error_from`."""
     message: Message = {"is": "error", "kind": type(error).__name__, "text": str(error)}
     if isinstance(error, GrpoError):
         message["sentence"] = True
@@ -80,7 +79,7 @@ def error_message(error: Exception) -> Message:
 
 
 def error_from(message: Message) -> Exception:
-    """The error that a message of :func:`error_message` describes, an unexpected one as a ``RuntimeError``."""
+    """Convert a message of :func:`error_message` to an error, an unexpected one to a ``RuntimeError``."""
     match message["kind"]:
         case "SettingsError":
             return SettingsError(message["field"], message["value"], message["allowed"])

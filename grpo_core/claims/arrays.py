@@ -15,13 +15,13 @@ ALIKE = 1e-12
 
 
 def precision(step: Step) -> float:
-    """Relative agreement that the dtypes of a record allow."""
+    """Relative accuracy to expect of the dtypes of a record."""
     arrays = (step.logp, step.old_logp, step.rewards, step.dist_logp)
     return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
 
 
 def paid(step: Step, group: int) -> np.ndarray:
-    """Rewards of a group that were scored, or those of its steps, (n,)."""
+    """Scored rewards of a group, or of its steps, (n,)."""
     rows = step.group == group
     values = step.rewards[rows]
     if step.settings.objective.credits_steps:
@@ -31,7 +31,7 @@ def paid(step: Step, group: int) -> np.ndarray:
 
 
 def equal(values: np.ndarray) -> bool:
-    """Whether rewards are all equal, as none at all are."""
+    """Whether rewards are all equal. True for none."""
     return not len(values) or bool(np.ptp(values) <= ALIKE * max(1.0, float(np.abs(values).max())))
 
 
@@ -62,7 +62,7 @@ def silent(step: Step) -> bool:
 
 
 def within(step: Step) -> bool:
-    """Whether a group is compared with itself alone, by this program."""
+    """Whether this program compares a group only with itself."""
     return BASELINES[step.settings.objective.baseline].within_group and step.advantage is None
 
 
@@ -82,7 +82,7 @@ def at_one(step: Step, passed: int) -> bool:
 
 
 def band(step: Step) -> tuple[float, float]:
-    """The ratios between which the clip never acts."""
+    """The range of ratios in which the clip has no effect."""
     clip = SURROGATES[step.settings.objective.surrogate].clip
     assert clip is not None
     return clip.band(step.settings.objective)
@@ -101,7 +101,7 @@ def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
 
 
 def is_still(step: Step, passed: int) -> bool:
-    """Whether nothing is known to have a gradient in a pass."""
+    """Whether no known gradient exists in a pass."""
     whole = whole_gradient(step, passed)
     return whole is not None and float(np.abs(whole).max(initial=0.0)) <= precision(step) * 1e-3
 
@@ -111,7 +111,7 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
     o = step.settings.objective
     used = recompute.used(step, passed) & here[:, None]
     pull = recompute.token_gradient(step, passed)[1]
-    if pull is not None and bool((pull[used] != 0).any()):  # one that is not finite is one
+    if pull is not None and bool((pull[used] != 0).any()):  # a non-finite gradient is one
         return True
     if o.kl != "exact" or o.kl_in_reward or not o.beta:
         return False
@@ -120,7 +120,7 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
 
 
 def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
-    """Whether an entropy bonus has a gradient on the completions ``here``, as it has not at equal probabilities."""
+    """Whether an entropy bonus has a gradient on the completions ``here``, which it lacks at equal probabilities."""
     adapted = step.entropy_coefficient is not None and bool(np.any(step.entropy_coefficient))
     used, logp = recompute.used(step, passed) & here[:, None], step.distribution(passed)
     if not (step.settings.objective.entropy_bonus or adapted) or not used.any():

@@ -1,4 +1,4 @@
-"""Claims of a film's captions: what the rewards of some draws became, and which probabilities have moved."""
+"""Claims of a film's captions: the outcome of the rewards of some draws, and the probabilities that changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 MOVED = 1e-3
-"""A probability that moves by less is not named among those that rise or fall."""
+"""Change of a probability below which it is not named as rising or falling."""
 ALIKE = 1e-12
 """Largest difference of equal rewards, relative to the largest above 1."""
 
@@ -29,7 +29,7 @@ class Drawn:
         step: the update.
         rows: the completion of each draw, (n,).
         tokens: its token, (n,); None where whole completions are meant.
-        pays: what each action pays there, (A,); None where actions have no reward of their own.
+        pays: reward of each action there, (A,); None where rewards are not given per action.
     """
 
     step: Step
@@ -39,7 +39,7 @@ class Drawn:
 
     @property
     def advantages(self) -> np.ndarray:
-        """Of the draws whose advantage is known, (m,)."""
+        """Known advantages of the draws, (m,)."""
         every = recompute.advantage(self.step)
         gained = every[self.rows] if every.ndim == 1 or self.tokens is None else every[self.rows, self.tokens]
         return np.asarray(gained[np.isfinite(gained)])
@@ -47,7 +47,7 @@ class Drawn:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled(Claim[Drawn]):
-    """There are ``draws`` draws, and ``met`` of the ``of`` actions come up among them."""
+    """There are ``draws`` draws, in which ``met`` of the ``of`` actions occur."""
 
     draws: int
     met: int
@@ -93,7 +93,7 @@ class Scored(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Undrawn(Claim[Drawn]):
-    """The one action that pays most, ``best``, called ``name``, is in no draw."""
+    """The single best action ``best``, called ``name``, was not drawn."""
 
     best: int
     name: str
@@ -109,13 +109,13 @@ class Undrawn(Claim[Drawn]):
         return tr("Action {best} pays most, but nobody drew it.").format(best=self.name)
 
     def in_fewer_words(self) -> str:
-        """The same where there is little room."""
+        """The short form of the sentence."""
         return tr("Nobody drew {best}, which pays most.").format(best=self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranged(Claim[Drawn]):
-    """The advantages run from ``low`` to ``high``. ``total``: their sum, where it is said."""
+    """The advantages range from ``low`` to ``high``. ``total``: their sum, if it is mentioned."""
 
     low: float
     high: float
@@ -168,7 +168,9 @@ class Silent(Claim[Drawn]):
 
 
 def apart(*values: float) -> tuple[str, ...]:
-    """Numbers as in :func:`written`, or with an exponent where nine decimals do not tell them apart or from 0."""
+    """Format numbers as in :func:`written`, or with an exponent where nine decimals do not distinguish them from each
+    other or from 0.
+    """
     same = [next(first for first in values if math.isclose(first, value, rel_tol=ALIKE)) for value in values]
     texts = written(*same)
     alike = len({float(text.replace(MINUS, "-")) for text in texts} | {0.0}) < len({*same, 0.0})
@@ -176,7 +178,9 @@ def apart(*values: float) -> tuple[str, ...]:
 
 
 def _equal(data: Drawn) -> bool:
-    """Whether the draws' rewards, and all that each is compared with, are known and equal. By groups alone."""
+    """Whether the draws' rewards, and all rewards that each is compared with, are known and equal, for comparison
+    within groups.
+    """
     step = data.step
     if not BASELINES[step.settings.objective.baseline].within_group or step.advantage is not None:
         return False
@@ -188,14 +192,14 @@ def _equal(data: Drawn) -> bool:
 
 
 Change = np.ndarray
-"""By how much each probability has moved, (A,)."""
+"""Change of each probability, (A,)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moved(Claim[Change]):
-    """The entries ``up`` have risen by a thousandth or more, those that rose most, and ``down`` have fallen.
+    """The probabilities of the entries ``up`` rose by a thousandth or more, and those of ``down`` fell.
 
-    ``others``: every entry that is not named has moved the other way than those that are, which all move one way.
+    ``others``: whether the named entries all moved in one direction and all other entries in the opposite one.
     """
 
     names: tuple[str, ...]
@@ -210,7 +214,7 @@ class Moved(Claim[Change]):
         return self.others == (bool(self.up) != bool(self.down) and bool((rest < 0 if self.up else rest > 0).all()))
 
     def words(self) -> str:
-        """A clause, to come after which update it is."""
+        """The claim as a clause, to follow the number of the update."""
         up, down = (", ".join(self.names[n] for n in places) for places in (self.up, self.down))
         if up and down:
             return tr("more probability for {up}, less for {down}").format(up=up, down=down)

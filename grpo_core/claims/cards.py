@@ -1,4 +1,4 @@
-"""Claims of the cards that take one text each, in one table. The data are the update."""
+"""Claims of the cards with one text each, as one table. The data are the update."""
 
 from __future__ import annotations
 

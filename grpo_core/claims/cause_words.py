@@ -1,4 +1,4 @@
-"""Causes of a departure in words: what was done, what the run learned instead, and what would put it right."""
+"""Descriptions of causes of deviations: what was done, what the run learned instead, and how to correct it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """A cause in words. Each text may name ``{detail}``, ``{value}``, ``{set}`` and, for a clip, ``{low}``, ``{high}``.
+    """The description of a cause. Each text may contain ``{detail}``, ``{value}``, ``{set}`` and, for a clip,
+    ``{low}``, ``{high}``.
 
     Attributes:
         what: what was done, a sentence.

@@ -1,4 +1,4 @@
-"""Claims of an audit: what explains the numbers that depart. The data are updates as recorded, with the losses."""
+"""Claims of an audit: explanations of deviating numbers. The data are updates as recorded, with the losses."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from grpo_core.record import Step
 
 Recorded = Sequence[Update]
 SLACK = 2.0
-"""A number may be off by so many times what rounding allows as set, which the change itself may make more."""
+"""Allowed multiple of the original rounding by which a number may deviate. The change itself may increase it."""
 CLIPS = {"clip_range": (0, 0), "clip_high": (None, 0), "clip_low": (0, None), "clip_both": (0, 1)}
-"""Cause -> which of its numbers is the range below and above; None for the set one."""
+"""Cause -> indices of its numbers for the range below and above; None for the configured one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """One thing that was done instead of what is set.
+    """One action that differed from the settings.
 
     Attributes:
         cause: a row of ``CAUSES``.
-        values: its numbers: those of a change, or the value of a factor; what was measured of given tensors.
-        detail: what of several it is.
-        set: the number that the settings say, where there is one.
+        values: its numbers: those of a change, the value of a factor, or measurements of given tensors.
+        detail: variant of the cause.
+        set: the configured number, if any.
     """
 
     cause: str
@@ -40,7 +40,7 @@ class Done:
     set: tuple[float, ...] = ()
 
     def sentence(self, text: str) -> str:
-        """``text`` with the numbers of it."""
+        """``text`` with its numbers filled in."""
         places: dict[str, object] = {"detail": self.detail}
         if self.values:
             places |= {"value": self.values[0], "second": self.values[-1]}
@@ -54,7 +54,9 @@ class Done:
 
 @dataclass(frozen=True, kw_only=True)
 class Explained(Claim[Recorded]):
-    """``done`` explains every "advantage" or "loss" (``what``) of the updates to rounding. Without it some depart."""
+    """``done`` explains every "advantage" or "loss" (``what``) of the updates up to rounding. Without it some
+    deviate.
+    """
 
     what: str
     done: tuple[Done, ...]
@@ -78,11 +80,11 @@ class Explained(Claim[Recorded]):
         return step if step is None or factor is None else scaled(step, factor, value)
 
     def numbers(self, update: Update) -> Numbers | None:
-        """The numbers of an update that follow from what was done, beside the trainer's."""
+        """The numbers of an update that follow from the claimed cause, with the trainer's."""
         return self._numbers(update, *self._applied(update.step))
 
     def _applied(self, step: Step) -> tuple[tuple[tuple[Change, Done], ...], Factor | None, float]:
-        """The changes and the factor of the same names in the tables."""
+        """The changes and the factor with the claimed names in the tables."""
         table = (of_loss.of_loss if self.what == "loss" else of_advantage.of_advantage)(step)
         factors = {f.name: f for f in (of_loss if self.what == "loss" else of_advantage).FACTORS}
         known = list(table)
@@ -99,7 +101,7 @@ class Explained(Claim[Recorded]):
         return tuple(changes), factor, value
 
     def _set(self, step: Step) -> tuple[Done, ...]:
-        """The same with what the settings say."""
+        """The same actions with the configured numbers."""
         o = step.settings.objective
         return tuple(
             Done(cause=d.cause, values=d.values, detail=d.detail, set=settings_of(d.cause, o)) for d in self.done
@@ -121,14 +123,14 @@ class Explained(Claim[Recorded]):
 
 
 def settings_of(cause: str, objective: object) -> tuple[float, ...]:
-    """The numbers that the settings say where a cause says others."""
+    """The configured values of the numbers that a cause changes."""
     fields = {"std_epsilon": ("std_epsilon",), "beta": ("beta",), **dict.fromkeys(CLIPS, ("clip_low", "clip_high"))}
     return tuple(float(getattr(objective, name)) for name in fields.get(cause, ()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Misplaced(Claim[Recorded]):
-    """A tensor that the loss takes as given is another one, as the record itself shows."""
+    """A tensor that the loss takes as given is wrong, as the record itself shows."""
 
     done: Done
 
@@ -177,7 +179,7 @@ class Misplaced(Claim[Recorded]):
 
 
 def _with(data: Recorded, name: str, where: str) -> Iterator[dict[str, Sums]]:
-    """The distances of the updates in which the alignment ``where`` can be told."""
+    """The alignments of those updates in which ``where`` can be determined."""
     for update in data:
         sums = given.alignments(update, name)
         if where in sums:

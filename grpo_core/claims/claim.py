@@ -1,4 +1,4 @@
-"""The base of every claim: a frozen dataclass that can be checked against data, and said."""
+"""The base class of claims: frozen dataclasses with a check against data and a text."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from grpo_core.typeset import plain
 
 Data = TypeVar("Data", contravariant=True)
 SAME = 1e-9
-"""Largest difference of two computations of a number, relative to the larger one above 1."""
+"""Relative difference (to the larger number, at least 1) up to which two computations of a number agree."""
 
 
 class Claim(ABC, Generic[Data]):
-    """A statement on data that can be false. Each kind is a frozen dataclass with all that it says in its fields."""
+    """A statement on data that can be false. Each kind is a frozen dataclass whose fields determine its text."""
 
     @abstractmethod
     def check(self, data: Data) -> bool:
-        """Whether ``data`` bear the claim out: everything that it says is computed from them once more."""
+        """Whether ``data`` support the claim: everything that it states is recomputed from them."""
 
     @abstractmethod
     def words(self) -> str:
@@ -31,11 +31,11 @@ class Claim(ABC, Generic[Data]):
 
 @dataclass(frozen=True, kw_only=True)
 class Kind(Generic[Data]):
-    """A kind of claim that takes one text: a row of a table.
+    """A kind of claim with one text: a row of a table.
 
     Attributes:
-        text: its words, with a place for each value that is said.
-        holds: whether the data bear out the values, which it finds as attributes of its second argument.
+        text: its text, with a field for each value.
+        holds: function that says whether the data support the values, which are attributes of its second argument.
     """
 
     text: str
@@ -44,11 +44,11 @@ class Kind(Generic[Data]):
 
 @dataclass(frozen=True, kw_only=True)
 class Tabled(Claim[Data]):
-    """A claim whose words and check are a row of a table.
+    """A claim whose text and check are in a row of a table.
 
     Attributes:
         kind: the row's key.
-        values: name -> what is said, in pairs; and what it is said of, such as the number of a group.
+        values: pairs of name and value, including what the claim is about, such as the number of a group.
     """
 
     KINDS: ClassVar[Mapping[str, Kind[Any]]]
@@ -57,7 +57,7 @@ class Tabled(Claim[Data]):
 
     @classmethod
     def of(cls, kind: str, **values: Any) -> Self:
-        """A claim of the row ``kind``.
+        """Make a claim of the row ``kind``.
 
         Raises:
             KeyError: there is no such row.
@@ -73,27 +73,27 @@ class Tabled(Claim[Data]):
 
 
 class Writer(string.Formatter):
-    """Puts values into a text: a number for which the text names no format with four digits."""
+    """Formatter that writes numbers without an explicit format with four digits."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        """One value in words."""
+        """Format one value."""
         if isinstance(value, float) and not format_spec:
             return plain(value)
         return super().format_field(value, format_spec)
 
 
 def told(claims: Sequence[Claim[Any]]) -> str:
-    """Claims that are sentences each, one after the other."""
+    """Join claims that are whole sentences."""
     return " ".join(claim.words() for claim in claims)
 
 
 def sentence(*claims: Claim[Data]) -> str:
-    """Claims as one sentence. Empty without any."""
+    """Join claims into one sentence. Empty without any."""
     return "; ".join(claim.words() for claim in claims) + "." if claims else ""
 
 
 def agrees(claimed: float, computed: float) -> bool:
-    """Whether two numbers are the same but for rounding. Infinities agree with themselves, NaN with nothing."""
+    """Whether two numbers are equal up to rounding. Infinities equal themselves, NaN equals nothing."""
     if math.isinf(claimed) or math.isinf(computed):
         return claimed == computed
     return abs(claimed - computed) <= SAME * max(1.0, abs(claimed), abs(computed))

@@ -1,4 +1,4 @@
-"""Claims on a clip that acts on no token: which range would, or that none could. The data are the recorded update."""
+"""Claims on a clip without effect: which range would have one, or that none could. The data are the recorded update."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 JUST, FARTHER = 1e-6, 0.015
-"""By how much of its distance from 1 a bound is moved to leave a ratio out, and to be sure of not reaching it: a bound
-has three digits of that distance."""
+"""Relative change of a bound's distance from 1 needed to exclude a ratio, and to be sure not to reach it: a bound has
+three digits of that distance."""
 NEXT_TO_ONE = 1e-12
 """Distance from 1 below which a ratio counts as 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WouldAct(Claim[Step]):
-    """In pass ``passed`` (0 = the first) the clip acts on nothing, but would if its range ended below ``high``, or
-    began above ``low``. None where no such end would do. A ``cap`` cuts a weight and has one end only."""
+    """The clip has no effect in pass ``passed`` (0 = the first), but would if its range ended below ``high``, or began
+    above ``low``. None if no such bound exists. A ``cap`` reduces a weight and has only an upper bound."""
 
     passed: int
     high: float | None = None
@@ -36,8 +36,8 @@ class WouldAct(Claim[Step]):
         return self._end(data, "high") and (self.cap or self._end(data, "low"))
 
     def _end(self, data: Step, end: str) -> bool:
-        """Whether a range just beyond the bound at ``end`` acts and one a little farther does not. Without a bound,
-        that none acts however narrow it is."""
+        """Whether a range just beyond the bound at ``end`` has an effect and a slightly wider one has none. Without a
+        bound: whether no range has an effect, however narrow."""
         bound = self.high if end == "high" else self.low
         if bound is None:
             return not _acts(data, self.passed, **{end: 1.0 + NEXT_TO_ONE * (1 if end == "high" else -1)})
@@ -72,7 +72,7 @@ class NothingToStop(Claim[Step]):
 
 @dataclass(frozen=True, kw_only=True)
 class NoRange(Claim[Step]):
-    """There is an advantage, but no range however narrow would make the clip of pass ``passed`` act."""
+    """There is a non-zero advantage, but the clip of pass ``passed`` would have no effect with any range."""
 
     passed: int
 
@@ -88,11 +88,11 @@ class NoRange(Claim[Step]):
 
 
 def _acts(step: Step, passed: int, *, high: float | None = None, low: float | None = None) -> bool:
-    """Whether the clip acts on a token of the pass, with its range ending at ``high`` or beginning at ``low``."""
+    """Whether the clip affects a token of the pass with its range ending at ``high`` or beginning at ``low``."""
     objective = step.settings.objective
     surrogate = SURROGATES[objective.surrogate]
     assert surrogate.clip is not None
-    logs, caps = surrogate.ratio is Ratio.OWN, surrogate.clip.cuts_weight  # what the fields of the range mean
+    logs, caps = surrogate.ratio is Ratio.OWN, surrogate.clip.cuts_weight  # meaning of the range's fields
     if high is not None:
         end = high if caps else math.log(high) if logs else high - 1
         objective = objective.replace(clip_high=max(end, 0.0))

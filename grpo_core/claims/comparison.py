@@ -1,4 +1,4 @@
-"""Claims on a race, or on any settings that were trained under the same seeds: who leads, who is level, who fails."""
+"""Claims on a race, or any settings trained under the same seeds: who leads, who is level, who fails."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from grpo_core.claims.paired import FEWEST, Difference, changed, compared, count
 from grpo_core.text import tr
 
 NAMED = 3
-"""Names that stand one by one in a sentence; of more it is said how many."""
+"""Maximum number of names listed in a sentence. Beyond it their number is given."""
 FINISH = 0.9
-"""Of those that end level it is asked who is first past this share of the way from the start to the best."""
+"""Among level finishers, the first to reach this share of the way from the start to the best is determined."""
 LAST, CLIMBING = 0.1, 0.01
-"""Who still climbs: over the last tenth of the updates the mean has risen by more than this."""
+"""Criterion for still climbing: a rise of the mean by more than the second number over the last part of the updates
+given by the first.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,9 +27,9 @@ class Trained:
     """The raw arrays of several runs under the same seeds.
 
     Attributes:
-        courses: name -> (U + 1, S), a quantity of which more is better; not finite where a seed has diverged.
-        stuck: name -> (S,) boolean, whether a seed ends with another likeliest action than the best.
-        floor: the least that the quantity can be; what a seed that diverged counts as.
+        courses: name -> (U + 1, S), a quantity for which more is better; not finite where a seed has diverged.
+        stuck: name -> (S,) boolean, whether a seed's likeliest action at the end is not the best.
+        floor: the minimum of the quantity, used for diverged seeds.
     """
 
     courses: Mapping[str, np.ndarray]
@@ -36,28 +38,28 @@ class Trained:
 
     @property
     def equal_updates(self) -> bool:
-        """Whether all have as many updates, so that update u of one compares with update u of another."""
+        """Whether all have the same number of updates, so that they can be compared update by update."""
         return len({len(course) for course in self.courses.values()}) == 1
 
     def course(self, name: str) -> np.ndarray:
-        """The mean over the seeds after each update, (U + 1,), a seed that diverged counting as the floor."""
+        """Mean over the seeds after each update, (U + 1,), with diverged seeds at the floor."""
         return np.asarray(counted(self.courses[name], self.floor).mean(axis=-1))
 
     def last(self, name: str) -> np.ndarray:
-        """The last value of each seed, (S,), a seed that diverged counting as the floor."""
+        """Last value of each seed, (S,), with diverged seeds at the floor."""
         return counted(self.courses[name][-1], self.floor)
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and means of the last values, the best first. Those that tie in their order."""
+        """Names and means of the last values, the best first. Ties keep their order."""
         return sorted(((name, float(self.last(name).mean())) for name in self.courses), key=lambda one: -one[1])
 
     def against(self, leader: str) -> dict[str, Difference]:
-        """The leader's last values against each other's."""
+        """Differences between the last values of the leader and of each other."""
         others = {name: self.last(name) for name in self.courses if name != leader}
         return compared(self.last(leader), others)
 
     def in_front(self) -> tuple[str, ...]:
-        """The leader, and those that the seeds do not tell from it, the best first."""
+        """The leader and those statistically level with it, the best first."""
         (leader, _), *others = self.ranked()
         found = self.against(leader)
         return (leader, *(name for name, _ in others if found[name].level))
@@ -67,7 +69,7 @@ class Trained:
         return np.asarray(~np.isfinite(self.courses[name][-1]))
 
     def arrivals(self, name: str, line: float) -> np.ndarray:
-        """The first update of each seed with more than ``line``, (S,). Infinite where it never comes."""
+        """First update of each seed with a value above ``line``, (S,). Infinite if there is none."""
         past = counted(self.courses[name], self.floor) > line
         return np.where(past.any(axis=0), past.argmax(axis=0), np.inf)
 
@@ -102,10 +104,10 @@ class Lead(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Level(Claim[Trained]):
-    """The seeds do not tell who of ``names`` is ahead, and of ``behind`` others they tell that they are not. The first
-    has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``.
+    """The seeds do not distinguish who of ``names`` is ahead, but show that ``behind`` others are not. The first has
+    the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``.
 
-    The least mean of ``names`` is ``least``.
+    The lowest mean of ``names`` is ``least``.
     """
 
     names: tuple[str, ...]
@@ -181,7 +183,7 @@ class Failed(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Since(Claim[Trained]):
-    """The mean of ``leader`` is above every other's after update ``update`` and all later ones, but not before."""
+    """The mean of ``leader`` is above all others from update ``update`` on, but not before."""
 
     leader: str
     update: int
@@ -234,7 +236,7 @@ class Climbs(Claim[Trained]):
 
     @property
     def holds(self) -> bool:
-        """Whether the rise is one that counts, and that the seeds tell from none."""
+        """Whether the rise exceeds the threshold and is statistically significant."""
         return self.low > 0 and self.by > CLIMBING
 
     def check(self, data: Trained) -> bool:
@@ -248,8 +250,8 @@ class Climbs(Claim[Trained]):
 
 
 def led_since(data: Trained, leader: str) -> int | None:
-    """The first update from which on ``leader`` has the highest mean, by more than rounding. None where it does not end
-    ahead."""
+    """The first update from which ``leader`` always has the highest mean, by more than rounding. None if it does not
+    end ahead."""
     others = np.max([data.course(name) for name in data.courses if name != leader], axis=0)
     behind = np.flatnonzero(differences(data.course(leader), others) <= 0)
     since = int(behind[-1]) + 1 if len(behind) else 0
@@ -257,10 +259,11 @@ def led_since(data: Trained, leader: str) -> int | None:
 
 
 def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | None:
-    """Of those in front, by their median arrival past a line: names, the line, the first one's arrival and its lead.
+    """Among the level leaders, the first to pass a line by median arrival: names, the line, the first one's arrival and
+    its lead.
 
-    The line lies at :data:`FINISH` of the way from where the leader starts to its last mean. None where nobody is in
-    front beside the leader, where it has hardly risen, where updates do not compare, and where nobody is first.
+    The line lies at :data:`FINISH` of the way from where the leader starts to its last mean. None if nobody is level
+    with the leader, it has hardly risen, updates are not comparable, or nobody is significantly first.
     """
     names = data.in_front()
     course = data.course(names[0])
@@ -279,7 +282,7 @@ def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | 
 
 
 def climbed(data: Trained) -> dict[str, Difference]:
-    """The amount by which the seeds of each have risen over the last tenth of the updates."""
+    """Rise of each over the last tenth of the updates, as differences over the seeds."""
     pairs = {}
     for name, course in data.courses.items():
         before = course[-1 - max(round(LAST * (len(course) - 1)), 1)]
@@ -288,7 +291,7 @@ def climbed(data: Trained) -> dict[str, Difference]:
 
 
 def joined(names: tuple[str, ...]) -> str:
-    """Names in a sentence: "A, B and C"."""
+    """Join names in a sentence: "A, B and C"."""
     if len(names) < 2:
         return "".join(names)
     return tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])

@@ -1,4 +1,4 @@
-"""Claims on runs that JAX has computed: how far they are from the same runs by NumPy."""
+"""Claims on runs computed by JAX: their distance from the same runs computed by NumPy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ByBoth:
 
     Attributes:
         fast, numpy: the same measures of the same runs in the same order, (U + 1, n) each.
-        checked: how many runs these are.
-        runs: how many JAX has computed in all.
+        checked: number of these runs.
+        runs: number of all runs by JAX.
     """
 
     fast: tuple[np.ndarray, ...]
@@ -41,7 +41,7 @@ def _apart(one: np.ndarray, other: np.ndarray) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Rounded(Claim[ByBoth]):
-    """Of ``runs`` runs by JAX ``checked`` were trained by NumPy too, and no measure differs by more than ``apart``."""
+    """Of ``runs`` runs by JAX, ``checked`` were repeated with NumPy, and no measure differs by more than ``apart``."""
 
     runs: int
     checked: int
@@ -64,7 +64,7 @@ class Rounded(Claim[ByBoth]):
 
 @dataclass(frozen=True, kw_only=True)
 class Reopened(Claim[ByBoth]):
-    """One run by JAX, trained by NumPy once more: no measure differs by more than ``apart``."""
+    """One run by JAX was repeated with NumPy, and no measure differs by more than ``apart``."""
 
     apart: float
 

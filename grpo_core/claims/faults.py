@@ -1,4 +1,4 @@
-"""Claims of a diagnosis that take one text each: numbers, rewards and settings. The data are the updates as read."""
+"""Claims of a diagnosis with one text each: numbers, rewards and settings. The data are the updates as read."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ PLACES = {
     "ref_logp": tr("log π_ref is {value}"),
     "report": tr("the trainer reports {name} = {value}"),
 }
-"""Where a number may not be finite."""
+"""Places where a number may be non-finite, with their descriptions."""
 TINY = 1e-9
-"""A part of the reward varies where its values differ by more, relative to the largest above 1."""
+"""Relative difference (to the largest value, at least 1) above which a part of the reward varies."""
 
 
 def _not_finite(update: Seen) -> Iterator[tuple[str, str, int, float]]:
-    """Numbers that are not finite, in the order of cause: place, name, number of the pass, value.
+    """Yield non-finite numbers in causal order: place, name, number of the pass, value.
 
-    A reward of NaN is a completion that nobody scored: no fault.
+    A reward of NaN is an unscored completion, which is not a fault.
     """
     parts = update.rewards[:, None] if update.parts is None else update.parts
     names = update.names or (tr("reward"),) * parts.shape[1]
@@ -88,7 +88,9 @@ def _all_cut(data: Run, v: Any) -> bool:
 
 
 def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
-    """The updates with the parts that the first has: the rows that every function scored, and the weighted parts."""
+    """Yield the updates that have the first update's parts, with the completions scored by every function and the
+    weighted parts.
+    """
     first: tuple[str, ...] | None = None
     for update in data:
         if update.parts is None:
@@ -127,7 +129,7 @@ def _differs_between(data: Run, v: Any) -> bool:
 
 
 def _adds_nothing(data: Run, v: Any) -> bool:
-    """Whether the parts named change no advantage of the recorded rewards when they are left out."""
+    """Whether leaving out the named parts changes no advantage of the recorded rewards."""
     o = data[0].settings.objective
     if not BASELINES[o.baseline].within_group:
         return False
@@ -317,6 +319,6 @@ FAULTS: dict[str, Kind[Run]] = {
 
 
 class Fault(Tabled[Run]):
-    """A claim of a diagnosis that takes one text."""
+    """A claim of a diagnosis with one text."""
 
     KINDS = FAULTS

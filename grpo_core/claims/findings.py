@@ -14,35 +14,35 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 ALIKE, NEAR = 1e-12, 1e-6
-"""Largest difference of equal rewards, relative to the largest above 1; and of a reward from the run's highest or
-lowest, relative to these."""
+"""Relative difference up to which rewards are equal (to the largest value, at least 1), and up to which a reward equals
+the run's highest or lowest."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Seen:
-    """One update as a diagnosis reads it, B completions as they were recorded.
+    """One update as input to a diagnosis, with B completions as recorded.
 
     Attributes:
         label: the trainer's number.
-        settings: what the run was trained under.
-        rewards, group: (B,), and of which prompt each completion is.
+        settings: settings of the training.
+        rewards, group: (B,), rewards and prompts of the completions.
         counted: (B,) boolean; None where every row counts.
         advantage: (B,) as recorded, NaN where none was assigned; None where none is recorded.
         parts: (B, K) of the reward before the weights; None where not recorded.
         names, weights: of the parts.
         truncated: (B,) boolean, whether a limit ended the completion; None where not recorded.
-        entropy: mean in nats a token; None where it is not known.
+        entropy: mean in nats per token; None where unknown.
         step: the tokens; None where the source holds texts alone.
         length: mean number of tokens of the completions; None where it is not known.
         lengths: that of each, (B,); None where not recorded.
-        cut: completions that a limit cut off, and completions; None where it is not known.
-        from_sampler: trainer's less sampler's log-probability of each token that both scored; None where not recorded.
-        turns: of each turn whether the model wrote it, and its tokens that the loss's mask counts, (n, 2) integer; None
+        cut: number of completions cut off by a limit, and number of completions; None where unknown.
+        from_sampler: trainer's minus sampler's log-probability of each token scored by both; None where not recorded.
+        turns: (n, 2) integer, for each turn whether the model wrote it, and its number of tokens in the loss mask; None
             where not recorded.
         staleness: (B,) training steps since the policy that wrote each completion, NaN where it is not named; None
             where not recorded.
         answered: (B,) boolean, whether a tool or a user speaks after the model; None where not recorded.
-        reported: what the trainer said: its name and the numbers.
+        reported: the trainer's metrics: name -> numbers.
     """
 
     label: int
@@ -74,17 +74,17 @@ class Seen:
 
     @property
     def groups(self) -> list[np.ndarray]:
-        """Those of each prompt that has two or more."""
+        """The compared completions of each prompt that has at least two."""
         every = [np.flatnonzero(self.compared & (self.group == g)) for g in np.unique(self.group)]
         return [members for members in every if len(members) > 1]
 
     def is_equal(self, members: np.ndarray) -> bool:
-        """Whether their rewards are all equal."""
+        """Whether the rewards of ``members`` are all equal."""
         paid = self.rewards[members]
         return bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
 
     def idle(self) -> list[np.ndarray]:
-        """The groups of equal rewards that are not known to push."""
+        """The groups of equal rewards without a known gradient."""
         silent = [
             members
             for members in self.groups
@@ -142,13 +142,13 @@ class EqualGroups(Claim[Run]):
 
 
 def extremes(data: Run) -> tuple[float, float]:
-    """The run's lowest and highest reward, of the updates in which any are compared."""
+    """The run's lowest and highest reward, over the updates with comparable rewards."""
     every = np.concatenate([update.rewards[update.compared] for update in data if update.groups])
     return float(every.min()), float(every.max())
 
 
 def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.ndarray]]:
-    """The groups from update ``since`` on that hold equal rewards of a kind and are not known to push."""
+    """Yield the groups from update ``since`` on with equal rewards of a kind and without a known gradient."""
     low, high = extremes(data)
     for update in data:
         for members in update.idle() if update.label >= since else []:
@@ -157,7 +157,7 @@ def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.nda
 
 
 def _kind(reward: float, low: float, high: float) -> str:
-    """The kind of one of the run's rewards. Of a run of one reward alone, 1 is right, and 0 or less is wrong."""
+    """Classify a reward of the run. In a run with a single reward value, 1 is right, and 0 or less is wrong."""
     near = NEAR * max(abs(low), abs(high), ALIKE)
     if high - low <= near:
         return "right" if abs(reward - 1) <= NEAR else "wrong" if reward <= 0 else "same"
@@ -208,7 +208,7 @@ class EntropyFar(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class EqualShares(Claim[Run]):
-    """The mean share of groups whose rewards are all equal: ``before`` update ``since``, and from then on ``after``."""
+    """Mean share of groups with equal rewards: ``before`` update ``since``, and ``after`` from then on."""
 
     since: int
     before: float

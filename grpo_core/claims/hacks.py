@@ -1,4 +1,4 @@
-"""Claims of a diagnosis on what rewards pay for: rare successes, the prompt, length, one far reward, a limit."""
+"""Claims of a diagnosis on how rewards are earned: rare successes, the prompt, length, one outlier, a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims on the groups of an update that give no signal, and on the tokens that contribute most to a pass of it."""
+"""Claims on the groups of an update without a signal, and on the tokens that contribute most to a pass."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 MOST = 10
-"""Tokens that are listed, where so many contribute."""
+"""Maximum number of listed tokens."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pass:
-    """A pass of an update, from 0."""
+    """A pass of an update, counted from 0."""
 
     step: Step
     passed: int
 
     def sizes(self, of: str) -> np.ndarray | None:
-        """|push|, |weighted KL estimate|, |weighted token loss| or |difference from the sampler| of each token that the
-        loss counts, (n,), the largest first. None without a reference or a sampler."""
+        """|push|, |weighted KL estimate|, |weighted token loss| or |difference from the sampler| of each token in the
+        loss, (n,), in descending order. None without a reference or a sampler."""
         terms = recompute.terms(self.step, self.passed)
         every = {
             "push": on_tokens(self.step, self.passed),
@@ -43,7 +43,7 @@ class Pass:
 
 
 def _from_sampler(step: Step) -> np.ndarray | None:
-    """log π in the first pass less the sampler's, where that pass used a token."""
+    """log π in the first pass minus the sampler's, where that pass used a token."""
     if step.sampling_logp is None:
         return None
     return np.where(recompute.used(step, 0), step.logp[0] - step.sampling_logp, 0.0)
@@ -94,7 +94,7 @@ class Signals:
     """The groups of an update.
 
     Attributes:
-        group: of each completion, (B,).
+        group: group of each completion, (B,).
         rewards: (B,), NaN where a completion was not scored.
         pushed: whether any advantage of a completion is not 0, boolean (B,); None where no advantages are recorded.
     """
@@ -128,6 +128,6 @@ SIGNALS: dict[str, Kind[Signals]] = {
 
 
 class WithoutSignal(Tabled[Signals]):
-    """A claim on the groups that give no signal."""
+    """A claim on the groups without a signal."""
 
     KINDS = SIGNALS

@@ -1,4 +1,4 @@
-"""The claim of a check that found nothing: between which values its measure stayed. The data are what it measured."""
+"""The claim of a check that found nothing: the range of its measure. The data are the measured values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Course = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Claim[Course]):
-    """``quantity`` lies between ``low`` and ``high`` in all ``count`` updates, and first reaches ``high`` at step
-    ``where``. ``share``: it is a part of a whole."""
+    """``quantity`` is between ``low`` and ``high`` in all ``count`` updates, and first reaches ``high`` at step
+    ``where``. ``share``: whether it is a share."""
 
     quantity: str
     share: bool

@@ -1,4 +1,4 @@
-"""Claims of a diagnosis on lengths, on masks, on log-probabilities that should agree. The data are updates as read."""
+"""Claims of a diagnosis on lengths, masks, and log-probabilities that should agree. The data are updates as read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 
 FACTOR = 2.0
-"""A token is far where its two probabilities differ by this factor."""
+"""Factor between a token's two probabilities from which they count as far apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drifts(Claim[Run]):
-    """The mean length is ``before`` tokens in the first third of the updates that know it, ``after`` in the last."""
+    """The mean length is ``before`` tokens in the first third of the updates with known lengths, and ``after`` in the
+    last.
+    """
 
     before: float
     after: float
@@ -44,7 +46,7 @@ class Drifts(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class CutOff(Claim[Run]):
-    """A limit cut off ``share`` of all completions."""
+    """A limit cut off the share ``share`` of all completions."""
 
     share: float
 
@@ -225,5 +227,5 @@ class AllCounted(Claim[Run]):
 
 
 def _since(data: Run, label: int) -> list[Seen]:
-    """The updates from ``label`` on, or none where no update has that label."""
+    """The updates from ``label`` on. Empty if no update has that label."""
     return [u for u in data if u.label >= label] if any(u.label == label for u in data) else []

@@ -1,17 +1,17 @@
-"""Formatting of numbers in claims: with as many decimals as it takes to tell apart what differs."""
+"""Formatting of numbers in claims, with enough decimals to distinguish different ones."""
 
 from __future__ import annotations
 
 import math
 
 DECIMALS, MOST = 3, 9
-"""Decimals of a number, and the most that it gets where three do not tell it from another."""
+"""Default and maximum number of decimals."""
 MINUS = "\u2212"
 
 
 def written(*values: float) -> tuple[str, ...]:
-    """Numbers of one sentence, each with three decimals, or with more where two different ones, or one that is not 0
-    and 0, would read alike."""
+    """Format the numbers of one sentence with three decimals, or more if different numbers, or a non-zero number and 0,
+    would look alike."""
     apart = {0.0, *(float(value) for value in values if math.isfinite(value))}
     for decimals in range(DECIMALS, MOST):
         if len({_fixed(value, decimals) for value in apart}) == len(apart):

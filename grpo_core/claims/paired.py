@@ -1,8 +1,8 @@
-"""Paired differences over seeds, with intervals: who is ahead of whom, by how much, and who is level.
+"""Paired differences over seeds, with confidence intervals, for ranking algorithms.
 
 The runs share their random numbers seed by seed, so the difference is taken within each seed. Its interval is the
-percentile bootstrap's (Efron 1979) of 2,000 resamples of the seeds with a fixed seed; where one is held against
-several, Holm's correction (1979) keeps the chance that any of them is wrongly called behind below 5 %.
+percentile bootstrap's (Efron 1979) of 2,000 resamples of the seeds with a fixed seed; for comparisons of one with
+several, Holm's correction (1979) keeps the probability that any of them is wrongly called behind below 5 %.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numpy as np
 
 RESAMPLES, SEED, ALPHA = 2000, 0, 0.05
 FEWEST = 8
-"""Seeds below which nobody is called ahead: that all of seven agree in sign may be chance, once in 64."""
+"""Minimum number of seeds for calling anything ahead: with seven, equal signs in all occur by chance once in 64."""
 MOST = 1 << 20
-"""Draws that are held at a time."""
+"""Maximum number of draws held in memory at a time."""
 ROUNDING = 1e-9
-"""A difference of two runs below this is what rounding has left of a 0."""
+"""Differences of two runs below this are rounding errors of 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The amount by which one is ahead of another, over the seeds.
+    """The lead of one over another, estimated over the seeds.
 
     Attributes:
-        by: the statistic of the paired differences: their mean, or their median where some are infinite by right.
-        low, high: its interval; not narrower than the correction for several comparisons asks for.
-        confidence: of the interval, 0.95 for a single comparison.
+        by: the statistic of the paired differences: their mean, or their median where some may be infinite.
+        low, high: its confidence interval, corrected for multiple comparisons.
+        confidence: confidence level of the interval, 0.95 for a single comparison.
     """
 
     by: float
@@ -38,18 +38,20 @@ class Difference:
 
     @property
     def level(self) -> bool:
-        """Whether the interval holds 0: the seeds do not tell who is ahead."""
+        """Whether the interval contains 0, so that the seeds do not show who is ahead."""
         return self.low <= 0 <= self.high
 
 
 def counted(values: np.ndarray, floor: float) -> np.ndarray:
-    """``values`` (S,) in which each seed that diverged counts as the worst there is, ``floor``. None is dropped."""
+    """``values`` (S,) with diverged seeds replaced by the worst possible value, ``floor``. None is dropped."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), values, floor)
 
 
 def differences(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
-    """``ahead`` minus ``behind`` within each seed, (S,). 0 where both are infinite alike, or differ by rounding."""
+    """``ahead`` minus ``behind`` within each seed, (S,). 0 if both are the same infinity, or differ only by
+    rounding.
+    """
     with np.errstate(invalid="ignore"):
         apart = np.where(ahead == behind, 0.0, np.asarray(ahead, dtype=float) - behind)
         scale = np.where(np.isfinite(ahead), np.maximum(np.abs(ahead), 1.0), 1.0)
@@ -57,7 +59,7 @@ def differences(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
 
 
 def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bool = False) -> dict[str, Difference]:
-    """The leader against each other, in the order of ``others``. Higher is ahead.
+    """Compare the leader with each other, in the order of ``others``. Higher is ahead.
 
     Args:
         leader: (S,), one value a seed; never NaN.
@@ -65,16 +67,16 @@ def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bo
         median: compare by the (lower) median of the differences, which may be infinite, instead of by their mean.
 
     Raises:
-        ValueError: there is no seed, or a mean is asked of values that are not finite.
+        ValueError: there is no seed, or a mean of non-finite values is requested.
     """
     return _found({name: differences(leader, values) for name, values in others.items()}, median=median, holm=True)
 
 
 def changed(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]], *, median: bool = False) -> dict[str, Difference]:
-    """The amount by which the first of each pair (S,), (S,) is above the second, each with an interval of its own.
+    """Difference of the first from the second of each pair (S,), (S,), each with its own interval.
 
     Raises:
-        ValueError: there is no seed, or a mean is asked of values that are not finite.
+        ValueError: there is no seed, or a mean of non-finite values is requested.
     """
     return _found({name: differences(*pair) for name, pair in pairs.items()}, median=median, holm=False)
 
@@ -100,7 +102,9 @@ def _found(apart: Mapping[str, np.ndarray], *, median: bool, holm: bool) -> dict
 
 
 def _limits(drawn: np.ndarray, alpha: float) -> tuple[float, float]:
-    """The middle 1 − ``alpha`` of sorted resamples: whole places, since nothing lies between two infinities."""
+    """Limits of the middle 1 − ``alpha`` of sorted resamples, without interpolation, since it fails between two
+    infinities.
+    """
     place = int(alpha / 2 * len(drawn))
     return float(drawn[place]), float(drawn[-1 - place])
 

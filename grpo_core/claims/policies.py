@@ -1,4 +1,4 @@
-"""Claims of the cards on ratios and clip, on the distance to the reference and on certainty. The data are the update.
+"""Claims of the cards on ratios, clipping, the distance to the reference and entropy. The data are the update.
 
 ``number`` counts passes from 1.
 """
@@ -29,7 +29,7 @@ def _share(step: Step, v: Any, *, weights: bool) -> bool:
 
 
 def _their_own_way(step: Step, number: int) -> bool:
-    """Whether every clipped ratio has left the range the way its push goes."""
+    """Whether every clipped ratio is out of range in the direction of its gradient."""
     used, (low, high) = recompute.used(step, number - 1), band(step)
     ratio, way = ratios(step, number - 1), gained(step)[used]
     clipped = recompute.terms(step, number - 1).clipped[used]
@@ -37,7 +37,9 @@ def _their_own_way(step: Step, number: int) -> bool:
 
 
 def _runs(step: Step, v: Any, *, inside: bool) -> bool:
-    """Whether the ratios have these ends, no token is clipped, and whether they leave the range, whose ends are too."""
+    """Whether the ratios have this range, no token is clipped, and the ratios are inside or outside the given clip
+    range.
+    """
     own, (low, high) = ratios(step, v.number - 1), band(step)
     ends = agrees(v.first, float(own.min())) and agrees(v.last, float(own.max()))
     still = not (recompute.terms(step, v.number - 1).clipped & recompute.used(step, v.number - 1)).any()
@@ -55,7 +57,7 @@ def _farthest(step: Step) -> float:
 
 
 def _moved_before(step: Step) -> int:
-    """The first pass, from 1, before which a ratio is not 1, and 0 for none."""
+    """The first pass, from 1, at whose start a ratio is not 1. 0 if there is none."""
     passes = range(1, step.passes)
     return next((n + 1 for n in passes if recompute.used(step, n).any() and not at_one(step, n)), 0)
 
@@ -67,7 +69,7 @@ def _unmoved(step: Step, v: Any) -> bool:
 
 
 def _distance(step: Step) -> float:
-    """The KL after the update as it was measured, or averaged over the visited places, NaN where it is not known."""
+    """The KL after the update, measured or averaged over the visited contexts. NaN where unknown."""
     if "kl" in step.measurements:
         return float(step.measurements["kl"])
     exact = recompute.exact_kl(step, step.passes)
@@ -82,7 +84,7 @@ def _certainty(step: Step) -> float:
 
 
 def _is_reference(step: Step, v: Any) -> bool:
-    """Whether policy and reference are the same at every place that the update visited."""
+    """Whether policy and reference are equal in every context that the update visited."""
     now = step.distribution(step.passes)
     if now is None or step.ref_dist_logp is None or step.context is None:
         return _distance(step) <= precision(step) * 1e-3
@@ -91,7 +93,7 @@ def _is_reference(step: Step, v: Any) -> bool:
 
 
 def _nowhere(step: Step, beta: float | None = None) -> bool:
-    """Whether k1 without a ratio is the KL in the loss, as which it pulls nowhere on average."""
+    """Whether the KL in the loss is k1 without a ratio, whose expected gradient is 0."""
     o = step.settings.objective
     return o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere and not o.kl_importance and not o.kl_in_reward
 

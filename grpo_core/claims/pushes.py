@@ -1,4 +1,4 @@
-"""Claims on the pushes of two updates, one that ran and one under other settings. The data are the two records.
+"""Claims on the gradients of two updates, one that ran and one under other settings. The data are the two records.
 
 Where a loss depends on more than the sampled tokens, the pushes are checked on the logits too, from the recorded
 distributions: a token's g reaches them as g (1[a] − π), an exact KL as W β π (log π − log π_ref − KL), and an entropy
@@ -19,7 +19,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 SAME, RESIDUE = 1e-8, 1e-11
-"""Relative difference of numbers that are the same, and what rounding leaves of them where they cancel."""
+"""Relative difference up to which numbers are equal, and relative rounding error of numbers that cancel."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,9 +27,9 @@ class Pair:
     """Two records of one batch.
 
     Attributes:
-        ran, other: the update as it ran, and under other settings; of a language model its first pass alone.
-        passes: the pass of each that is compared, from 0.
-        wanted: the settings asked for, of which not all may act on the batch; None where all do.
+        ran, other: the update as it ran, and under other settings; for a language model only the first pass.
+        passes: the compared pass of each, from 0.
+        wanted: the requested settings, if not all of them affect the batch; None where all do.
         once: whether neither has more than one pass.
     """
 
@@ -60,7 +60,9 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class NoPush(Claim[Pair]):
-    """No sampled token is pushed in either. ``at_all``: nor any other, else something acts on whole distributions."""
+    """No sampled token has a gradient in either. ``at_all``: nor any other token; otherwise a term acts on whole
+    distributions.
+    """
 
     at_all: bool
 
@@ -114,7 +116,7 @@ class TimesPush(Claim[Pair]):
 
 
 def _size(data: Pair) -> float:
-    """The size below which pushes that cancel on the logits are rounding."""
+    """Magnitude below which gradients that cancel on the logits are rounding errors."""
     return RESIDUE * float(np.abs(data.tokens[1]).max(initial=0.0))
 
 
@@ -123,7 +125,7 @@ def _times(ran: np.ndarray, other: np.ndarray, ratio: float, residue: float) -> 
 
 
 def spreads(step: Step) -> bool:
-    """Whether the loss depends on more of the policy than log π of the sampled tokens."""
+    """Whether the loss depends on the policy's whole distributions, not only on log π of the sampled tokens."""
     o = step.settings.objective
     return bool(o.entropy_bonus) or (o.kl == EXACT and not o.kl_in_reward and bool(o.beta))
 

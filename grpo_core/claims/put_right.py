@@ -1,4 +1,4 @@
-"""Claims on an update as it was recorded beside the same one with a fault put right. The data are the two records."""
+"""Claims on an update as recorded and the same update with a fault corrected. The data are the two records."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from grpo_core.text import tr
 
 
 def turned(data: Pair) -> tuple[int, int]:
-    """Tokens whose push has the other sign, and tokens that are pushed in both."""
+    """Number of tokens whose gradient changes sign, and number with a gradient in both."""
     ran, other = (np.sign(each) for each in data.tokens)
     return int((ran * other < 0).sum()), int((ran * other != 0).sum())
 
 
 def lengths(data: Pair) -> tuple[float, float]:
-    """The gradient's length of the one that is put right over that as recorded, and the cosine between the two.
+    """Norm of the corrected gradient divided by that of the recorded one, and the cosine between the two.
 
     NaN where one of them is 0 or not finite.
     """
@@ -45,6 +45,6 @@ PUT_RIGHT: dict[str, Kind[Pair]] = {
 
 
 class Righted(Tabled[Pair]):
-    """A claim on an update with a fault put right."""
+    """A claim on an update with a fault corrected."""
 
     KINDS = PUT_RIGHT

@@ -1,4 +1,4 @@
-"""Claims on the repeats of a run: when a probability passes one half, on which action they end, where reward ends."""
+"""Claims on the repeats of a run: when a probability passes one half, the action at the end, the final reward."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Repeated:
         max_prob: (n, S), the largest probability after each update, averaged over the visited places.
         reward: (n, S), the mean reward of each update's batch; not finite where a repeat diverged.
         likeliest: (S, C), the likeliest action of each prompt after the last update.
-        rewards: (C, A), what each action pays; None where actions have no reward of their own.
-        own: the first update after which the run that is repeated was past one half; None for none, or unknown.
+        rewards: (C, A), reward of each action; None where rewards are not given per action.
+        own: the first update after which the original run was past one half; None for none, or unknown.
     """
 
     max_prob: np.ndarray
@@ -34,13 +34,15 @@ class Repeated:
 
     @property
     def passed(self) -> np.ndarray:
-        """The first update, from 1, after which the largest probability is past one half, (S,). Infinite for none."""
+        """First update, from 1, after which the largest probability exceeds one half, (S,). Infinite if there is
+        none.
+        """
         above = self.max_prob > HALF
         return np.where(above.any(axis=0), above.argmax(axis=0) + 1.0, np.inf)
 
     @property
     def last(self) -> np.ndarray:
-        """The last mean reward of each, (S,). One that diverged counts as the least that an action pays."""
+        """Last mean reward of each repeat, (S,). A diverged one counts as the lowest reward of an action."""
         return counted(self.reward[-1], -np.inf if self.rewards is None else float(self.rewards.min()))
 
 
@@ -98,7 +100,7 @@ class Later(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class OnWrong(Claim[Repeated]):
-    """``wrong`` of ``of`` repeats have another likeliest action than the best after update ``updates``, in any
+    """``wrong`` of ``of`` repeats have a likeliest action other than the best after update ``updates``, for some
     prompt."""
 
     wrong: int
@@ -144,7 +146,9 @@ class LastReward(Claim[Repeated]):
 
 
 def wrong(data: Repeated) -> int | None:
-    """How many repeats end with another likeliest action than the best, in any prompt. None where none is the best."""
+    """Number of repeats whose likeliest action at the end is not the best, for some prompt. None if there is no best
+    action.
+    """
     if data.rewards is None:
         return None
     best = data.rewards >= data.rewards.max(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Claims on an update whose rewards are weighted otherwise. The data are the two records."""
+"""Claims on an update with other reward weights. The data are the two records."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Swept(Trained):
-    """The raw arrays of a sweep: those of every place, in the order of the grid, and of the row that is spoken of.
+    """Raw arrays of a sweep: all points in the order of the grid, and the row that is described.
 
     Attributes:
         kl: name -> (U + 1, S), KL from the start in nats, of the places of that row; not finite where a seed diverged.
@@ -26,7 +26,7 @@ class Swept(Trained):
 
     @property
     def row(self) -> Trained:
-        """The places of the row alone."""
+        """Only the points of the row."""
         return Trained(
             courses={name: self.courses[name] for name in self.kl}, stuck=self.stuck, floor=self.floor
         )  # fmt: skip
@@ -36,13 +36,13 @@ class Swept(Trained):
         return counted(self.kl[name][-1], np.inf)
 
     def falls(self, name: str) -> np.ndarray:
-        """The amount by which the reward of each seed falls in all, added up over its updates, (S,)."""
+        """Total decrease of each seed's reward, summed over its updates, (S,)."""
         return falls(counted(self.courses[name], self.floor))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Highest(Lead):
-    """A lead, said with the mean that the leader reaches."""
+    """A lead, with the mean that the leader reaches."""
 
     best: float
 
@@ -128,7 +128,9 @@ class Between(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class Smoothest(Claim[Swept]):
-    """Of the row the rewards of ``best`` fall least on their way, ``least`` in all, and those of ``worst`` most."""
+    """In the row, the rewards of ``best`` decrease least on the way, by ``least`` in total, and those of ``worst``
+    most.
+    """
 
     best: str
     worst: str
@@ -155,7 +157,7 @@ class Smoothest(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class StillClimbing(Claim[Swept]):
-    """The places of the row whose means had not come to rest, of ``all`` places, after ``updates`` updates."""
+    """The points of the row whose means were still rising, of ``all`` points, after ``updates`` updates."""
 
     names: tuple[str, ...]
     all: int
@@ -176,7 +178,7 @@ class StillClimbing(Claim[Swept]):
 
 
 def falls(courses: np.ndarray) -> np.ndarray:
-    """The amount by which each course (U + 1, S) falls in all, (S,)."""
+    """Total decrease of each course (U + 1, S), (S,)."""
     return np.asarray(-np.minimum(np.diff(courses, axis=0), 0.0).sum(axis=0))
 
 
@@ -186,7 +188,7 @@ def median(values: np.ndarray) -> float:
 
 
 def lowest(data: Trained) -> tuple[tuple[str, ...], float]:
-    """The place with the lowest mean, those that the seeds do not tell from it, and that mean."""
+    """The point with the lowest mean, those statistically level with it, and that mean."""
     ranked = data.ranked()
     worst, least = ranked[-1]
     others = {name: -data.last(name) for name in data.courses if name != worst}
@@ -195,13 +197,13 @@ def lowest(data: Trained) -> tuple[tuple[str, ...], float]:
 
 
 def moved(data: Swept) -> tuple[float, float, Difference]:
-    """The median KL at both ends of the row, and by how much the last is above the first within each seed."""
+    """Median KL at both ends of the row, and the difference of the last from the first within each seed."""
     first, last = (data.last_kl([*data.kl][end]) for end in (0, -1))
     return median(first), median(last), changed({"last": (last, first)}, median=True)["last"]
 
 
 def smoothest(data: Swept) -> tuple[str, str, float, float, Difference] | None:
-    """The places of the row whose rewards fall least and most, by how much, and the difference. None where level."""
+    """The points of the row whose rewards decrease least and most, by how much, and the difference. None if level."""
     lost = {name: data.falls(name) for name in data.kl}
     mean = {name: float(values.mean()) for name, values in lost.items()}
     best, worst = min(mean, key=lambda name: mean[name]), max(mean, key=lambda name: mean[name])
@@ -213,6 +215,6 @@ def smoothest(data: Swept) -> tuple[str, str, float, float, Difference] | None:
 
 
 def climbing(data: Swept) -> tuple[str, ...]:
-    """The places of the row whose mean has risen by more than :data:`CLIMBING`, as the seeds tell."""
+    """The points of the row whose mean rose significantly by more than :data:`CLIMBING`."""
     found = climbed(data.row)
     return tuple(name for name in data.kl if found[name].low > 0 and found[name].by > CLIMBING)

@@ -1,4 +1,4 @@
-"""Claims on a completion that somebody has typed, and its place in the group that it joins."""
+"""Claims on a completion typed by the user, and its rank in the group that it joins."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from grpo_core.claims.claim import Kind, Tabled, agrees
 from grpo_core.text import tr
 
 RARE = -23
-"""A completion of a log-probability below this is written less than once in ten billion times."""
+"""Log-probability below which a completion is sampled less than once in ten billion times."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Joined:
-    """A typed completion, as the model has scored it.
+    """A typed completion scored by the model.
 
     Attributes:
         logp: (T,) of its tokens.
-        reward, parts: what it is paid, and the parts of that before their weights, (K,).
+        reward, parts: its reward, and the parts before their weights, (K,).
         names, weights: of the parts.
         rewards, advantages: (G + 1,) of the group that it joins as the last; NaN where unscored.
     """
@@ -47,7 +47,7 @@ def _pushed(data: Joined, v: Any, sign: int) -> bool:
 
 
 def _is_paid(data: Joined, v: Any) -> bool:
-    """Whether the reward and those of its parts that are told, with their weights, are the ones that pay anything."""
+    """Whether the reward and its listed parts, with their weights, are exactly those that are not 0."""
     every = zip(data.names, data.parts, data.weights, strict=True)
     found = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)
     return agrees(v.reward, data.reward) and v.parts == found

@@ -1,4 +1,4 @@
-"""Claims of a what-if that take one text each: what is the same in two updates, and what a record cannot tell.
+"""Claims of a what-if with one text each: what is equal in two updates, and what a record cannot show.
 
 The data are the two records, as for the claims on pushes.
 """
@@ -60,7 +60,7 @@ def _same_signs(data: Pair, v: Any) -> bool:
 
 
 def _differ(data: Pair, names: tuple[str, ...]) -> bool:
-    """Whether the settings that are wanted differ from those that ran in one of these of the objective."""
+    """Whether the requested settings differ from those that ran in one of these fields of the objective."""
     wanted = data.other.settings if data.wanted is None else data.wanted
     return any(getattr(data.ran.settings.objective, n) != getattr(wanted.objective, n) for n in names)
 
@@ -92,7 +92,7 @@ def _one_length(data: Pair) -> bool:
 
 
 def _is_reference(data: Pair, v: Any) -> bool:
-    """Whether the KL of both is 0 on the sampled tokens, and pulls on none of them."""
+    """Whether both have a KL of 0 on the sampled tokens, without a gradient on any of them."""
     for step, passed in _both(data):
         kl, pull = recompute.terms(step, passed).kl, recompute.token_gradient(step, passed)[1]
         if (kl is not None and kl.any()) or (pull is not None and pull.any()) or step.ref_logp is None:
@@ -118,13 +118,13 @@ def _resample(data: Pair, v: Any) -> bool:
 
 
 def _asked(data: Pair, path: str) -> tuple[Any, Any]:
-    """The value that ran and the one that is wanted."""
+    """The value of a setting that ran, and the requested one."""
     assert data.wanted is not None
     return data.ran.settings.differences(data.wanted).get(path, (None, None))
 
 
 def _held(data: Pair, v: Any) -> bool:
-    """Whether another value is wanted of a setting, and the one that ran is in force."""
+    """Whether another value of a setting is requested, but the one that ran remains in force."""
     ran, wanted = _asked(data, v.path)
     return ran != wanted and v.path not in data.ran.settings.differences(data.other.settings)
 
@@ -259,6 +259,6 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
 
 
 class Same(Tabled[Pair]):
-    """A claim of a what-if that takes one text."""
+    """A claim of a what-if with one text."""
 
     KINDS = WHAT_IFS

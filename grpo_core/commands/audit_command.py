@@ -1,4 +1,4 @@
-"""``grpo-lab audit``: a recorded run recomputed, on the command line."""
+"""``grpo-lab audit``, the recomputation of a recorded run on the command line."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _add_commands(commands: Any) -> None:
 def _interruptible_command(
     commands: Any, name: str, help: str, run: Callable[[argparse.Namespace, Callable[[], None]], int]
 ) -> argparse.ArgumentParser:
-    """A command that asks now and then whether Ctrl-C was pressed."""
+    """Add a command that polls for Ctrl-C."""
 
     def interruptible_run(options: argparse.Namespace) -> int:
         with interruptible() as cancelled:

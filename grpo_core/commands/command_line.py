@@ -1,4 +1,4 @@
-"""Parts that all command lines share: their exit codes, and how they complain."""
+"""Parts common to all command lines: exit codes and error messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAILED, INTERRUPTED = 2, 130
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that complains in one sentence."""
+    """A parser that reports errors in one sentence."""
 
     def error(self, message: str) -> NoReturn:
         """End the program with ``message`` as a sentence."""
@@ -26,7 +26,7 @@ _CONTROLS = {n: "\N{REPLACEMENT CHARACTER}" for n in (*range(32), *range(127, 16
 
 
 class PlainOutput:
-    """A text stream that a terminal shows and does not obey: what files hold may contain escape sequences.
+    """A text stream that neutralises terminal escape sequences, which file contents may include.
 
     A return to the beginning of the line is passed on where a text begins with it, as progress does.
 
@@ -49,7 +49,7 @@ class PlainOutput:
 
 @contextmanager
 def plain_output() -> Iterator[None]:
-    """Inside the block whatever is printed goes through :class:`PlainOutput`."""
+    """Context in which all output goes through :class:`PlainOutput`."""
     with redirect_stdout(_plain(sys.stdout)), redirect_stderr(_plain(sys.stderr)):
         yield
 

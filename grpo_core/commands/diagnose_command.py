@@ -1,4 +1,4 @@
-"""``grpo-lab diagnose``: what is wrong with a recorded run, on the command line."""
+"""``grpo-lab diagnose``, the diagnosis of a recorded run on the command line."""
 
 from __future__ import annotations
 

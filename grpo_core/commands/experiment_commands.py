@@ -43,7 +43,7 @@ from grpo_core.runs.run_file import RunWriter
 
 COLUMNS = ("run", "update", "measure", "median", "low", "high")
 MOST_UPDATES = 20_000_000
-"""Updates of all seeds of a setting together; every measure of each is kept until the setting is done."""
+"""Maximum number of updates of all seeds of a setting. All their measures are kept until the setting is finished."""
 FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
 """What some file systems do not allow in a name."""
 
@@ -105,7 +105,7 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """The commands ``sweep`` and ``race``. ``add`` makes a parser from a name, a help text and what it runs."""
+    """Add the commands ``sweep`` and ``race``. ``add`` makes a parser from a name, a help text and a function."""
     one = add("sweep", "run the bandit over the values of a setting, many seeds at once", run_sweep)
     one.add_argument(
         "--over", action="append", metavar="SETTING=V,V,…", help="what differs; may be repeated (default a grid of β)"
@@ -177,7 +177,7 @@ def _remarks(lane: Ensemble) -> str:
 
 
 def _optimum(point: Ensemble) -> str:
-    """Who failed at the place, and what theory says of it, where it says something."""
+    """Text on the failed seeds at a point, and the theoretical optimum, if known."""
     lost = _failed(point)
     if not has_optimum(point.settings):
         return lost
@@ -236,7 +236,7 @@ def _report(
 
 
 def _print_differences(data: Trained) -> None:
-    """Print the leader against each other."""
+    """Print the comparison of the leader with each other."""
     (leader, _), *others = data.ranked()
     found = data.against(leader)
     print(f"{leader} against each other, mean paired difference over the seeds [95 % interval, Holm]:")

@@ -1,4 +1,4 @@
-"""Exporting on the command line, as far as it needs no window: a run as CSV, an update as a script, a trained model."""
+"""Exports on the command line that need no window: a run as CSV, an update as a script, a trained model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from grpo_core.runs.run_file import RunReader
 
 PICTURES = (".png", ".svg", ".pdf")
 TOLD = 5
-"""Sentences about updates that could not be read, before the rest is only counted."""
+"""Maximum number of sentences about unreadable updates. The rest are only counted."""
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """The command ``export``. ``add`` makes a parser from a name, a help text and what it runs."""
+    """Add the command ``export``. ``add`` makes a parser from a name, a help text and a function."""
     parser = add("export", "write a run as CSV, an update as a NumPy script, or a trained model", run_export)
     parser.add_argument("run", metavar="FILE", type=Path, help="a run file")
     parser.add_argument(
@@ -36,7 +36,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def add_model_option(parser: argparse.ArgumentParser) -> None:
-    """The option ``--model``, which the window's command ``export`` has too."""
+    """Add the option ``--model``, which the window's command ``export`` shares."""
     parser.add_argument(
         "--model", choices=(*KINDS, CHECKPOINT),
         help="of a run of a model from a folder, with a model card: its adapter as peft reads it, the whole model with "

@@ -1,4 +1,4 @@
-"""The commands that tell: what a run file holds, which presets there are, which settings."""
+"""Commands that print the content of a run file, the presets, or the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in words for the terminal: what it is, one of its updates as a table, one of its numbers explained."""
+"""Text output about a run for the terminal: a summary, an update as a table, an explained number."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
 
 
 def _of_signal(group: step_table.GroupRow) -> str:
-    """The signal that a group's rewards leave to be learned from, where that is little."""
+    """Note on a group without, or with little, learning signal."""
     if group.silent:
         return (
             "; all rewards are equal, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
@@ -116,13 +116,13 @@ def _explained(step: Step, quantity: Quantity) -> Node:
 
 
 def _presets(settings: Settings) -> str:
-    """The preset, or all that have these very switches."""
+    """Names of the presets with exactly these settings of the objective."""
     first, *others = presets_of(settings) or ("none, a mixture",)
     return f"{first} (the same switches as {', '.join(others)})" if others else first
 
 
 def _latest(reader: RunReader, name: str) -> float:
-    """The last value of a series. Of one that is measured now and then, the last that was measured."""
+    """Last value of a series, or the last measured one if it is not measured at every update."""
     values = reader.series(name, reader.last - 1)
     if METRICS[name].language and not math.isfinite(values[-1]):
         values = reader.series(name)

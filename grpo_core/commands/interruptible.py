@@ -1,4 +1,4 @@
-"""Ctrl-C while a command works: it is asked for between two steps, so that nothing is left half done."""
+"""Handling of Ctrl-C during a command: it is checked between steps, so that nothing is left half done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Inside the block the first Ctrl-C only turns the yielded function true. A second one acts as usual."""
+    """Context in which the first Ctrl-C only makes the yielded function return true. A second one acts as usual."""
     asked: list[int] = []
 
     def ask(number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""A sweep of the language model on the command line: a queue of real runs in a folder. Called again, it goes on."""
+"""A sweep of the language model on the command line, as a resumable queue of runs in a folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Queue]:
-    """The folder and the queue that the options of ``sweep`` ask for, from the settings ``base`` on.
+    """Folder and queue from the options of ``sweep``, starting from the settings ``base``.
 
     Raises:
         SettingsError: an option is missing or cannot be.
@@ -56,7 +56,9 @@ def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Qu
 
 
 def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: str | None) -> bool:
-    """Train with a progress bar over all updates, here or on the cluster ``where``. Whether everything is done."""
+    """Train with a progress bar over all updates, here or on the cluster ``where``. Returns whether everything is
+    done.
+    """
     from tqdm import tqdm
 
     cancelled = given_up(poll)
@@ -85,7 +87,7 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: st
 
 @contextmanager
 def reached(where: str, poll: Callable[[], None]) -> Iterator[Cluster]:
-    """The cluster ``where``, with a line where its workers may be long in coming."""
+    """Connect to the cluster ``where``, printing a line if its workers may take long to start."""
     from grpo_core.jobs.cluster import cluster
 
     if where.startswith("slurm:"):

@@ -1,4 +1,4 @@
-"""The commands that check a run file and save what can be saved of a damaged one."""
+"""Commands that verify a run file, and recover a damaged one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.runs.run_file import RunReader
 from grpo_core.runs.verify import Part, verified
 
 DAMAGED = 1
-"""Exit code of ``verify`` where something is not what was written."""
+"""Exit code of ``verify`` if the file is damaged."""
 
 
 def add_commands(add: Callable[..., Any]) -> None:

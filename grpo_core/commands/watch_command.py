@@ -18,9 +18,9 @@ from grpo_core.text import tr
 
 SOUND, FOUND = 0, 1
 PATIENCE = 60.0
-"""Seconds that a command of the user's may take."""
+"""Seconds that a user's command may take."""
 BETWEEN = 0.1
-"""Seconds between two questions whether Ctrl-C was pressed."""
+"""Seconds between two checks for Ctrl-C."""
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def _follow(watch: Watch, options: argparse.Namespace, poll: Callable[[], None]) -> None:
-    """Look now and then, until what was asked for happens.
+    """Look at intervals until the requested condition occurs.
 
     Raises:
         Cancelled: Ctrl-C was pressed.
@@ -94,7 +94,7 @@ def _follow(watch: Watch, options: argparse.Namespace, poll: Callable[[], None])
 
 
 def _is_idle(watch: Watch, options: argparse.Namespace) -> bool:
-    """Whether nothing was written for as long as ``--idle`` says."""
+    """Whether nothing was written for the time given by ``--idle``."""
     return options.idle is not None and time.monotonic() - watch.read_at >= options.idle
 
 
@@ -122,7 +122,7 @@ def _await(options: argparse.Namespace, poll: Callable[[], None]) -> None:
 
 
 def pause(seconds: float, poll: Callable[[], None]) -> None:
-    """Wait so long between two looks. ``poll`` raises after Ctrl-C."""
+    """Wait ``seconds`` between two looks. ``poll`` raises after Ctrl-C."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         poll()
@@ -130,7 +130,7 @@ def pause(seconds: float, poll: Callable[[], None]) -> None:
 
 
 def _told(event: Event, options: argparse.Namespace) -> Grade | None:
-    """Say an event everywhere it was asked for. The grade of one that has begun."""
+    """Report an event to all requested outputs. Returns the grade if it has begun."""
     print(event.line, flush=True)
     values = json.dumps(event.as_json(str(options.run)), ensure_ascii=False)
     if options.log is not None:
@@ -151,7 +151,9 @@ def _told(event: Event, options: argparse.Namespace) -> Grade | None:
 
 
 def _called(command: Sequence[str], values: str) -> str:
-    """Call the user's command. A sentence where it could not be started, took too long or failed; else empty."""
+    """Call the user's command. Returns a sentence if it could not be started, took too long or failed, otherwise an
+    empty text.
+    """
     try:
         done = subprocess.run(
             list(command), input=values.encode("utf-8"), timeout=PATIENCE, check=False, capture_output=True

@@ -10,17 +10,17 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 LARGEST = 1e9
-"""No number of a task is larger in size; far below where a float overflows."""
+"""Upper bound on the magnitude of a task's numbers, far below float overflow."""
 
 LANDSCAPES = ("single_peak", "double_peak", "linear", "custom")
-"""Tasks of one action whose rewards belong to the actions; a run can go on when these rewards become the user's own."""
+"""One-token tasks whose rewards are given per action. A run can continue when these are replaced by custom rewards."""
 LONGER = ("length", "chain")
-"""Tasks of several tokens."""
+"""Tasks whose completions have several tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BanditTask:
-    """The task of the tabular policy: what it is asked, and what it is paid."""
+    """The task of the tabular policy: its prompts and rewards."""
 
     landscape: str = setting(
         "single_peak",
@@ -127,7 +127,7 @@ class BanditTask:
 
     @property
     def longest(self) -> int:
-        """T, the longest completion in tokens."""
+        """T, the maximum length of a completion in tokens."""
         return {**dict.fromkeys(LANDSCAPES, 1), **dict.fromkeys(LONGER, self.max_length)}[self.landscape]
 
 

@@ -1,6 +1,6 @@
-"""Self-description of settings: sentence, symbol, unit and range are written beside the field and nowhere else.
+"""Descriptions of settings: help sentence, symbol, unit and range are declared beside the field and nowhere else.
 
-Controls, tooltips, glossary, command line and error messages all read what is written here.
+Controls, tooltips, glossary, command line and error messages all read these descriptions.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from grpo_core.versions import FIRST, newest
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class About:
-    """Facts on one setting, for people.
+    """Description of one setting, as shown to users.
 
     Attributes:
         help: one sentence.
         title: the name shown, in words.
         symbol: the field's usual letter, empty where it has none.
         unit: empty for a pure number.
-        low, high: bounds of what is allowed, inclusive unless ``above`` is set.
-        above: the lower bound itself is excluded.
-        usual: the range a slider covers and a tooltip calls usual.
-        choices: the allowed words, for a setting that is a word.
-        choice_titles: what people call them, one each; a word without a title is shown as it is written.
-        optional: None is allowed and switches the feature off.
-        text: any text.
-        live: takes effect at the next update; otherwise the setting is structural and needs a new run.
-        logarithmic: a slider moves over powers of ten.
-        section: heading under which this setting and those declared after it are; empty: that of the one before.
-        since: the version of the program that had it first.
-        withheld: choices that files may hold and that nobody is offered.
-        choices_since: the same of choices that came later, (choice, version) each.
+        low, high: allowed bounds, inclusive unless ``above`` is set.
+        above: whether the lower bound itself is excluded.
+        usual: the range that a slider covers and a tooltip gives as usual.
+        choices: the allowed values of a setting that is a word.
+        choice_titles: titles of the choices, one each; a choice without a title is shown as written.
+        optional: whether None is allowed, which disables the feature.
+        text: whether any text is allowed.
+        live: whether a change takes effect at the next update; otherwise the setting is structural and needs a new run.
+        logarithmic: whether its slider has a logarithmic scale.
+        section: heading of this setting and the following ones; empty: as for the preceding setting.
+        since: the first version of the program with this setting.
+        withheld: choices that are accepted from files but not offered.
+        choices_since: first versions of choices that were added later, as (choice, version).
     """
 
     help: str
@@ -61,11 +61,11 @@ class About:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The choices that people are offered."""
+        """The choices that are offered to users."""
         return tuple(choice for choice in self.choices if choice not in self.withheld)
 
     def needs(self, value: Any) -> str:
-        """The least version of the program that understands ``value`` of this setting."""
+        """The oldest version of the program that understands ``value`` of this setting."""
         return newest(self.since, dict(self.choices_since).get(value, FIRST) if self.choices_since else FIRST)
 
     @property
@@ -93,7 +93,7 @@ _ALLOWED = {
     "from_to": (tr("a number from {low:g} to {high:g}"), tr("a number from {low:g} to {high:g}, or nothing")),
     "above_to": (tr("a number above {low:g} to {high:g}"), tr("a number above {low:g} to {high:g}, or nothing")),
 }
-"""What may be entered, and the same where a setting may also be left empty."""
+"""Description of the allowed values, without and with the option of leaving the field empty."""
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
@@ -121,12 +121,12 @@ def described(cls: type) -> Iterator[tuple[str, About]]:
 
 
 def check(instance: Any) -> None:
-    """Hold every field of ``instance`` against its description.
+    """Validate every field of ``instance`` against its description.
 
-    Array-valued fields (one value a run) are held against their bounds element by element.
+    Array-valued fields (one value per run) are compared with their bounds element by element.
 
     Raises:
-        SettingsError: naming the field, what it held and what is allowed.
+        SettingsError: naming the field, its value and what is allowed.
     """
     for field in dataclasses.fields(instance):
         if "about" in field.metadata:
@@ -147,7 +147,7 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
         if not isinstance(value, str):
             raise SettingsError(name, value, tr("allowed is a text"))
     elif kind is tuple:
-        return  # its dataclass holds every number against what the task needs
+        return  # its dataclass checks every number against the task's limits
     elif kind is bool:
         if not isinstance(value, bool):
             raise SettingsError(name, value, tr("allowed is true or false"))
@@ -161,7 +161,7 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
         if value in (math.inf, -math.inf) or not rule.low <= value <= rule.high or (rule.above and value == rule.low):
             raise refuse()
     elif traced(value):
-        return  # its values were checked as NumPy's, before it was traced
+        return  # its values were validated as NumPy arrays, before tracing
     elif hasattr(value, "shape"):
         inside = (value > rule.low if rule.above else value >= rule.low) & (value <= rule.high)
         if not bool(inside.all() if hasattr(inside, "all") else inside.__array__().all()):

@@ -1,4 +1,4 @@
-"""Settings of a language model's task: what it is asked, what it is paid, and the model itself."""
+"""Settings of a language model's task: prompts and rewards, and the model itself."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """Properties in which one problem differs from the others.
+    """Properties that distinguish one problem from the others.
 
     Attributes:
-        in_words: its prompts are words, which only a model with a tokenizer of its own reads.
-        from_file: prompts and answers are the user's own.
-        pays_signs: every “=” of a completion is paid for.
-        has_tool: the model may ask a calculator, which answers within the completion.
+        in_words: whether its prompts are natural language, which only a model with its own tokenizer can read.
+        from_file: whether prompts and answers come from the user's file.
+        pays_signs: whether every “=” of a completion is rewarded.
+        has_tool: whether the model may call a calculator, which answers within the completion.
     """
 
     in_words: bool = False
@@ -36,7 +36,7 @@ PROBLEMS: dict[str, Problem] = {
     "questions": Problem(in_words=True, from_file=True),
 }
 IN_WORDS = tuple(name for name, problem in PROBLEMS.items() if problem.in_words)
-"""Problems for a model that reads any text."""
+"""Problems in natural language, for a model that reads any text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,35 +144,35 @@ class LanguageTask:
 
     @property
     def longest(self) -> int:
-        """T, the longest completion in tokens."""
+        """T, the maximum length of a completion in tokens."""
         return self.max_tokens
 
     @property
     def from_file(self) -> bool:
-        """Whether prompts and answers are the user's own."""
+        """Whether prompts and answers come from the user's file."""
         return PROBLEMS[self.problem].from_file
 
     @property
     def in_words(self) -> bool:
-        """Whether the prompts are words, which only a model with a tokenizer of its own reads."""
+        """Whether the prompts are natural language, which only a model with its own tokenizer can read."""
         return PROBLEMS[self.problem].in_words
 
     @property
     def has_tool(self) -> bool:
-        """Whether the model may ask a calculator, which answers within the completion."""
+        """Whether the model may call a calculator, which answers within the completion."""
         return PROBLEMS[self.problem].has_tool
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """The parts of the reward, in the order of :attr:`part_weights`, as explanations name them."""
+        """Names of the parts of the reward in explanations, in the order of :attr:`part_weights`."""
         if self.in_words:
             return "right_answer", "form", "brevity"
         return ("right_answer", "calls") if self.has_tool else ("right_answer", "well_formed", "equals_signs")
 
     @property
     def part_weights(self) -> tuple[float, ...]:
-        """Pay for one unit of each part of the reward: right answer, well-formed working, “=” signs. Of an answer in
-        words: right answer, form, brevity. Of an agent: right answer, calls."""
+        """Reward per unit of each part: right answer, well-formed working, “=” signs. For an answer in words: right
+        answer, form, brevity. For an agent: right answer, calls."""
         if self.in_words:
             return self.answer_weight, self.form_weight, self.brevity_weight
         if self.has_tool:
@@ -182,7 +182,7 @@ class LanguageTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """The language model: its size, where its weights come from and where it is computed."""
+    """The language model: its size, the source of its weights, and its device."""
 
     checkpoint: str = setting(
         "shipped",
@@ -273,7 +273,7 @@ class Model:
         tr("Where the model is computed: the program's own on the cpu by NumPy, elsewhere and any other by torch."),
         tr("Device"),
         choices=("cpu", "cuda", "mps"),
-        withheld=("mps",),  # never tried
+        withheld=("mps",),  # untested
         live=False,
     )
     precision: str = setting(
@@ -336,12 +336,14 @@ class Model:
 
     @property
     def keeps_weights(self) -> bool:
-        """Whether the weights of earlier updates can be had again, so that questions about these are answered."""
+        """Whether the weights of earlier updates can be restored, so that questions about those updates can be
+        answered.
+        """
         return not self.folder or self.adapter_rank > 0 or bool(self.snapshot_folder)
 
     @property
     def longest_text(self) -> int | None:
-        """Tokens that prompt and completion may have together. None where the model's own files say it."""
+        """Maximum tokens of prompt and completion together. None where the model's own files determine it."""
         return None if self.folder else self.context
 
 

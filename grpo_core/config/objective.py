@@ -1,4 +1,4 @@
-"""The objective: one set of switches that makes GRPO, REINFORCE, RLOO, PPO-clip, Dr. GRPO, DAPO, GSPO, CISPO, ..."""
+"""Settings of the objective, which together select GRPO, REINFORCE, RLOO, PPO-clip, Dr. GRPO, DAPO, GSPO, CISPO, ..."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """The objective that an update minimises. The text beside each field is the only help text there is.
+    """The objective that an update minimises. The text beside each field is its only help text.
 
     Numeric fields may be arrays of shape (R, 1, 1) inside experiments; an objective that is saved or compared holds
     plain numbers.
@@ -257,17 +257,17 @@ class Objective:
 
     @property
     def credits_steps(self) -> bool:
-        """Whether the steps of a completion are rewarded, each for itself. Otherwise the completion as a whole."""
+        """Whether each step of a completion is rewarded separately, rather than the completion as a whole."""
         return _CREDITS_STEPS[self.credit]
 
     @property
     def kl_in_reward(self) -> bool:
-        """Whether the KL penalty is taken from the rewards. Otherwise it is a term of the loss."""
+        """Whether the KL penalty is subtracted from the rewards, rather than being a term of the loss."""
         return _KL_IN_REWARD[self.kl_in]
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about combinations that are allowed but rarely meant."""
+        """Warnings about combinations that are allowed but rarely intended."""
         sentences = []
         if self.surrogate == "cispo" and self.clip_high < 1:
             sentences.append(

@@ -1,4 +1,4 @@
-"""Named members of the family, each after the paper or the code it reproduces, and what of it is not reproduced.
+"""Named algorithms of the GRPO family, each with its paper or code and with what is not reproduced.
 
 Sources: the papers, and the code of TRL 1.16, verl 0.9 and oat as read in 2026.
 """
@@ -17,16 +17,16 @@ _SWITCHES = tuple(field.name for field in fields(Objective))
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A member of the family.
+    """A named algorithm of the family.
 
     Attributes:
-        objective: the switches.
-        group: what it changes in GRPO above all, a key of :data:`GROUPS`.
+        objective: settings of the loss.
+        group: its main change to GRPO, a key of :data:`GROUPS`.
         mu: passes over a batch where the source fixes them, else None.
-        resample_dead: the source draws groups again whose rewards are all equal.
-        critic: the source learns a value function.
+        resample_dead: whether the source redraws groups whose rewards are all equal.
+        critic: whether the source learns a value function.
         source: paper or code.
-        not_covered: what the source does and this program does not, in one or two sentences.
+        not_covered: one or two sentences on what the source does and this program does not.
     """
 
     objective: Objective
@@ -38,7 +38,7 @@ class Preset:
     not_covered: str = ""
 
     def applied_to(self, settings: Settings) -> Settings:
-        """``settings`` with this preset's switches. A constant length becomes the task's longest completion."""
+        """``settings`` with this preset's objective. A constant length is set to the task's longest completion."""
         return settings.replace(
             {
                 "objective": self._objective_for(settings),
@@ -49,9 +49,11 @@ class Preset:
         )
 
     def differences(self, settings: Settings) -> dict[str, tuple[Any, Any]]:
-        """Dotted path -> (value here, value in ``settings``), for all that differ. The number of passes does not count.
+        """Dotted path -> (value here, value in ``settings``), for all settings that differ. The number of passes is
+        ignored.
 
-        That of ``applied_to(settings)``, without making and checking settings: it is asked at each step of a slider.
+        Equivalent to comparing with ``applied_to(settings)``, but without creating and validating settings, since it is
+        called at each step of a slider.
         """
         own = self.objective if settings.task.longest is None else self._objective_for(settings)
         pairs = {f"objective.{name}": (getattr(own, name), getattr(settings.objective, name)) for name in _SWITCHES}
@@ -66,9 +68,9 @@ class Preset:
 
 
 def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]:
-    """The preset that ``settings`` differ least from, and in what: dotted path -> (preset's value, value here).
+    """The preset closest to ``settings``, and the differences: dotted path -> (preset's value, value here).
 
-    The number of passes does not count: every preset may be run with another.
+    The number of passes is ignored: any preset may be run with any number.
     """
     best: tuple[str, dict[str, tuple[Any, Any]]] = ("", {})
     for name, preset in PRESETS.items():
@@ -79,9 +81,10 @@ def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]
 
 
 def presets_of(settings: Settings) -> tuple[str, ...]:
-    """Names of all presets whose objective, critic and resampling ``settings`` have. Empty for a mixture.
+    """Names of all presets whose objective, critic and resampling equal those of ``settings``. Empty for a mixture.
 
-    More than one where they differ only in what this program does not reproduce, as TRL's defaults and BNPO.
+    There is more than one where presets differ only in what this program does not reproduce, such as TRL's defaults and
+    BNPO.
     """
     return tuple(name for name, preset in PRESETS.items() if not preset.differences(settings))
 
@@ -98,7 +101,7 @@ GROUPS: dict[str, str] = {
     "level": tr("Level of the ratio"),
     "baseline": tr("Baseline"),
 }
-"""What presets change in GRPO above all, in the order in which a choice offers them."""
+"""Groups of presets by their main change to GRPO, in the order in which they are offered."""
 
 _TRL = Objective(beta=0.0, kl_importance=True, reduction="token")
 

@@ -1,4 +1,4 @@
-"""Settings from JSON: every mistake is named by the dotted path of its field."""
+"""Parsing of settings from JSON. Every error names the dotted path of its field."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from grpo_core.versions import is_newer
 
 
 def settings_from_json(text: str | bytes, version: str = "") -> Settings:
-    """Settings from their JSON. A field that is missing takes its default.
+    """Parse settings from their JSON. A missing field takes its default.
 
     Args:
         text: what :meth:`Settings.stored` or :meth:`Settings.to_json` returned.
-        version: of the program that wrote it, or that it says it needs, where it comes from a file.
+        version: for text from a file, the version of the program that wrote it, or the version that it requires.
 
     Raises:
-        SettingsError: not JSON, an unknown field, or a value that is not allowed; the dotted path is named, and the
-            version, if that is newer than this program.
+        SettingsError: not JSON, an unknown field, or a value that is not allowed; the message names the dotted path,
+            and the version if it is newer than this program.
     """
     try:
         data = json.loads(text)
@@ -73,17 +73,19 @@ def _build(cls: type, data: Any, path: str) -> Any:
 
 @cache
 def _kinds(cls: type) -> dict[str, Any]:
-    """Type of each field. A run holds thousands of settings, and resolving the names takes longer than the rest."""
+    """Resolved type of each field. Cached: a run holds thousands of settings, and resolving types dominates the
+    parsing.
+    """
     return typing.get_type_hints(cls)
 
 
 def _task(data: Any) -> type:
-    """The kind of a task, by the field that every task of that kind has. Without one it is a bandit's."""
+    """The task class that ``data`` belongs to, recognised by its characteristic field. The bandit's by default."""
     return next((kind for kind, name in KINDS.items() if isinstance(data, dict) and name in data), BanditTask)
 
 
 def _read(value: Any, kind: Any) -> Any:
-    """A JSON value as its field has it: lists are tuples, a whole number may stand for a float."""
+    """Convert a JSON value to its field's type: lists become tuples, and a whole number is accepted for a float."""
     if isinstance(value, list):
         return tuple(value)
     takes_float = kind is float or (isinstance(kind, types.UnionType) and float in typing.get_args(kind))

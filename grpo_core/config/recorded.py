@@ -1,4 +1,4 @@
-"""Facts on a run that another program trained."""
+"""Facts about a run that another program trained."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedTask:
-    """A run that another program trained and recorded: it can be looked at and recomputed, never continued.
+    """A run trained and recorded by another program, which can be viewed and recomputed but not continued.
 
     The seed of such a run is unknown; ``Settings.seed`` says nothing about it.
     """
@@ -53,17 +53,17 @@ class RecordedTask:
 
     @property
     def longest(self) -> int | None:
-        """T, the longest completion in tokens. None where that is not known."""
+        """T, the maximum length of a completion in tokens. None if unknown."""
         return self.max_tokens
 
     @property
     def names_loss(self) -> bool:
-        """Whether the source says under which loss the run was trained. Where not, the objective is an assumption."""
+        """Whether the source records the loss of the run. Otherwise the objective is an assumption."""
         return bool(self.trainer_settings)
 
     @property
     def trainer_values(self) -> dict[str, Any]:
-        """The trainer's own settings by their names there. Empty where the source kept none."""
+        """The trainer's own settings, by the trainer's names. Empty if the source kept none."""
         try:
             values = json.loads(self.trainer_settings or "{}")
         except (ValueError, RecursionError):

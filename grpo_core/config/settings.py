@@ -1,4 +1,4 @@
-"""Everything a run needs, as one frozen object that goes to JSON and back."""
+"""All settings of a run as one frozen object that can be converted to JSON and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grpo_core.versions import FIRST, newest
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A whole run: what is minimised, how it is sampled and stepped, on which task, from which seed."""
+    """All settings of a run: objective, sampling, optimizer, task and seed."""
 
     objective: Objective = field(default_factory=Objective)
     learner: Learner = field(default_factory=Learner)
@@ -37,7 +37,7 @@ class Settings:
     def __post_init__(self) -> None:
         check(self)
         if self.is_recorded:
-            return  # what the trainer allowed itself is not ours to refuse
+            return  # values that the trainer accepted are not refused here
         if self.objective.baseline == "given" and not self.learner.critic:
             raise SettingsError(
                 "objective.baseline", "given", tr("this baseline is the critic's; switch the critic on")
@@ -67,7 +67,9 @@ class Settings:
             )
 
     def _check_model(self, task: LanguageTask) -> None:
-        """Refuses what a model from a folder cannot do, and what only such a model can."""
+        """Refuse combinations that a model from a folder does not support, and those that only such a model
+        supports.
+        """
         if task.in_words and not self.model.folder:
             raise SettingsError(
                 "task.problem", task.problem, tr("the character model reads no words; choose a model from a folder")
@@ -103,18 +105,18 @@ class Settings:
 
     @property
     def recorded(self) -> RecordedTask:
-        """Facts on a run that another program trained."""
+        """Facts about a run that another program trained."""
         assert isinstance(self.task, RecordedTask)
         return self.task
 
     @property
     def is_recorded(self) -> bool:
-        """Whether another program trained the run: it is looked at and recomputed, never continued."""
+        """Whether another program trained the run, which can then be viewed and recomputed but not continued."""
         return isinstance(self.task, RecordedTask)
 
     @property
     def is_language(self) -> bool:
-        """Whether the policy is a language model. Otherwise it is the tabular one of the bandit."""
+        """Whether the policy is a language model, rather than the bandit's tabular policy."""
         return isinstance(self.task, LanguageTask)
 
     def get(self, path: str) -> Any:
@@ -125,7 +127,7 @@ class Settings:
         return value
 
     def replace(self, changes: dict[str, Any]) -> Settings:
-        """A copy in which each dotted path holds its new value. All are changed together, then checked.
+        """A copy with new values at dotted paths. All are changed together before validation.
 
         Raises:
             SettingsError: naming the dotted path.
@@ -149,7 +151,9 @@ class Settings:
         return dataclasses.replace(self, **top)
 
     def differences(self, other: Settings) -> dict[str, tuple[Any, Any]]:
-        """Dotted path -> (value here, value there), for all that differ. Of tasks of two kinds, just “task”."""
+        """Dotted path -> (value here, value there), for all settings that differ. Just “task” for tasks of two
+        kinds.
+        """
         mine, theirs = flat(self), flat(other)
         different = {path: (value, theirs.get(path)) for path, value in mine.items() if value != theirs.get(path)}
         if type(self.task) is type(other.task):
@@ -158,7 +162,7 @@ class Settings:
         return {"task": (self.task, other.task)} | rest
 
     def refuse_structural(self, wanted: Settings) -> None:
-        """Nothing, if a run under these settings can go on under ``wanted``.
+        """Check that a run under these settings can continue under ``wanted``.
 
         Raises:
             SettingsError: naming the first structural setting that differs.
@@ -173,10 +177,10 @@ class Settings:
             )
 
     def structural_differences(self, wanted: Settings) -> dict[str, tuple[Any, Any]]:
-        """Dotted path -> (value here, value there), for all that differ and need a new run.
+        """Dotted path -> (value here, value there), for all differences that need a new run.
 
-        Where the rewards of actions become the user's own, or are given back, the actions stay what they are: the run
-        goes on.
+        Replacing a landscape's rewards by custom ones, or the reverse, leaves the actions unchanged, so that the run
+        can continue.
         """
         return {
             path: (now, then)
@@ -186,13 +190,13 @@ class Settings:
         }
 
     def to_json(self) -> str:
-        """One line of JSON with every field. :func:`grpo_core.config.settings_from_json` reads it back."""
+        """One line of JSON with every field, which :func:`grpo_core.config.settings_from_json` parses."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
     def stored(self) -> str:
-        """The same as files hold it: what differs from the defaults, and what says the kind of the task.
+        """JSON for files, with only the non-default values and the field that identifies the kind of task.
 
-        An older program, which does not know a newer setting, reads a run that does not use it.
+        An older program that lacks a newer setting can therefore read a run that does not use it.
         """
         kept: dict[str, Any] = {}
         for path, value in self._differing():
@@ -202,11 +206,13 @@ class Settings:
 
     @property
     def needs(self) -> str:
-        """The least version of the program that reads :meth:`stored`."""
+        """The oldest version of the program that can read :meth:`stored`."""
         return newest(FIRST, *(described_at(path, type(self.task)).needs(value) for path, value in self._differing()))
 
     def _differing(self) -> Iterator[tuple[str, Any]]:
-        """Dotted path and value of every setting that is not its default, and of those that say the task's kind."""
+        """Dotted path and value of every setting that differs from its default, and of those that identify the task's
+        kind.
+        """
         usual = {part: type(getattr(self, part))() for part in _names(Settings) if part != "seed"}
         for path, value in flat(self).items():
             part, _, name = path.rpartition(".")
@@ -216,14 +222,14 @@ class Settings:
 
 
 def is_live(path: str) -> bool:
-    """Whether a change at a dotted path acts at the next update. A structural one needs a new run."""
+    """Whether a change at a dotted path takes effect at the next update. A structural one needs a new run."""
     if path == "task":
         return False
     return described_at(path).live
 
 
 def described_at(path: str, task: type | None = None) -> About:
-    """The description of the setting at a dotted path. ``task``: of which kind of task, where several have it.
+    """Description of the setting at a dotted path. ``task`` selects the kind of task where several have it.
 
     Raises:
         KeyError: there is no such setting.
@@ -237,8 +243,8 @@ def described_at(path: str, task: type | None = None) -> About:
 
 
 def language_settings() -> Settings:
-    """The defaults of a language model: one pass, AdamW, a learning rate that repairs its habit in some dozens of
-    updates."""
+    """Default settings of a language model: one pass, AdamW, and a learning rate that unlearns the checkpoint's habit
+    in a few dozen updates."""
     return Settings(
         task=LanguageTask(),
         learner=Learner(mu=1),
@@ -247,20 +253,21 @@ def language_settings() -> Settings:
 
 
 def default_threads() -> int:
-    """Threads of a model from a folder: half of the processor's, which are its cores where each has two threads.
+    """Default number of threads for a model from a folder: half of the logical processors, which is the number of cores
+    where each runs two threads.
 
-    Threads of torch wait for each other by spinning: with as many as there are processors, whatever else runs holds all
-    of them up. With two threads on two busy cores an update of a tiny model took 5 to 15 times as long as with one.
+    Threads of torch wait for each other by spinning, so with one thread per processor any other process delays them
+    all. With two threads on two busy cores an update of a tiny model took 5 to 15 times as long as with one.
     """
     return min(max((os.cpu_count() or 1) // 2, 1), 256)
 
 
 def folder_settings(folder: str, digest: str = "") -> Settings:
-    """The defaults of a model from a folder: sums in words, learned by an adapter within some dozens of updates.
+    """Default settings of a model from a folder: sums in words, learned by an adapter in a few dozen updates.
 
     Args:
         folder: the model's folder or file.
-        digest: of its files, as :func:`grpo_core.hf.folder.look` says it.
+        digest: digest of its files, from :func:`grpo_core.hf.folder.look`.
     """
     return Settings(
         task=LanguageTask(problem="sums", prompts=4, max_tokens=12, held_out=9, accuracy_every=5),
@@ -286,12 +293,12 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 @cache
 def _names(owner: type) -> tuple[str, ...]:
-    """The fields of a dataclass. To ask for them anew at each comparison took most of its time."""
+    """Names of a dataclass's fields. Cached: looking them up took most of the time of a comparison."""
     return tuple(field.name for field in dataclasses.fields(owner))
 
 
 KINDS: dict[type, str] = {LanguageTask: "problem", RecordedTask: "source"}
-"""The setting that every task of a kind has in its JSON, and no other kind; without one it is a bandit's."""
+"""The setting whose presence in JSON identifies each kind of task. Without one it is the bandit's."""
 OWNERS: dict[str, tuple[type, ...]] = {
     "": (Settings,),
     "objective": (Objective,),
@@ -300,4 +307,4 @@ OWNERS: dict[str, tuple[type, ...]] = {
     "task": (BanditTask, LanguageTask, RecordedTask),
     "model": (Model,),
 }
-"""Dotted prefix -> the dataclasses whose fields stand there."""
+"""Dotted prefix -> the dataclasses whose fields have that prefix."""

@@ -1,4 +1,4 @@
-"""Settings of sampling, learning and the optimizer: the same for every policy."""
+"""Settings of sampling, learning and the optimizer, common to all policies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Learner:
-    """Settings of sampling a batch and of learning from it."""
+    """Settings of batch sampling and of the passes over a batch."""
 
     group_size: int = setting(
         8, tr("Completions sampled for each prompt."), tr("Group size"), symbol="G", low=1, high=4096, usual=(1, 64)
@@ -83,7 +83,7 @@ class Learner:
 
 @dataclass(frozen=True, kw_only=True)
 class Optimizer:
-    """Settings of the optimizer, which turns a gradient into a change of the parameters."""
+    """Settings of the optimizer."""
 
     kind: str = setting(
         "sgd", "Plain gradient step, or Adam (arXiv:1412.6980).", tr("Optimizer"), choices=("sgd", "adam")

@@ -1,4 +1,4 @@
-"""Names of the values of settings, for people."""
+"""Display names of the values of settings."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CHOICES = {
     "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),
     "number": tr("number"), "regex": tr("regular expression"), "cpu": "CPU", "cuda": "CUDA", "mps": "MPS",
 }  # fmt: skip
-"""The words that a setting may be; one that is not here is shown as it is written."""
+"""Titles of the choices of settings. A choice that is not listed is shown as written."""
 
 
 def worded(value: Any) -> str:
-    """A setting's value as a person reads it: None is off, 0.04 has no more digits than it needs."""
+    """Display text of a setting's value: None is shown as off, numbers without superfluous digits."""
     if value is None:
         return tr("off")
     if isinstance(value, bool):
@@ -37,6 +37,6 @@ def worded(value: Any) -> str:
 
 
 def headed(value: Any) -> str:
-    """A value in words as :func:`worded` gives it, with a capital, for the head of a line."""
+    """The text of :func:`worded` with a capital first letter, for the start of a line."""
     text = worded(value)
     return text[:1].upper() + text[1:] if text not in ("float32", "bfloat16", "k1", "k2", "k3") else text

@@ -1,4 +1,4 @@
-"""Common random numbers: the same seeds several times, each drawn once."""
+"""Common random numbers: the same seeds for several copies of the runs, with each number drawn once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from grpo_core.bandit.streams import Streams
 
 
 class CommonStreams(Streams):
-    """The streams of ``copies`` times the same seeds, each drawn once.
+    """Random numbers of ``copies`` copies of the same seeds, each drawn once.
 
-    Copy k of seed s is run k S + s; there are at least two runs.
+    Copy k of seed s is run k S + s. There are at least two runs.
     """
 
     def __init__(self, seeds: Sequence[int], copies: int) -> None:
@@ -35,5 +35,5 @@ class CommonStreams(Streams):
         return runs_first_view(repeated.reshape(count, -1))
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Further numbers of ``runs``."""
+        """Further numbers for redrawing in ``runs``."""
         return self._once.again(step, count, attempt, runs % self._count)

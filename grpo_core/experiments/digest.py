@@ -1,4 +1,6 @@
-"""Summaries of many runs, made where they are computed: a window has no time for thousands of quantiles."""
+"""Summaries of many runs, computed in the process that trains them: the window has no time for thousands of
+quantiles.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,16 @@ import numpy as np
 from grpo_core.experiments.ensemble import Ensemble, band
 
 SAME = 1e-9
-"""Largest difference between measures of runs that count as the same; it allows for rounding."""
+"""Largest difference between measures of runs that count as equal up to rounding."""
 OVER_SEEDS = ("signal_to_noise", "wrong_way")
-"""Measures of all seeds together, which a seed by itself does not have."""
+"""Measures over all seeds together, which a single seed does not have."""
 COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
-"""Measures that a digest holds over training."""
+"""Measures whose course over training a digest contains."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Course:
-    """A measure of one algorithm over training, (n,): values at ``first`` and every ``spacing`` in x from there on.
+    """A measure of one algorithm over training, (n,): values at ``first`` and at every ``spacing`` in x after it.
 
     Without a band ``low`` and ``high`` are None.
     """
@@ -32,24 +34,24 @@ class Course:
 
     @property
     def x(self) -> np.ndarray:
-        """Places on the axis, (n,)."""
+        """Positions on the x axis, (n,)."""
         return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
 
     def every(self, spacing: float) -> Course:
-        """This course with its places ``spacing`` apart."""
+        """This course with positions ``spacing`` apart."""
         return replace(self, first=self.first / self.spacing * spacing, spacing=spacing)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Digest:
-    """The summary that a window shows of one algorithm of a race.
+    """The summary of one algorithm of a race that a window shows.
 
     Attributes:
-        name: of it.
+        name: name of the algorithm.
         runs: every seed.
-        courses: by measure of :data:`COURSES`, over the updates.
-        numbers: its row of the standing, without the name.
-        repeats: the algorithm before it that has made the same runs, or empty.
+        courses: measure of :data:`COURSES` -> its course over the updates.
+        numbers: its row of the ranking table, without the name.
+        repeats: name of an earlier algorithm with the same runs, or empty.
     """
 
     name: str
@@ -60,7 +62,7 @@ class Digest:
 
 
 def digested(race: Iterator[tuple[str, Ensemble]]) -> Iterator[Digest]:
-    """The digest of each algorithm of ``race``, as soon as its runs are there."""
+    """Summarise each algorithm of ``race`` as soon as its runs are finished."""
     firsts: dict[str, Ensemble] = {}
     for name, runs in race:
         repeats = next((first for first, others in firsts.items() if same(others, runs)), "")
@@ -89,14 +91,14 @@ def course(runs: Ensemble, measure: str) -> Course:
 
 
 def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
-    """A measure of one seed over the updates. None where a seed by itself has no such measure."""
+    """A measure of one seed over the updates. None for a measure over all seeds."""
     if measure in OVER_SEEDS:
         return None
     return Course(first=0.0, spacing=1.0, middle=runs.measures[measure][:, place])
 
 
 def same(one: Ensemble, other: Ensemble) -> bool:
-    """Whether two algorithms have made the same runs, seed by seed and update by update, but for rounding."""
+    """Whether two algorithms made the same runs, seed by seed and update by update, up to rounding."""
     if not np.allclose(one.policy, other.policy, rtol=0, atol=SAME):
         return False
     measured = [(values, other.measures[name]) for name, values in one.measures.items()]

@@ -1,4 +1,4 @@
-"""The same run under many seeds and settings, side by side along the run axis, and what is measured of every one."""
+"""Runs under many seeds and settings, computed side by side along the run axis, and their measures."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ from grpo_core.text import tr
 SIDE_BY_SIDE = (
     "objective.beta", "objective.clip_low", "objective.clip_high", "optimizer.learning_rate", "learner.temperature",
 )  # fmt: skip
-"""Numeric settings that may differ from run to run within one call."""
+"""Numeric settings that may differ between the runs of one call."""
 
 MOST = 1024
-"""Runs of one call, so that results come one after the other and memory stays small."""
+"""Maximum number of runs per call, so that results arrive one by one and memory stays small."""
 LEAST = 320
-"""Runs of one call, for which another process is worth its while: at half as many, calls alone are half of the time."""
+"""Minimum number of runs per call for which another process pays: at half as many, the overhead of calls is half of the
+time.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Beside:
-    """Some runs of an ensemble that JAX has computed, by NumPy.
+    """Some runs of an ensemble computed by JAX, repeated with NumPy.
 
     Attributes:
-        seeds: theirs, none or more.
-        measures: as those of :class:`Ensemble`, of these seeds.
+        seeds: their seeds, possibly none.
+        measures: as in :class:`Ensemble`, for these seeds.
     """
 
     seeds: tuple[int, ...]
@@ -49,11 +51,11 @@ class Ensemble:
     """The runs of many seeds under the same settings.
 
     Attributes:
-        settings: what they ran under, but for the seed.
+        settings: the settings that they ran under, except for the seed.
         seeds: (S,).
         measures: name -> (U + 1, S), update 0 first; see :data:`MEASURES`.
         policy: (S, C, A) probabilities after the last update.
-        beside: where JAX has computed it, some of the runs by NumPy; None where NumPy has computed all.
+        beside: some of the runs repeated with NumPy, where JAX computed the ensemble; None where NumPy computed all.
     """
 
     settings: Settings
@@ -63,35 +65,35 @@ class Ensemble:
     beside: Beside | None = None
 
     def run(self, place: int) -> Settings:
-        """The settings of one of the runs: trained by itself it repeats bit for bit, or, where JAX has computed it, but
-        for rounding."""
+        """The settings of one of the runs. Trained alone it repeats bit for bit, or, if computed by JAX, up to
+        rounding."""
         return self.settings.replace({"seed": self.seeds[place]})
 
     def median(self, measure: str = "reward") -> int:
-        """The place of the seed whose last value is the (lower) median of all."""
+        """Index of the seed whose last value is the (lower) median of all."""
         last = self.counted(measure)[-1]
         return int(np.argsort(last, kind="stable")[(len(last) - 1) // 2])
 
     @property
     def samples(self) -> np.ndarray:
-        """Completions that each run had drawn after every update, (U + 1,)."""
+        """Number of completions that each run had drawn after every update, (U + 1,)."""
         each = self.settings.learner.group_size * self.settings.trained.prompts
         return np.arange(len(self.measures["reward"])) * each
 
     @property
     def floor(self) -> float:
-        """The least expected reward that any policy has."""
+        """The lowest expected reward that any policy can have."""
         rewards = _rewarded(self.settings).action_rewards
         assert rewards is not None
         return float(rewards.min(axis=-1).mean())
 
     @property
     def diverged(self) -> np.ndarray:
-        """The seeds that end with numbers that are not finite, (S,)."""
+        """Seeds that end with non-finite numbers, boolean (S,)."""
         return np.asarray(~np.isfinite(self.measures["reward"][-1]))
 
     def counted(self, measure: str) -> np.ndarray:
-        """A measure, (U + 1, S), in which each seed that diverged counts as the worst there is, if there is one.
+        """A measure, (U + 1, S), in which each seed that diverged has the worst possible value, if there is one.
 
         That is the least reward, a best action that is never taken, and an infinite KL: none is dropped.
         """
@@ -101,13 +103,13 @@ class Ensemble:
 
     @property
     def stuck(self) -> float:
-        """Share of the seeds in :attr:`stuck_seeds`."""
+        """Share of the seeds that are in :attr:`stuck_seeds`."""
         return float(self.stuck_seeds.mean())
 
     @property
     def stuck_seeds(self) -> np.ndarray:
-        """The seeds that end with another action than the best as their likeliest, in any context, (S,). None that
-        diverged."""
+        """Seeds whose likeliest action at the end is not the best one, in any context, boolean (S,). Diverged seeds are
+        excluded."""
         rewards = _rewarded(self.settings).action_rewards
         assert rewards is not None
         best = rewards >= rewards.max(axis=-1, keepdims=True)  # (C, A)
@@ -116,15 +118,15 @@ class Ensemble:
 
     @property
     def wrong_way(self) -> np.ndarray:
-        """Share of the seeds whose step pointed away from more reward, (U,)."""
+        """Share of the seeds whose step pointed away from higher reward, (U,)."""
         return np.asarray((self.measures["alignment"][1:] < 0).mean(axis=-1))
 
     @property
     def signal_to_noise(self) -> np.ndarray:
-        """Length of the mean step along the way uphill over the spread around it, (U,).
+        """Length of the mean step in the uphill direction divided by the spread around it, (U,).
 
-        Every seed's step is measured along its own policy's exact gradient; 0 where nothing moves, infinite where
-        nothing spreads.
+        Every seed's step is projected on its own policy's exact gradient. 0 where nothing moves, infinite where there
+        is no spread.
         """
         size = self.measures["step"][1:]
         signal = (self.measures["alignment"][1:] * size).mean(axis=-1)
@@ -134,26 +136,27 @@ class Ensemble:
 
 
 class Train(Protocol):
-    """The shape of :func:`ensembles`."""
+    """Signature of :func:`ensembles`."""
 
     def __call__(
         self, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None]
     ) -> Iterator[Ensemble]:
-        """The ensemble of each point, in order."""
+        """Yield the ensemble of each point, in order."""
 
 
 def ensembles(
     points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None] = never
 ) -> Iterator[Ensemble]:
-    """``updates`` updates of every seed at every point, one ensemble a point, in order.
+    """Train every seed at every point for ``updates`` updates, and yield one ensemble per point, in order.
 
-    Points in a row that differ in :data:`SIDE_BY_SIDE` alone share their calls. All points get the same random numbers.
+    Consecutive points that differ only in :data:`SIDE_BY_SIDE` share their calls. All points get the same random
+    numbers.
 
     Args:
-        points: settings of a task whose actions have a reward of their own; their seeds are of no account.
+        points: settings of a task with a reward per action; their seeds are ignored.
         seeds: (S,).
         updates: U of every run.
-        poll: called before each pass; what it raises ends the iteration, and what has been yielded stays.
+        poll: called before each pass; may raise to stop. Ensembles already yielded remain valid.
 
     Raises:
         SettingsError: a task has several decisions, or is a language model's; before anything is computed.
@@ -163,7 +166,7 @@ def ensembles(
 
 
 def require_side_by_side(points: Sequence[Settings], seeds: Sequence[int]) -> None:
-    """Raise a SettingsError unless each point can be trained so, with one seed or more."""
+    """Raise a SettingsError unless each point can be trained side by side, with at least one seed."""
     if not seeds:
         raise SettingsError("seeds", None, tr("at least one is needed"))
     for point in points:
@@ -178,10 +181,9 @@ def _ensembles(
 
 
 def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list[list[Settings]]:
-    """The points in order, in parts whose runs share their calls: enough parts for so many processes, where the runs
-    suffice.
+    """Split the points, in order, into parts whose runs share calls: if possible at least one part per process.
 
-    ``seeds``: how many each point has.
+    ``seeds``: number of seeds of each point.
     """
     most = max(1, MOST // seeds)
     parts = []
@@ -194,7 +196,7 @@ def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list
 
 
 def shared(settings: Settings) -> dict[str, Any]:
-    """``settings`` without what may differ from run to run."""
+    """``settings`` without the values that may differ between runs."""
     return {path: value for path, value in flat(settings).items() if path not in (*SIDE_BY_SIDE, "seed")}
 
 
@@ -210,7 +212,7 @@ def _rewarded(settings: Settings) -> Task:
 
 
 def columns(points: Sequence[Settings], seeds: int) -> Settings:
-    """The points as one, what differs being arrays (R, 1, 1). Run k S + s is seed s at point k."""
+    """Merge the points into one, with differing values as arrays (R, 1, 1). Run k S + s is seed s at point k."""
     changes: dict[str, Any] = {}
     for path in SIDE_BY_SIDE:
         values = [point.get(path) for point in points]
@@ -231,16 +233,16 @@ def _side_by_side(
         done = update(settings, work, state, streams, poll, reference=gauge.reference)
         gauge.read(done.dist_logp[0], state.logits, done.state.logits)
         state = done.state
-        del done  # so that the next update finds its memory in the cache
+        del done  # so that the next update reuses its memory while it is in the cache
     gauge.read(policy.log_probs(state.logits, settings.learner.temperature))
     yield from split(points, seeds, gauge)
 
 
 def split(points: Sequence[Settings], seeds: tuple[int, ...], gauge: Gauge) -> Iterator[Ensemble]:
-    """The ensemble of each point, of a gauge that has read all of their runs."""
+    """Split a gauge of all runs into the ensemble of each point."""
     measures, last = gauge.measures(), gauge.policy()
     for place, point in enumerate(points):
-        own = slice(place * len(seeds), (place + 1) * len(seeds))  # a lone seed travels with a twin, which is left out
+        own = slice(place * len(seeds), (place + 1) * len(seeds))  # drops the twin of a single seed
         yield Ensemble(
             settings=point,
             seeds=seeds,
@@ -250,8 +252,8 @@ def split(points: Sequence[Settings], seeds: tuple[int, ...], gauge: Gauge) -> I
 
 
 def band(values: np.ndarray, share: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Median over the last axis, and the limits between which the middle ``share`` of the runs lies. NaN for one that
-    falls between two infinities."""
+    """Median over the last axis, and the limits that contain the middle ``share`` of the runs. NaN for a limit between
+    two infinities."""
     with np.errstate(invalid="ignore"):
         low, middle, high = np.quantile(values, [(1 - share) / 2, 0.5, (1 + share) / 2], axis=-1)
     return middle, low, high

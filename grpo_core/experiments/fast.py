@@ -1,7 +1,7 @@
-"""Many runs side by side as :mod:`grpo_core.experiments.ensemble` has them, compiled by JAX: ``--fast``.
+"""Many runs side by side like :mod:`grpo_core.experiments.ensemble`, compiled by JAX: ``--fast``.
 
 The same formulas on the same random numbers, in double precision; results differ from NumPy's by rounding. Some of the
-runs are made by NumPy too, and what is reported says how far apart the two are.
+runs are repeated with NumPy, and the largest difference is reported.
 """
 
 from __future__ import annotations
@@ -39,13 +39,16 @@ from grpo_core.experiments.gauge import MEASURES, Gauge, measured
 from grpo_core.text import tr
 
 POINTS, SEEDS = 4, 2
-"""Points, and seeds of each, at most, that are trained with NumPy too, of all points that share their calls."""
+"""Maximum number of points, and of seeds per point, that are also trained with NumPy, among the points that share
+calls.
+"""
 
 
 def fast_ensembles(
     points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None] = never
 ) -> Iterator[Ensemble]:
-    """As :func:`grpo_core.experiments.ensemble.ensembles`, by JAX, each with some of its runs by NumPy ``beside``.
+    """JAX version of :func:`grpo_core.experiments.ensemble.ensembles`, with some runs of each ensemble repeated with
+    NumPy in ``beside``.
 
     Raises:
         SettingsError: as there; or a point asks for something that is not compiled. Before anything is computed.
@@ -59,7 +62,7 @@ def fast_ensembles(
 
 
 def _require_compiled(point: Settings) -> None:
-    """Raise a SettingsError for what only NumPy does."""
+    """Raise a SettingsError for settings that only NumPy supports."""
     learner = point.learner
     for path, value, off in (
         ("learner.resample_dead", learner.resample_dead, tr("false")),
@@ -75,7 +78,7 @@ def _require_compiled(point: Settings) -> None:
 
 @cache
 def jax_module() -> ModuleType:
-    """JAX.
+    """Import JAX.
 
     Raises:
         GrpoError: it is not installed.
@@ -87,7 +90,7 @@ def jax_module() -> ModuleType:
 
 
 def _double() -> AbstractContextManager[object]:
-    """Double precision on the processor, for as long as this lasts. Other users of JAX keep what they have."""
+    """Context with double precision on the CPU. Other users of JAX are not affected."""
     stack, jax = ExitStack(), jax_module()
     stack.enter_context(jax.enable_x64(True))
     stack.enter_context(jax.default_device(jax.local_devices(backend="cpu")[0]))
@@ -113,7 +116,7 @@ def _ensembles(
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """Up to ``most`` of ``count`` places, the first and the last among them."""
+    """Choose up to ``most`` of ``count`` indices, evenly spread, including the first and the last."""
     return sorted({*np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()})
 
 
@@ -153,7 +156,7 @@ def _side_by_side(
 
 @cache
 def _compiled() -> Callable[..., Any]:
-    """The program of up to ``UPDATES`` updates, compiled once for all settings that differ in ``values`` alone."""
+    """Compile the program of up to ``UPDATES`` updates, once for all settings that differ only in ``values``."""
     jax = jax_module()
     from grpo_core.bandit.traced import State, Updates
 
@@ -164,11 +167,11 @@ def _compiled() -> Callable[..., Any]:
         """``count`` updates, and the measures of the policy before each, (UPDATES, R) by name.
 
         Args:
-            settings: what all points share, with any value where they differ.
-            names, values: of what differs: its path, and the value of each point.
-            state: of R runs, seed by seed for one point after the other.
-            numbers: uniforms of every seed, (UPDATES, B, S).
-            count, true: how many updates, and true.
+            settings: the common settings of all points, with arbitrary values where they differ.
+            names, values: path of each differing setting, and its value at each point.
+            state: state of R runs, ordered by point, then by seed.
+            numbers: random numbers of every seed, (UPDATES, B, S).
+            count, true: number of updates, and the value true.
         """
         jnp, work = jax.numpy, task(settings.bandit)
         rewards, runs, seeds = work.action_rewards, state.logits.shape[-1], numbers.shape[-1]

@@ -1,4 +1,4 @@
-"""Measurements of many runs after every update."""
+"""Measures of many runs after every update."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ is none; step: that change's Euclidean length; both 0 at update 0.
 """
 
 OF_STEPS = ("alignment", "step")
-"""Measures of the step that leads to a policy."""
+"""Measures that describe the step that leads to a policy."""
 
 AT_ONCE = 4096
-"""Policies read at once: few enough to stay in the processor's cache, many enough to be worth a call."""
+"""Number of policies measured at once: few enough to stay in the processor's cache, enough to outweigh the overhead of
+a call.
+"""
 
 
 class Gauge:
-    """Reads R runs, and the step that leads from one policy to the next.
+    """Measures R runs, and the steps between their policies.
 
     Attributes:
-        rewards: of every action, (C, A).
+        rewards: reward of every action, (C, A).
         reference: log π_ref, (R, C, A).
 
     Args:
-        work: the task; its actions have a reward of their own.
+        work: the task, in which every action has a reward.
         logits: (R, C, A) before the first update, those of the reference.
-        temperature: of sampling, a number or (R, 1, 1).
+        temperature: sampling temperature, a number or (R, 1, 1).
         updates: U.
     """
 
@@ -53,7 +55,9 @@ class Gauge:
         self._last = self.reference
 
     def read(self, logp: np.ndarray, before: np.ndarray | None = None, after: np.ndarray | None = None) -> None:
-        """Measure the next log π (R, C, A), and the update that follows it, from and to these logits. None ends it."""
+        """Measure the next log π (R, C, A), and the update that follows it, given the logits ``before`` and ``after``
+        it. None for the last policy.
+        """
         self._last = logp
         self._logp[self._waiting] = runs_last_view(logp)
         if before is None or after is None:
@@ -65,12 +69,12 @@ class Gauge:
             self._measure(self._logp[: self._waiting], self._change[: self._waiting])
 
     def _measure(self, logp: np.ndarray, change: np.ndarray) -> None:
-        """Measure the policies that wait for it, (N, C, A, R), as the runs lie in memory."""
+        """Measure the policies that are queued, (N, C, A, R) in runs-last order."""
         self.keep(measured(logp, change, self.rewards, runs_last_view(self.reference)))
         self._waiting = 0
 
     def keep(self, values: Mapping[str, np.ndarray]) -> None:
-        """Keep the measures of the next N policies and of the steps that follow them, by name, (N, R) each."""
+        """Store the measures of the next N policies and of the steps that follow them, by name, (N, R) each."""
         count = len(values["reward"])
         for name, kept in self._measures.items():
             first = self._done + (name in OF_STEPS)
@@ -87,12 +91,12 @@ class Gauge:
 
 
 def measured(logp: Array, change: Array, rewards: np.ndarray, reference: Array) -> dict[str, Array]:
-    """The :data:`MEASURES` of N policies of R runs, and of the step that follows each, (N, R).
+    """Compute the :data:`MEASURES` of N policies of R runs, and of the step that follows each, (N, R).
 
     Args:
         logp: log π, (N, C, A, R).
-        change: of the logits in that step, (N, C, A, R).
-        rewards: of every action, (C, A).
+        change: change of the logits in that step, (N, C, A, R).
+        rewards: reward of every action, (C, A).
         reference: log π_ref, (C, A, R).
     """
     xp = array_namespace(logp)

@@ -1,4 +1,4 @@
-"""Outcome of runs under the same seeds, as claims: for race and sweep, in the window and on the command line."""
+"""Claims on the outcome of runs under the same seeds, for races and sweeps, in the window and on the command line."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from grpo_core.experiments.ensemble import Ensemble, ensembles
 
 
 def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
-    """The raw arrays of ``runs``, by the names that sentences give them: their rewards, and who is stuck.
+    """Raw data of ``runs`` by the names used in sentences: their rewards, and which seeds are stuck.
 
     ``measure``: "reward", or "best_prob", the probability of the best action, instead.
 
     Raises:
-        ValueError: another measure, of which more is not better.
+        ValueError: another measure, for which more is not better.
     """
     if measure not in ("reward", "best_prob"):
         raise ValueError(f"runs are not compared by {measure}")
@@ -56,7 +56,9 @@ def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
 
 
 def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
-    """Who leads or who is level, and how many of their seeds failed. Empty for fewer than two."""
+    """Claims on which algorithm leads or whether several are level, and how many of their seeds failed. Empty for fewer
+    than two.
+    """
     if len(data.courses) < 2:
         return ()
     ranked = data.ranked()
@@ -85,14 +87,14 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
-    """Further claims, where there is more room: who still climbs."""
+    """Further claims for larger displays: which algorithms are still improving."""
     found = climbed(data)
     claims = (Climbs(name=name, by=found[name].by, low=found[name].low, high=found[name].high) for name in found)
     return tuple(claim for claim in claims if claim.holds)
 
 
 def failed(data: Trained, names: Sequence[str]) -> Failed:
-    """Numbers of the seeds of ``names`` that are stuck, and that diverged."""
+    """Seeds of ``names`` that are stuck, and those that diverged."""
     lost = [data.diverged(name) for name in names]
     return Failed(
         names=tuple(names), diverged=sum(int(own.sum()) for own in lost), of=sum(map(len, lost)),
@@ -101,7 +103,7 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
-    """The raw arrays of a sweep, by the names of its places. Of its ``rows`` the one with the best is spoken of."""
+    """Raw data of a sweep, by the names of its points. Of its ``rows``, the one with the best point is described."""
     data = trained(runs)
     best = data.ranked()[0][0]
     (row,) = (row for row in rows if best in row)
@@ -112,11 +114,11 @@ def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
 
 
 def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple[Claim[Swept], ...]]:
-    """Outcome of a sweep of two places or more, sentence by sentence.
+    """Yield the claims on a sweep of two points or more, one per sentence.
 
     Args:
-        in_order: the places of the row are numbers, so that there is a way from left to right.
-        smoothness: also say where training went most smoothly.
+        in_order: whether the points of the row are numbers, which have an order.
+        smoothness: whether to include where training was smoothest.
     """
     (leader, best), *_ = data.ranked()
     names, least = lowest(data)
@@ -147,7 +149,7 @@ def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
 
 
 def by_both(runs: Iterable[Ensemble]) -> ByBoth:
-    """The measures of what JAX has computed of ``runs``, and of those that NumPy has computed beside it."""
+    """The measures of those ``runs`` that JAX computed, and of their repetitions with NumPy."""
     fast: list[np.ndarray] = []
     numpy: list[np.ndarray] = []
     checked = count = 0
@@ -162,12 +164,12 @@ def by_both(runs: Iterable[Ensemble]) -> ByBoth:
 
 
 def of_fast(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
-    """Distance of runs by JAX from NumPy's. Empty where NumPy has computed all."""
+    """Claim on the difference between JAX and NumPy. Empty where NumPy computed all."""
     return (Rounded(runs=data.runs, checked=data.checked, apart=data.apart),) if data.runs else ()
 
 
 def reopened(runs: Ensemble, place: int) -> ByBoth | None:
-    """One of the runs, by JAX and by NumPy, which trains it anew. None where NumPy has computed it already."""
+    """One of the runs, by JAX and retrained with NumPy. None where NumPy computed it already."""
     if runs.beside is None:
         return None
     (own,) = ensembles([runs.settings], [runs.seeds[place]], len(runs.measures["reward"]) - 1)
@@ -176,12 +178,12 @@ def reopened(runs: Ensemble, place: int) -> ByBoth | None:
 
 
 def of_reopened(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
-    """Distance of a run by NumPy from the line of JAX that it was opened from."""
+    """Claim on the difference between a run retrained with NumPy and JAX's curve of it."""
     return (Reopened(apart=data.apart),)
 
 
 def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:
-    """Claims on repeats that have made an update or more."""
+    """Claims on repeats with at least one update."""
     past, own = np.sort(data.passed), data.own
     there, count = int(np.isfinite(past).sum()), len(past)
     middle = max(there - 1, 0)

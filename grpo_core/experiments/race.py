@@ -13,34 +13,36 @@ from grpo_core.text import tr
 
 FAIRNESS = ("updates", "samples", "step_length")
 SIX = ("REINFORCE", "REINFORCE + baseline", "RLOO", "GRPO (DeepSeekMath)", "Dr. GRPO", "PPO-clip")
-"""Algorithms that race unless others are named."""
+"""Algorithms of a race by default."""
 ALONE = ("REINFORCE", "REINFORCE + running mean")
-"""Algorithms that need no group: at equal samples they update after every single one."""
+"""Algorithms without groups: at equal samples they update after every single sample."""
 MU = 1
-"""Passes over each batch, of every algorithm alike, unless a race is asked for with others."""
+"""Default number of passes over each batch, the same for every algorithm."""
 STEP_LENGTH = 0.3
 """Euclidean length of an update of the logits in a race of equal step length."""
 LOCAL_PEAK: dict[str, Any] = {
     "task.landscape": "double_peak", "task.half_width": 2.5, "task.bias": 2.0, "task.bias_action": 3,
 }  # fmt: skip
-"""The double peak with a start that leans towards the lower one: from a uniform start hardly anybody gets stuck."""
+"""The double peak with an initial policy biased towards the lower peak: from a uniform start hardly any run gets
+stuck.
+"""
 
 
 SPOKEN = {"GRPO (DeepSeekMath)": "GRPO"}
-"""What an algorithm is called in a sentence, where that is not its name."""
+"""Names of algorithms in sentences, where different from their titles."""
 TERMS = {"objective.beta": "β {:g}", "learner.mu": "μ {:g}", "learner.group_size": "G {:g}"}
-"""Numbers that may differ between the algorithms of a race, and how they are written beside a name."""
+"""Numbers that may differ between the algorithms of a race, with the format in which they are appended to a name."""
 EXTRAS = {"learner.critic": tr("critic"), "learner.resample_dead": tr("redraws dead groups")}
-"""What one algorithm of a race may do and another not, and how it is written beside a name."""
+"""Features that only some algorithms of a race may have, with the text that is appended to a name."""
 
 
 def entered(
     settings: Settings, name: str, fairness: str = "updates", *, own_mu: bool = False, step_length: float = STEP_LENGTH
 ) -> Settings:
-    """Settings of the preset ``name`` in a race: its own objective, under the β of ``settings`` if it has a KL.
+    """Settings of the preset ``name`` in a race: its own objective, with the β of ``settings`` if it has a KL.
 
-    ``own_mu``: where the preset's source fixes the number of passes it is that one; else all make as many as
-    ``settings`` say, because more passes over a batch are more steps.
+    ``own_mu``: whether to use the number of passes that the preset's source fixes. Otherwise all use that of
+    ``settings``, because more passes over a batch are more steps.
 
     Raises:
         SettingsError: a preset or a kind of fairness that does not exist.
@@ -67,9 +69,9 @@ def spoken(name: str) -> str:
 
 
 def differing(entries: Mapping[str, Settings]) -> dict[str, str]:
-    """Differences between the algorithms of a race besides the objective, in a few signs for each, such as "β 0.04".
+    """Differences between the algorithms of a race besides the objective, in short form, such as "β 0.04".
 
-    ``entries``: name -> what it runs under. Empty texts where nothing differs.
+    ``entries``: name -> its settings. Texts are empty where nothing differs.
     """
     apart = [path for path in (*TERMS, *EXTRAS) if len({own.get(path) for own in entries.values()}) > 1]
     return {
@@ -94,21 +96,21 @@ def race(
     poll: Callable[[], None] = never,
     train: Train = ensembles,
 ) -> Iterator[tuple[str, Ensemble]]:
-    """All algorithms over the same seeds, with common random numbers: each one's name and runs, one after the other.
+    """Run all algorithms with common random numbers, and yield the name and the runs of each.
 
     Args:
         settings: task, group size, learning rate, passes μ of all, and β for those that have a KL in their loss; each
-            preset puts the rest of its objective on top.
+            preset determines the rest of its objective.
         names: of :data:`PRESETS`.
         seeds: (S,).
-        updates: of each algorithm; at equal samples, of the one that draws most an update.
+        updates: number of updates of each algorithm; at equal samples, of the one with the most samples per update.
         fairness: "updates": one batch of the same size each; "samples": each at its own group size (REINFORCE 1), and
             as many updates as make the same number of completions; "step_length": every update of the logits has
             ``step_length``, and one of zero stays zero.
-        own_mu: each preset makes as many passes over a batch as its source does, where that fixes them.
-        step_length: of every update at equal step length.
-        poll: called before each pass; what it raises ends the race, and what has been yielded stays.
-        train: what trains the runs, here or elsewhere.
+        own_mu: whether each preset uses the number of passes that its source fixes.
+        step_length: length of every update at equal step length.
+        poll: called before each pass; may raise to stop. Results already yielded remain valid.
+        train: function that trains the runs, here or elsewhere.
 
     Raises:
         SettingsError: a preset or a kind of fairness that does not exist, or a task of several decisions; before

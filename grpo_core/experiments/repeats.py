@@ -1,4 +1,4 @@
-"""One run under other seeds, all of them side by side: the series of every repeat, as they grow."""
+"""Repeats of one run under other seeds, computed side by side: the series of each as they grow."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 SERIES = ("reward_mean", "max_prob", "kl", "entropy")
-"""What is kept of every repeat, by the names of :data:`grpo_core.metrics.METRICS`."""
+"""Series stored for every repeat, by their names in :data:`grpo_core.metrics.METRICS`."""
 PARTS = 25
-"""In so many parts the updates come, or in single ones where there are fewer."""
+"""Number of parts in which the updates are yielded. With fewer updates they are yielded singly."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Repeats:
-    """Some updates in a row of S runs that differ in their seed alone.
+    """Some consecutive updates of S runs that differ only in their seed.
 
     Attributes:
         first: number of the first of these updates, from 1.
@@ -40,16 +40,17 @@ class Repeats:
 def repeated(
     settings: Settings, seeds: Sequence[int], count: int, *, poll: Callable[[], None] = never
 ) -> Iterator[Repeats]:
-    """``count`` updates of a bandit under ``settings`` from each of ``seeds``. Each repeats bit for bit as a run.
+    """Train a bandit under ``settings`` for ``count`` updates with each of ``seeds``. Each run is repeatable bit for
+    bit.
 
     Args:
-        settings: of every run; their seed is of no account.
+        settings: settings of every run; their seed is ignored.
         seeds: (S,).
-        count: updates of every run.
-        poll: called before each update; what it raises ends the iteration.
+        count: number of updates.
+        poll: called before each update; may raise to stop.
 
     Yields:
-        The updates, in order, a few at a time. Numbers that are not finite are passed on.
+        The updates, in order, a few at a time. Non-finite numbers are kept.
 
     Raises:
         SettingsError: no seed is given, or the settings are a language model's; before anything is computed.
@@ -80,20 +81,20 @@ def _repeated(settings: Settings, seeds: Sequence[int], count: int, poll: Callab
 
 
 def _measured(logp: np.ndarray, ref_logp: np.ndarray, batch: Batch, seeds: int) -> dict[str, np.ndarray]:
-    """The series of one update, (S,) each: averages over the visited places, as the metrics of a run are.
+    """The series of one update, (S,) each: averages over the visited contexts, like the metrics of a run.
 
     Args:
         logp: log π (R, C, A) after the update.
         ref_logp: log π_ref (R, C, A).
-        batch: what was drawn.
-        seeds: S; a lone run travels with a twin, which is left out.
+        batch: the drawn batch.
+        seeds: S; the twin of a single run is left out.
     """
     context, mask = batch.completions.context, batch.completions.mask  # (R, B, T)
     where = places(context, 0, (*logp.shape[:-1], 1))
     visits = mask.sum(axis=(1, 2))
 
     def averaged(values: np.ndarray) -> np.ndarray:
-        """The mean of ``values`` (R, C) over the visited places, (R,)."""
+        """Mean of ``values`` (R, C) over the visited contexts, (R,)."""
         return np.asarray(np.where(mask, gather(values[..., None], where), 0.0).sum(axis=(1, 2)) / visits)
 
     series = {

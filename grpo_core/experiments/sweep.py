@@ -1,4 +1,4 @@
-"""Sweeps: the same seeds over a grid of settings, and where theory says that they arrive."""
+"""Sweeps: the same seeds over a grid of settings, and the theoretical optimum of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 BETAS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
-"""A grid of β from none to as strong as the reward itself."""
+"""A grid of β from zero to as strong as the reward itself."""
 
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "k1": {"objective.kl": "k1", "objective.kl_importance": False},
@@ -28,18 +28,18 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
     "ratio × k3": {"objective.kl": "k3", "objective.kl_importance": True},
     "exact": {"objective.kl": "exact", "objective.kl_importance": False},
 }
-"""How the KL in the loss is estimated: name -> the settings that say so. k1 to k3: Schulman 2020."""
+"""Estimates of the KL in the loss: name -> their settings. k1 to k3: Schulman 2020."""
 
 
 def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings]:
-    """``settings`` at every place of a grid, the last axis running fastest.
+    """``settings`` at every point of a grid. The last axis varies fastest.
 
     Args:
-        settings: what all places share.
-        axes: dotted path of a setting, such as ``objective.beta`` -> the values it takes; one axis or more.
+        settings: the common settings.
+        axes: dotted path of a setting, such as ``objective.beta`` -> its values; at least one axis.
 
     Raises:
-        SettingsError: there is no such setting, it takes no value, or a value is not allowed.
+        SettingsError: there is no such setting, it has no values, or a value is not allowed.
     """
     for path, values in axes.items():
         try:
@@ -56,16 +56,17 @@ RIGHT_PULL = {
     **{(name, True): each.unbiased for name, each in kl.ESTIMATORS.items()},
     **{(name, False): each.pulls_back for name, each in kl.ESTIMATORS.items()},
 }  # fmt: skip
-"""(estimator, times the ratio) -> whether the expected gradient as a loss is that of KL(π‖π_ref), on-policy."""
+"""(estimator, multiplied by the ratio) -> whether its expected on-policy gradient as a loss is that of KL(π‖π_ref)."""
 
 
 def has_optimum(settings: Settings) -> bool:
-    """Whether theory says where training arrives: REINFORCE against a KL whose gradient is that of KL(π‖π_ref).
+    """Whether theory predicts the limit of training: REINFORCE with a KL whose gradient is that of KL(π‖π_ref).
 
-    On-policy those in the loss are :data:`RIGHT_PULL`; in the reward the KL is k1, whichever estimator is chosen, and a
-    critic's advantage leaves it out. Nothing may be divided by, or the balance between reward and KL is another one in
-    every group; a mean that holds the sample itself changes it alike in all (:func:`resting_beta`). Nothing else may
-    pull, and every group that is drawn must count.
+    On-policy, these are the estimators of :data:`RIGHT_PULL` in the loss. In the reward the KL is k1, whichever
+    estimator is chosen, and a critic's advantage does not include it. Advantages must not be divided by a deviation,
+    which would change the balance of reward and KL differently in every group; a mean that includes the sample itself
+    changes it equally in all (:func:`resting_beta`). There must be no other term in the loss, and every drawn group
+    must count.
     """
     goal = settings.objective
     compared_with = BASELINES[goal.baseline]
@@ -80,7 +81,7 @@ def has_optimum(settings: Settings) -> bool:
 
 
 def compared_together(settings: Settings) -> int:
-    """Of how many rewards the baseline's mean is: those of a group, or of a batch. 1 where it is no mean."""
+    """Number of rewards that the baseline averages: those of a group, or of a batch. 1 where it is not a mean."""
     size = settings.learner.group_size
     match BASELINES[settings.objective.baseline].mean:
         case "group":
@@ -92,10 +93,11 @@ def compared_together(settings: Settings) -> int:
 
 
 def resting_beta(settings: Settings) -> float:
-    """The β of the tilt at which training comes to rest, above 0. Infinite where only the KL pulls.
+    """The β of the exponential tilt at which training comes to rest, above 0. Infinite where only the KL has a
+    gradient.
 
-    A baseline that is a mean of n rewards, the sample's own among them, leaves (n − 1) / n of the reward's expected
-    gradient; so beside a KL in the loss it is β n / (n − 1). A KL in the reward loses the same part.
+    A baseline that is a mean of n rewards including the sample's own scales the reward's expected gradient by (n − 1) /
+    n. With a KL in the loss the result is therefore β n / (n − 1). A KL in the reward is scaled by the same factor.
     """
     goal = settings.objective
     if not BASELINES[goal.baseline].mean or goal.kl_in_reward:
@@ -107,10 +109,10 @@ def resting_beta(settings: Settings) -> float:
 def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
     """The policy that maximises E[R] − β KL(π‖π_ref): π ∝ π_ref exp(R / β), (C, A).
 
-    Where REINFORCE with the exact KL in its loss arrives; Ziebart 2010, and DPO (arXiv:2305.18290) equation 4.
+    This is the limit of REINFORCE with the exact KL in its loss; Ziebart 2010, and DPO (arXiv:2305.18290) equation 4.
 
     Raises:
-        SettingsError: β is 0, or the task's actions have no reward of their own.
+        SettingsError: β is 0, or the task's rewards are not given per action.
     """
     work = task(settings.bandit)
     if work.action_rewards is None:

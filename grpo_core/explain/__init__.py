@@ -1,8 +1,9 @@
-"""Any number of an update: its formula, the same with values, its inputs, and a second computation that must agree.
+"""Explanations of the numbers of an update: the formula, the formula with values, its inputs, and an independent second
+computation.
 
-The second computation is plain scalar Python (``math`` alone), written once more on purpose: each displayed formula
-is evaluated from the displayed inputs, whose values are the engine's, and held against what the code that trained says.
-The inputs are addresses that can be explained in turn, down to what was recorded. One node is made at a time.
+The second computation is deliberately separate plain scalar Python (``math`` only): each displayed formula is evaluated
+from the displayed inputs, whose values are the engine's, and compared with the result of the code that trained. The
+inputs are addresses that can be explained in turn, down to what was recorded. One node is made at a time.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ __all__ = ["KINDS", "Node", "Numbers", "Quantity", "explain", "explain_from", "q
 
 
 def explain(step: Step, quantity: Quantity, objective: Objective | None = None) -> Node:
-    """One number of ``step``, explained.
+    """Explain one number of ``step``.
 
     Args:
         step: the update.
         quantity: which number; :data:`KINDS`, ``METRICS`` and the step's measurements name them.
-        objective: another one for a what-if; the update's own by default.
+        objective: another objective, for a what-if; by default the update's own.
 
     Returns:
         The node. Where the update lacks what the number needs, its value is NaN and its note says what is missing.
@@ -40,7 +41,7 @@ def explain(step: Step, quantity: Quantity, objective: Objective | None = None) 
 
 
 def explain_from(numbers: Numbers, quantity: Quantity) -> Node:
-    """Explain a number of an update whose numbers are at hand, as for a walk over many quantities of one update."""
+    """Explain a number of an update that is already evaluated, for explaining many of its quantities."""
     quantity = numbers.canonical(quantity)
     engine = numbers[quantity]
     return node(quantity, quantity_title(quantity), _formula(numbers, quantity), engine, numbers.precision)
@@ -70,4 +71,4 @@ RULES: dict[str, records.Rule] = {
     **policy.RULES,
     **cards.RULES,
 }
-"""How each kind of number is explained."""
+"""Rules that explain each kind of number."""

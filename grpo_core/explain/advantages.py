@@ -1,4 +1,4 @@
-"""From rewards to the advantage: penalty, mean, standard deviation, baseline, and a critic's estimate."""
+"""Explanations from rewards to the advantage: penalty, mean, standard deviation, baseline, and a critic's estimate."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PAPER = DEEPSEEKMATH
 
 
 def score_of(n: Numbers, row: int) -> Quantity:
-    """The score of a completion in its group: the reward, less the KL penalty where it enters there."""
+    """The score of a completion in its group: the reward, minus the KL penalty if it is in the reward."""
     return Quantity("penalised_reward" if n.penalised else "reward", row=row)
 
 
 def are_equal(values: Sequence[float]) -> bool:
-    """Whether a spread is rounding only."""
+    """Whether a spread is only rounding."""
     scored = [v for v in values if not math.isnan(v)]
     size = max([1.0, *(abs(v) for v in scored)])
     return not scored or max(scored) - min(scored) <= EQUAL * size
@@ -64,7 +64,7 @@ def penalised_reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _in_reward(n: Numbers) -> str:
-    """The part of the KL that enters the reward, whatever estimator is set."""
+    """Note on the KL in the reward, which is k1 whichever estimator is set."""
     kind = n.objective.kl
     if kind == kl.IN_REWARD:
         return tr("The KL penalty enters as part of the reward: the summed k1 of the completion, times β.")
@@ -154,7 +154,7 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
 
 
 def mean_of(compared_with: Baseline, group: int) -> Quantity:
-    """The address of the mean that a baseline is."""
+    """The address of the mean that a baseline uses."""
     return Quantity("batch_mean") if compared_with.mean == "batch" else Quantity("group_mean", group=group)
 
 
@@ -215,7 +215,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
 
 
 def _divided(n: Numbers) -> str:
-    """Who divides such a difference by such a standard deviation. What no paper does as a whole is cited in parts."""
+    """Source of this combination of baseline and deviation. If no single paper has it, its parts are cited."""
     compared_with, deviation = BASELINES[n.objective.baseline], DEVIATIONS[n.objective.std]
     if compared_with.mean == "group":
         return deviation.source

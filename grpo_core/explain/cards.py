@@ -1,4 +1,4 @@
-"""The metric cards: each a mean or a count over numbers that can be explained in turn."""
+"""Explanations of the metric cards, each a mean or a count over numbers that can be explained in turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.typeset import number, series, squared, total
 
 
 def explain_card(n: Numbers, q: Quantity) -> Formula:
-    """A card by its rule. What the model alone could produce is measured."""
+    """Explain a card by its rule. Numbers that only the model could produce count as measured."""
     known = q.name == "grad_norm" and n.logit_gradient(0) is not None
     if q.name in n.step.measurements and not known:
         return measured(n, q)
@@ -43,7 +43,7 @@ ABSENT = {
 
 
 def reward_mean(n: Numbers, q: Quantity) -> Formula:
-    """Of a group, or of the update."""
+    """Explain the mean reward of a group, or of the update."""
     rows = n.rows(q.group) if q.group is not None else range(len(n.step.group))
     inputs = [i for i in (Quantity("reward", row=row) for row in rows) if not math.isnan(n[i])]
     values = [n[i] for i in inputs]
@@ -95,7 +95,7 @@ def group_reward_std(n: Numbers, q: Quantity) -> Formula:
 
 
 def place_mean(name: str, symbol: str, note: str) -> Rule:
-    """A mean over the visited places of what the policy is there after the update."""
+    """Make the rule for a mean over the visited contexts of a quantity of the policy after the update."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
         assert n.step.context is not None
@@ -126,7 +126,7 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
 
 
 def _averaged(n: Numbers, places: int) -> str:
-    """The mean over the places that were visited, as a formula."""
+    """The mean over the visited contexts, as a formula."""
     if places == 1:
         return tr("One place was visited.")
     if n.step.settings.is_language:
@@ -152,7 +152,7 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
 
 
 def _counted(o: Objective) -> str:
-    """The tokens counted in the share of clipped tokens."""
+    """Description of the tokens over which the share of clipped tokens is taken."""
     clip = SURROGATES[o.surrogate].clip
     if clip is None:
         return tr("This loss has no clip, so no token counts.")
@@ -191,7 +191,7 @@ def grad_norm(n: Numbers, q: Quantity) -> Formula:
 
 
 def _gradient_size(n: Numbers) -> float:
-    """Size of the token gradients that the norm adds up and may cancel."""
+    """Magnitude of the token gradients that the norm sums and that may cancel."""
     push, pull = n.gradient_parts(0)
     return float(np.abs(push).sum() + (0.0 if pull is None else np.abs(pull).sum()))
 

@@ -1,4 +1,4 @@
-"""d loss / d log π of one token: what the surrogate pushes and what the KL pulls."""
+"""Explanations of d loss / d log π of one token: the surrogate's part and the KL's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grpo_core.typeset import number, series, signed
 
 
 def gradient(n: Numbers, q: Quantity) -> Formula:
-    """The two summands, and which way they push."""
+    """Explain the sum of the two parts, and its direction."""
     push, pull = n.token("push", q), n.token("pull", q)
     a, b = n[push], n[pull]
     note = tr("Neither pushed nor pulled.")
@@ -35,7 +35,9 @@ def gradient(n: Numbers, q: Quantity) -> Formula:
 
 
 def shared_by(n: Numbers) -> Level | None:
-    """How the tokens of a completion share what the surrogate's gradient flows through. None: each has its own."""
+    """Level at which the tokens of a completion share the quantity that the surrogate's gradient passes through. None
+    if each token has its own.
+    """
     path = SURROGATES[n.objective.surrogate].path
     level = {
         Path.RATIO: LEVELS[n.objective.level],
@@ -46,7 +48,7 @@ def shared_by(n: Numbers) -> Level | None:
 
 
 def push(n: Numbers, q: Quantity) -> Formula:
-    """−W m dS/d log π: the flow through one token, or through all tokens of a completion that share one ratio."""
+    """Explain −W m dS/d log π: through one token, or through all tokens of a completion that share one ratio."""
     shared = shared_by(n)
     places = [n.token("push", q, t) for t in n.visited(q.row)] if shared else [q]
     own = TokenReading(n, q)
@@ -89,7 +91,7 @@ def push(n: Numbers, q: Quantity) -> Formula:
 
 
 def _stopped(n: Numbers, q: Quantity, token: TokenReading) -> str:
-    """The reason why nothing flows back to this very token. Empty where something does."""
+    """The reason why this token gets no gradient. Empty where it gets one."""
     algorithm, limit = SURROGATES[n.objective.surrogate], n.objective.log_ratio_limit
     if algorithm.path is Path.LOG_PROB:
         return ""

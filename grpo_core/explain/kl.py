@@ -1,4 +1,4 @@
-"""KL: the estimate from one sampled token, and how it pulls on that token's log-probability."""
+"""Explanations of the KL: the estimate from one sampled token, and its gradient on that token's log-probability."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _distance(n: Numbers, q: Quantity) -> tuple[kl.Distance, tuple[Quantity, Qua
 
 
 def estimate(n: Numbers, q: Quantity) -> Formula:
-    """The estimate that the objective names, times the ratio where it asks for that."""
+    """Explain the estimate that the objective names, multiplied by the ratio if the objective says so."""
     o, symbol = n.objective, rf"\mathrm{{KL}}_{n.at(q)}"
     value, inputs = _exact(n, q) if o.kl == kl.EXACT else _sampled(n, q)
     general, values, result, scale = value.general, value.values, value.value, value.size
@@ -80,7 +80,7 @@ def _exact(n: Numbers, q: Quantity) -> tuple[Expression, tuple[Quantity, ...]]:
 
 
 def pull(n: Numbers, q: Quantity) -> Formula:
-    """β W d KL / d log π, and with the ratio as a factor what flows through the ratio as well."""
+    """Explain β W d KL / d log π, and with the ratio as a factor the gradient through the ratio as well."""
     o, symbol, head = n.objective, rf"g^{{\mathrm{{KL}}}}_{n.at(q)}", rf"g^{{\mathrm{{KL}}}}_{n.it} = "
     if not n.kl_in_loss:
         note = (

@@ -1,4 +1,4 @@
-"""From token to loss: the weight of a token, its loss, a completion's share, and their sum."""
+"""Explanations from token to loss: the weight of a token, its loss, a completion's share, and their sum."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def token_loss(n: Numbers, q: Quantity) -> Formula:
 
 
 def _elsewhere(n: Numbers) -> str:
-    """Place of the KL, if it is not in the loss."""
+    """Note on where the KL is, if not in the loss."""
     if not n.objective.beta:
         return tr("β is 0, so there is no KL in the loss.")
     if BASELINES[n.objective.baseline].from_critic:
@@ -101,13 +101,13 @@ def loss(n: Numbers, q: Quantity) -> Formula:
 
 
 def _size(n: Numbers, passed: int) -> float:
-    """Size of the terms that the loss adds up, without their signs."""
+    """Magnitude of the terms summed in the loss."""
     terms = n.terms(passed)
     return float(abs(terms.weight * terms.token_loss).sum())
 
 
 def _parts(n: Numbers, passed: int) -> str:
-    """The part of the loss that comes from where."""
+    """Note on the contributions to the loss."""
     purpose = tr("A handle for the gradient, not a score.")
     if not n.kl_in_loss or n.terms(passed).kl is None:
         return purpose

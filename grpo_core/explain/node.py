@@ -1,4 +1,4 @@
-"""One explained number: its formula, the same with values, and whether a second computation agrees with the first."""
+"""One explained number: its formula, the formula with values, and the agreement of the two computations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Formula:
     """A number computed in plain Python from the engine's values of its inputs.
 
     Attributes:
-        symbol: LaTeX of this very number, such as ``A_{3}``.
+        symbol: LaTeX of this particular number, such as ``A_{3}``.
         general: LaTeX of the formula; empty for what was recorded.
         values: LaTeX of its right-hand side with values.
         value: the result.
-        inputs: what the formula read.
-        scale: size of the largest number that was added or subtracted on the way; rounding is judged against it.
+        inputs: the inputs of the formula.
+        scale: magnitude of the largest summand in the computation, the scale for rounding errors.
         unit: empty for a pure number.
-        note: in words, what the formula cannot say.
+        note: remark on what the formula does not show.
         source: paper and equation.
     """
 
@@ -45,17 +45,17 @@ class Node:
     Attributes:
         quantity: its address.
         title: its name in words.
-        symbol: LaTeX of this very number.
+        symbol: LaTeX of this particular number.
         latex: the formula; empty for a number that was recorded or measured.
-        latex_values: the same with values put in.
+        latex_values: the formula with values.
         value: recomputed in plain Python from the engine's values of ``inputs``.
-        engine: what the code that trained says.
+        engine: result of the code that trained.
         difference: value − engine.
-        tolerance: how far rounding alone may take them apart.
+        tolerance: maximum difference explained by rounding.
         agrees: whether the difference is within the tolerance.
         unit: empty for a pure number.
         inputs: numbers that the formula read, each of which can be explained in turn.
-        note: in words, what the formula cannot say; "recorded" or "measured" for a number without a formula.
+        note: remark on what the formula does not show; "recorded" or "measured" for a number without a formula.
         source: paper and equation.
     """
 
@@ -93,7 +93,7 @@ SMALLEST = {False: sys.float_info.min, True: 1.2e-38}
 
 
 def node(quantity: Quantity, title: str, formula: Formula, engine: float, precision: float) -> Node:
-    """``formula`` held against what the engine says.
+    """Compare ``formula`` with the engine's value.
 
     Args:
         quantity, title: address and name.

@@ -14,7 +14,7 @@ from grpo_core.text import tr
 
 
 class Numbers(EvaluatedStep):
-    """An evaluated update whose numbers can be asked for by :class:`Quantity`. NaN where the record lacks them."""
+    """An evaluated update whose numbers can be looked up by :class:`Quantity`. NaN where the record lacks them."""
 
     def __init__(self, step: Step, objective: Objective | None = None) -> None:
         super().__init__(step, objective)
@@ -51,7 +51,7 @@ class Numbers(EvaluatedStep):
         return Quantity(q.name, passed=q.passed if {"pass", "state"} & set(axes) else 0, token=token, **wanted)
 
     def _at_place(self, q: Quantity) -> Quantity:
-        """The policy at the place where a token was chosen."""
+        """The policy in the context where a token was chosen."""
         row, token = q.row or 0, q.token or 0
         context = None if self.step.context is None else int(self.step.context[row, token])
         action = int(self.step.tokens[row, token]) if q.action is None else q.action
@@ -59,7 +59,7 @@ class Numbers(EvaluatedStep):
 
     @property
     def long(self) -> bool:
-        """Whether completions have more than one place."""
+        """Whether completions have more than one position."""
         return bool(self.step.mask.shape[1] > 1)
 
     @property
@@ -68,7 +68,7 @@ class Numbers(EvaluatedStep):
         return "{i,t}" if self.long else "{i}"
 
     def at(self, q: Quantity) -> str:
-        """The index of this very token, counted from 1."""
+        """Index of this particular token, counted from 1."""
         return f"{{{_one(q.row)},{_one(q.token)}}}" if q.token is not None else f"{{{_one(q.row)}}}"
 
     def token(self, name: str, q: Quantity, token: int | None = None) -> Quantity:
@@ -85,7 +85,9 @@ class Numbers(EvaluatedStep):
         return [int(i) for i in np.flatnonzero(self.step.group == group)]
 
     def idle(self, q: Quantity) -> str:
-        """Why there is nothing at this place: padding, or a completion that the pass did not use. Else empty."""
+        """The reason why there is nothing at this position: padding, or a completion that the pass did not use.
+        Otherwise empty.
+        """
         axes = KINDS[q.name].axes if not is_card(q) else ()
         if "token" in axes and not self.step.mask[q.row or 0, q.token or 0]:
             return tr("padding: there is no token here")

@@ -1,4 +1,6 @@
-"""The policy at one place: probabilities before and after, entropy, KL, and the gradient on its logits."""
+"""Explanations of the policy in one context: probabilities before and after, entropy, KL, and the gradient on its
+logits.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def probability(n: Numbers, q: Quantity) -> Formula:
 
 
 def alternative(n: Numbers, q: Quantity) -> Formula:
-    """Of one of the likeliest tokens of a place, from its recorded log-probability."""
+    """Explain the probability of one of the likeliest tokens of a position, from its recorded log-probability."""
     log, top = alternative_logp(n.step, q), n.step.top_tokens
     policy = r"\pi_{\mathrm{ref}}" if q.name == "ref_alternative" else r"\pi"
     note = tr(
@@ -55,7 +57,7 @@ def alternative(n: Numbers, q: Quantity) -> Formula:
 
 
 def _measured(settings: Settings, last: bool) -> str:
-    """The reason why a new probability cannot follow from this update's numbers alone. Empty where it does."""
+    """The reason why a new probability does not follow from this update's numbers alone. Empty where it does."""
     if settings.is_language:
         return tr("measured: all parameters of the model take part in every probability")
     if settings.optimizer.kind != "sgd":
@@ -150,7 +152,7 @@ def exact_kl(n: Numbers, q: Quantity) -> Formula:
 
 
 def logit_gradient(n: Numbers, q: Quantity) -> Formula:
-    """(1/T) Σ g (1[chosen] − π), and what an exact KL and an entropy bonus add through the whole distribution."""
+    """Explain (1/T) Σ g (1[chosen] − π), plus the terms of an exact KL and an entropy bonus."""
     assert n.step.context is not None
     temperature, chosen = n.step.settings.learner.temperature, q.action or 0
     here = np.argwhere(n.step.mask & (n.step.context == q.context) & (n.step.part[q.passed] >= 0)[:, None])

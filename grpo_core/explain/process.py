@@ -1,4 +1,6 @@
-"""From the rewards of steps to the advantage of a token: normalised over the group's steps, and summed from here on."""
+"""Explanations from step rewards to a token's advantage: normalised over the group's steps, and summed from the token
+on.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def step_reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _over(compared_with: Baseline, deviation: Deviation) -> str:
-    """Over which steps mean and standard deviation are taken. δ is filled in by the caller."""
+    """Description of the steps over which mean and standard deviation are taken. δ is filled in by the caller."""
     if compared_with.mean == "group" and not deviation.of_batch:
         return tr("Mean and standard deviation are those of all steps of the group; δ = {delta}.")
     if deviation.of_batch:
@@ -81,7 +83,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
 
 
 def advantage(n: Numbers, q: Quantity) -> Formula:
-    """The sum of the scores of the steps that end here or later. Another rule where completions are rewarded."""
+    """Explain the sum of the scores of the steps that end here or later. Without step rewards another rule applies."""
     if not n.by_step or n.step.advantage is not None:
         return advantages.advantage(n, q)
     inputs = [n.token("step_score", q, t) for t in n.visited(q.row) if t >= (q.token or 0)]
@@ -100,7 +102,7 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
 
 
 def _size(n: Numbers, scores: list[Quantity]) -> float:
-    """Of what the scores are differences of: rounding follows it, not what is left."""
+    """Magnitude of the numbers whose differences the scores are, the scale for rounding errors."""
     return max((step_score(n, q).scale for q in scores), default=0.0)
 
 

@@ -1,4 +1,4 @@
-"""The address of a number, and what people call it."""
+"""The address of a number, and its title."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True)
 class Quantity:
-    """The address of one number of an update. All places are counted from 0; what people read counts from 1.
+    """The address of one number of an update. All parts are counted from 0, but displayed from 1.
 
     A metric card is its name alone (``Quantity("kl")``); the same name with a row is the token's own number.
 
@@ -19,7 +19,7 @@ class Quantity:
         passed: the inner pass; for policies (probability, entropy, exact_kl) how many passes have been made.
         row: completion.
         token: place within the completion; may be left out where completions are one token long.
-        context: a place whose full distribution is known.
+        context: a context whose full distribution is known.
         action: a token of the vocabulary.
         group: prompt.
     """
@@ -138,7 +138,7 @@ _PLACES: dict[tuple[str, ...], str] = {
     ("action", "context"): tr("{title} of action {action} in place {context}"),
     ("context",): tr("{title} in place {context}"),
 }
-"""How a number is named with the parts of its address that it has."""
+"""Templates of titles, by the parts of the address."""
 _IN_GROUP = tr("{title} in group {group}")
 
 

@@ -1,4 +1,4 @@
-"""One token of an update as the tables of switches read it. What they read becomes an input of the explanation."""
+"""One token of an update as read by the tables of switches. Everything read becomes an input of the explanation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def ratio_name(n: Numbers) -> str:
 
 
 class TokenReading:
-    """The numbers of one token in one pass, each the engine's.
+    """The engine's numbers of one token in one pass.
 
     Attributes:
         inputs: addresses of what has been read, in order; shared by all readings of one explanation.

@@ -1,4 +1,4 @@
-"""Readings of the engine's value of each kind of number: from ``recompute``, the bandit's gradient, or the record."""
+"""Look-up of the engine's value of each kind of number: from ``recompute``, the bandit's gradient, or the record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _cell(array: np.ndarray | None, q: Quantity) -> float:
 
 
 def _part(name: str) -> Callable[[EvaluatedStep, Quantity], float]:
-    """One part of the reward, before its weight. NaN in a task that has no such part."""
+    """Reader of one part of the reward, before its weight. NaN in a task without that part."""
 
     def read(n: EvaluatedStep, q: Quantity) -> float:
         step = n.step
@@ -40,7 +40,7 @@ def _advantage(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def _scored(n: EvaluatedStep, q: Quantity, values: np.ndarray) -> np.ndarray:
-    """The scored ones of a group's values, or of the batch's."""
+    """The scored entries of a group's values, or of the batch's."""
     here = values if q.group is None else values[n.step.group == q.group]
     return np.asarray(here[~np.isnan(here)])
 
@@ -56,7 +56,7 @@ def _std(n: EvaluatedStep, q: Quantity, values: np.ndarray, freedom: int = 1) ->
 
 
 def _baseline(n: EvaluatedStep, q: Quantity) -> float:
-    """The baseline that the trained advantage has subtracted."""
+    """The baseline that was subtracted for the trained advantage."""
     row = q.row or 0
     compared_with, here = BASELINES[n.objective.baseline], int(n.step.group[row])
     if n.by_step and compared_with.mean:
@@ -124,7 +124,9 @@ def _ref_log_probability(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def alternative_logp(step: Step, q: Quantity) -> float:
-    """Recorded log π of one of the likeliest tokens of a place. NaN where it is none of them or not recorded then."""
+    """Recorded log π of one of the likeliest tokens of a position. NaN where it is not one of them, or not recorded
+    then.
+    """
     tables = step.ref_top_logp
     if q.name == "alternative":
         known = {0: 0, step.passes: 1}
@@ -151,7 +153,7 @@ def _entropy(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def _new_probability(n: EvaluatedStep, q: Quantity) -> float:
-    """The recorded probability. Under another objective, what a plain gradient step would have made."""
+    """The recorded probability, or under another objective that after a plain gradient step."""
     if n.recorded:
         known = n.step.distribution(q.passed + 1)
         return NAN if known is None else float(np.exp(known[q.context, q.action]))
@@ -226,4 +228,4 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "reward_std": lambda n, q: _std(n, q, n.step.rewards),
     "dead_group": lambda n, q: float(n.dead[q.group or 0]),
 }
-"""How the engine's value of each kind is read."""
+"""Readers of the engine's value, by kind of number."""

@@ -1,4 +1,4 @@
-"""The leaves of every explanation: what was recorded, counted or measured, and why a number is not there."""
+"""The leaves of explanations: recorded, counted or measured numbers, and why a number is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _paid(n: Numbers, q: Quantity) -> Formula:
-    """Pay of each part of a completion, added up."""
+    """Explain the sum of the weighted parts of a completion's reward."""
     task = n.step.settings.language
     paid = zip(task.part_weights, task.part_names, strict=True)
     counted = [(w, Quantity(name, row=q.row)) for w, name in paid if w]
@@ -55,7 +55,7 @@ def denominator(n: Numbers, q: Quantity) -> Formula:
 
 
 def gate(n: Numbers, q: Quantity) -> Formula:
-    """Factor of the surrogate of a token: a truncated importance weight, or what a trainer recorded."""
+    """Explain the factor of a token's surrogate: a truncated importance weight, or one recorded by a trainer."""
     symbol, value, cap = f"m_{n.at(q)}", n[q], n.objective.importance_cap
     if n.gate(q.passed) is None:
         return Formula(symbol=symbol, value=value, note=tr("the surrogate is not gated"))
@@ -74,7 +74,7 @@ def gate(n: Numbers, q: Quantity) -> Formula:
 
 
 def recorded(letter: str, unit: str = "") -> Rule:
-    """A number a token that stands in the record as it is."""
+    """Make the rule for a number per token that is recorded directly."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=rf"{letter}_{n.at(q)}", value=n[q], note="recorded", unit=unit)
@@ -83,7 +83,7 @@ def recorded(letter: str, unit: str = "") -> Rule:
 
 
 def of_policy(policy: str) -> Rule:
-    """The log-probability of an action in a recorded distribution."""
+    """Make the rule for the log-probability of an action in a recorded distribution."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=rf"\log {policy}({(q.action or 0) + 1})", value=n[q], note="recorded", unit="nats")
@@ -92,18 +92,18 @@ def of_policy(policy: str) -> Rule:
 
 
 def measured(n: Numbers, q: Quantity) -> Formula:
-    """Numbers that only the model could produce."""
+    """Explain a number that only the model could produce."""
     symbol = r"\|\nabla L\|" if q.name == "grad_norm" else rf"\mathrm{{{q.name.replace('_', chr(92) + ' ')}}}"
     return Formula(symbol=symbol, value=n[q], note=tr("measured while the update was computed"))
 
 
 def absent(symbol: str, why: str) -> Formula:
-    """A number that the update does not have."""
+    """A formula for a number that the update does not have."""
     return Formula(symbol=symbol, value=float("nan"), note=why)
 
 
 def lacking(n: Numbers, q: Quantity) -> str:
-    """The part of the record that this number would need. Empty where it does."""
+    """The part of the record that is missing for this number. Empty if none is."""
     step, beta = n.step, plain(n.objective.beta)
     if q.name == "kl" and q.row is not None and n.terms(q.passed).kl is None:
         return tr("no KL was computed: the update holds no reference policy (β is {beta})").format(beta=beta)

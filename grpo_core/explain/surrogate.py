@@ -1,4 +1,4 @@
-"""Formulas of what is maximised on one token, and of whether the push on it was stopped: each is in its surrogate."""
+"""Explanations of the maximised term of one token, and of its clip, which each surrogate provides."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def surrogate(n: Numbers, q: Quantity) -> Formula:
 
 
 def clipped(n: Numbers, q: Quantity) -> Formula:
-    """1 where the push on a token was stopped (or its weight cut), else 0."""
+    """Explain the clip: 1 where the token's gradient was stopped (or its weight reduced), else 0."""
     algorithm, symbol = SURROGATES[n.objective.surrogate], rf"\mathrm{{clipped}}_{n.at(q)}"
     if algorithm.clip is None:
         return Formula(symbol=symbol, value=0.0, note=algorithm.unclipped)

@@ -1,1 +1,1 @@
-"""Exports of a run: plain tables, and one update as a NumPy script that computes its loss again."""
+"""Exports of a run: plain tables, and one update as a NumPy script that recomputes its loss."""

@@ -1,4 +1,4 @@
-"""The code of a script that computes one update, first half: its constants, and from rewards to advantages.
+"""Code of an exported script, first half: constants, and the computation of advantages from rewards.
 
 Each function returns lines of Python, for plain NumPy and only the branches that the objective takes;
 ``script.py`` puts them below the data they read. The formulas are those of ``advantages.py``.
@@ -18,7 +18,7 @@ from grpo_core.surrogates import SURROGATES
 
 
 def setting_lines(step: Step) -> list[str]:
-    """The constants that the rest reads."""
+    """Lines with the constants that the rest reads."""
     o, learner = step.settings.objective, step.settings.learner
     constants: dict[str, object] = {}
     if DEVIATIONS[o.std].divides and step.advantage is None:
@@ -38,7 +38,7 @@ def setting_lines(step: Step) -> list[str]:
 
 
 def advantage_lines(step: Step) -> list[str]:
-    """From ``REWARD`` to ``A``, (B, T)."""
+    """Lines from ``REWARD`` to ``A``, (B, T)."""
     o = step.settings.objective
     if step.advantage is not None:
         return ["A = ADVANTAGE", _spread(step.advantage.ndim)]
@@ -87,7 +87,9 @@ def advantage_lines(step: Step) -> list[str]:
 
 
 def _by_step(step: Step) -> list[str]:
-    """From ``STEP_REWARD`` to ``A``: what a step was paid, normalised over the group's, counts from its end back."""
+    """Lines from ``STEP_REWARD`` to ``A``: step rewards, normalised over the group's steps and summed from each token
+    on.
+    """
     o = step.settings.objective
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
     of_batch = deviation.of_batch or compared_with.mean == "batch"
@@ -108,10 +110,10 @@ def _by_step(step: Step) -> list[str]:
 
 
 def _spread(axes: int) -> str:
-    """From one a completion, or one a token, to ``A`` (B, T)."""
+    """Line that broadcasts values per completion, or per token, to ``A`` (B, T)."""
     return f"A = np.where(MASK, A{'[:, None]' if axes == 1 else ''}, 0.0)  # (B, T)"
 
 
 def _equal(name: str) -> str:
-    """Rounding is not a signal."""
+    """Condition for equality up to rounding."""
     return f"np.ptp({name}) <= {EQUAL!r} * max(1.0, np.abs({name}).max())"

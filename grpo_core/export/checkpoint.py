@@ -1,4 +1,4 @@
-"""A checkpoint of a run of a model from a folder: a folder that the run is gone on from, on this machine or another.
+"""A checkpoint of a run of a model from a folder: a folder from which the run can be continued on any machine.
 
 It holds ``run.grpo``, a branch of the run with the update that it goes on from. The trained adapter and the optimizer's
 memory of it are inside; where every weight is trained they lie beside it as safetensors. ``checkpoint.json`` says by
@@ -69,7 +69,7 @@ def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Ca
 
 @dataclass(frozen=True, kw_only=True)
 class TakenUp:
-    """A run that goes on from a checkpoint.
+    """A run continued from a checkpoint.
 
     Attributes:
         path: of its file.
@@ -86,7 +86,7 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 def take_up(folder: Path, path: Path) -> TakenUp:
-    """A new run file at ``path`` that goes on from the checkpoint in ``folder``, which stays as it is.
+    """Make a new run file at ``path`` that continues from the checkpoint in ``folder``, which is not modified.
 
     Raises:
         RunFileError: the folder holds no checkpoint, or one that cannot be read, or the file cannot be written.

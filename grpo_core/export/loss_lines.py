@@ -1,4 +1,4 @@
-"""The code of a script that computes one update, second half: the loss of each pass and its gradient.
+"""Code of an exported script, second half: the loss of each pass and its gradient.
 
 Lines of Python for plain NumPy, and only the branches that the objective takes. Those of the switches stand in the
 tables that trained: ``surrogates/``, ``levels.py``, ``kl.py`` and ``reductions.py``.
@@ -16,7 +16,7 @@ from grpo_core.surrogates import SURROGATES, Path
 
 
 def loss_lines(step: Step, *, has_kl: bool) -> list[str]:
-    """The loop over the passes: ratio, surrogate, KL, weight, loss, gradient, and what is printed of them."""
+    """Lines of the loop over the passes: ratio, surrogate, KL, weight, loss, gradient, and printed output."""
     o = step.settings.objective
     body = [
         "logp = LOGP[k]",
@@ -49,7 +49,7 @@ def _ratio(o: Objective) -> list[str]:
 
 
 def _surrogate(o: Objective) -> list[str]:
-    """Code of what is maximised, of where its push is stopped, and of its slope by what its gradient flows through."""
+    """Lines of the surrogate, its clip, and its slope."""
     algorithm = SURROGATES[o.surrogate]
     lines = list(algorithm.script(o).lines)
     return lines if algorithm.clip is not None else [*lines, "clipped = np.zeros((B, T), bool)"]
@@ -69,7 +69,7 @@ def _kl(o: Objective) -> list[str]:
 
 
 def _weight(step: Step) -> list[str]:
-    """W: what one token counts."""
+    """Lines of W, the weight of one token."""
     reduction = REDUCTIONS[step.settings.objective.reduction]
     parts = bool(step.part.any())
     count = "max(MASK.sum(), 1)" if reduction.counts_tokens else "B"
@@ -127,7 +127,7 @@ def _gradient(o: Objective, has_kl: bool) -> list[str]:
 
 
 def _through_ratio(o: Objective, value: str, name: str, help: str) -> list[str]:
-    """Back from log r to the log-probability of each token."""
+    """Lines that backpropagate log r to the log-probability of each token."""
     level = LEVELS[o.level]
     if level.of_completion:
         value = f"np.where(MASK, {value}, 0.0).sum(1, keepdims=True){' / L' if level.by_length else ''}"

@@ -40,8 +40,8 @@ class Standing:
 
 @contextmanager
 def standing_after(run: Path, number: int | None, poll: Callable[[], None]) -> Iterator[Standing]:
-    """The model of the run file ``run`` as it was after update ``number``, by default the last. It is loaded, and the
-    updates after the last recorded weights are learned again.
+    """Context with the model of the run file ``run`` after update ``number``, by default the last. It is loaded, and
+    updates after the last stored weights are replayed.
 
     Raises:
         GrpoError: the run is none of a model from a folder, has no such update, or its model cannot be loaded.

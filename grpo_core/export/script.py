@@ -1,4 +1,4 @@
-"""One update as a short script that computes its numbers again with NumPy alone, from the recorded inputs in it.
+"""Export of one update as a short, self-contained script that recomputes its numbers with NumPy only.
 
 The script is written for one update: it holds the branches of the loss that this update took and no others, so that a
 student can read it from top to bottom. Nothing of this program is imported there; that its numbers are those of
@@ -169,7 +169,7 @@ def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
 
 
 def _mask(mask: np.ndarray) -> list[str]:
-    """The places that hold a token: a rectangle, lengths, or place by place."""
+    """Lines of the mask: a rectangle, lengths, or position by position."""
     B, T = mask.shape
     length = mask.sum(axis=1)
     if mask.all():
@@ -191,7 +191,7 @@ def _literal(before: str, values: np.ndarray, after: str) -> list[str]:
 
 
 def _wrapped(before: str, parts: Iterable[str], after: str) -> list[str]:
-    """A list that is filled in as many lines as it takes."""
+    """Lines of a list wrapped to the line width."""
     whole = f"{before}{', '.join(parts := list(parts))}{after}"
     if len(whole) <= WIDTH:
         return [whole]

@@ -1,1 +1,1 @@
-"""Foreign files, read by a process of its own that may die: sources, prompts, sessions, models' folders."""
+"""Reading of untrusted files (sources, prompts, sessions, models' folders) in a separate process that may crash."""

@@ -1,4 +1,4 @@
-"""The life of the process that reads what strangers wrote: one source, and what it can be asked about it.
+"""Main function of the process that reads untrusted files: one source, and the questions about it.
 
 Nothing here is trusted by whoever asks: answers are JSON and arrays, and one that would be too large is refused.
 """
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PROCESSOR_SECONDS = 600
-"""Processor time between two passes of an answer; all of one that makes none. Whoever asks waits less for most."""
+"""Processor time allowed between two passes of an answer, or in total without passes. Callers usually wait less."""
 LARGEST_ANSWER = 256 << 20
-"""Bytes of the arrays of an answer."""
+"""Maximum size of an answer's arrays in bytes."""
 MOST_NOTES, LONGEST_SENTENCE = 1_000, 2_000
 LONGEST_TEXT = 96 << 20
-"""Characters of the texts of an answer."""
+"""Maximum number of characters of an answer's texts."""
 
 
 class Sources:
-    """The states of one source that may be asked about, by a number that the asker gives them: as it was opened, and
-    as it was after each look for what has been written since. The last two are kept."""
+    """The queryable states of one source, by a number that the caller assigns: as opened, and after each check for new
+    data. The last two are kept."""
 
     def __init__(self) -> None:
         self._sources: dict[int, Source] = {}
 
     def known(self, path: str, *, poll: Poll) -> Iterator[bool]:
-        """Whether there is a format for the file or folder, or its name says that another trainer has written it."""
+        """Whether the format of the file or folder is known, or its name is typical of another trainer."""
         place = Path(path)
         named = place.name.lower().endswith(OF_TRAINERS)
         yield named or not place.is_file() or importer_for(place) is not None
 
     def open(self, number: int, path: str, index: str | None, *, poll: Poll) -> Iterator[dict[str, Any]]:
-        """All there is to know of a source without its updates."""
+        """Facts about a source, without its updates."""
         self._sources[number] = open_source(Path(path), index=None if index is None else Path(index))
         yield facts_of(self._sources[number])
 
@@ -81,14 +81,16 @@ class Sources:
 
 
 def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
-    """Whether from now on this process reaches the program, ``path`` and its own folder alone."""
+    """Restrict this process to reading the program and ``path`` and writing to its own folder. Yields whether that is
+    in force.
+    """
     if scratch is not None:
         tempfile.tempdir = scratch
     yield walls.enclose(Path(path), None if scratch is None else Path(scratch))
 
 
 def facts_of(source: Source) -> dict[str, Any]:
-    """All there is to know of a source without its updates."""
+    """Facts about a source, without its updates."""
     return {
         "path": str(source.path), "title": source.title, "settings": source.settings, "partial": source.partial,
         "siblings": tuple(map(str, source.siblings)), "notes": tuple(source.notes)[:MOST_NOTES],
@@ -109,11 +111,11 @@ READ: dict[str, Callable[..., object]] = {
     "losses": lambda source, position: source.losses(position),
     "incomplete": lambda source, position: source.incomplete(position),
 }
-"""What is read of a source that is open."""
+"""Readers of data of an open source, by name."""
 
 
 def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
-    """The files of a model, the text of each token, and the generation settings that are not followed."""
+    """The files of a model, the text of each token, and the generation settings that are ignored."""
     from grpo_core.hf.folder import look, vocabulary
     from grpo_core.hf.generation import ignored_sentence
 
@@ -156,24 +158,24 @@ FILES: dict[str, Answer] = {
     "session": session,
     "converted_run": converted_run,
 }
-"""What is read of other files."""
+"""Readers of other files, by name."""
 EXAMINED: dict[str, Answer] = {
     "recorded_series": recorded_jobs.series,
     "examination": recorded_jobs.examination,
     "swept": recorded_jobs.swept,
 }
-"""What is computed of a source by a process of its own."""
+"""Computations on a source in a separate process, by name."""
 
 
 def serve(connection: Connection) -> None:
-    """The process's whole life."""
+    """Serve questions from ``connection`` until it closes."""
     parquet.warm()
     table = {what: guarded(asked) for what, asked in {**Sources().table(), **EXAMINED, **FILES}.items()}
     answer(connection, table, pack_bounded, unpacked)
 
 
 def guarded(asked: Answer) -> Answer:
-    """``asked``, with an allowance of processor time, so that whatever it raises is a sentence."""
+    """Wrap ``asked`` with a limit on processor time, and turn all its errors into sentences."""
 
     def answered(*arguments: object, poll: Poll) -> Iterator[object]:
         allow()
@@ -206,7 +208,7 @@ def guarded(asked: Answer) -> Answer:
 
 
 def allow(seconds: int = PROCESSOR_SECONDS) -> None:
-    """Let this process use so many more seconds of processor time before the system ends it, where it can."""
+    """Allow this process ``seconds`` more of processor time, where the system supports limits."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -1,4 +1,4 @@
-"""A recorded run that may still be written: whether anything of it has changed, and the run with what is new in it."""
+"""Detection of changes in a recorded run that may still be written, and reopening it with new data."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from grpo_core.traces.importers.source import Source
 from grpo_core.traces.importers.trace import Trace
 
 DEPTH = 4
-"""Folders within folders that are looked at."""
+"""Depth of nested folders that are checked."""
 LOOKED_AT = (".jsonl", ".json", ".db", ".db-wal")
 """Endings of the files that grow; others are new files when they appear."""
 
 
 def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bool]:
-    """The source with what is new in it.
+    """Check a source for new data.
 
     Args:
-        source: as it is known; it stays as it is.
+        source: the known state, which is not modified.
         stamp: what its place looked like the last time; None where nobody has looked.
 
     Returns:
@@ -39,7 +39,7 @@ def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bo
 
 
 def _stamp(path: Path) -> int:
-    """A number that is another one once something was written at or below ``path``."""
+    """A number that changes when something is written at or below ``path``."""
     digest = 0
     for name, changed, size in _facts(place_of(path)):
         digest = zlib.crc32(repr((name, changed, size)).encode("utf-8", "surrogateescape"), digest)
@@ -47,7 +47,7 @@ def _stamp(path: Path) -> int:
 
 
 def _facts(path: Path) -> Iterator[tuple[str, int, int]]:
-    """Names, times and sizes of what may grow."""
+    """Names, times and sizes of files that may grow."""
     if path.is_file():
         for file in (path, path.with_name(path.name + "-wal")):
             if file.exists():
@@ -65,7 +65,7 @@ def _facts(path: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def _goes_on(before: Source, fresh: Source) -> bool:
-    """Whether ``fresh`` begins with the updates that ``before`` has."""
+    """Whether ``fresh`` begins with the updates of ``before``."""
     if list(fresh.labels[: len(before)]) != list(before.labels):
         return False
     files, files_now = getattr(before, "steps", None), getattr(fresh, "steps", None)

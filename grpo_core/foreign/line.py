@@ -1,4 +1,4 @@
-"""The line to the process that reads one source: started when it is needed, and again after it has died."""
+"""Connection to the process that reads one source, started on demand and restarted after a crash."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
 
 MEMORY = 4 << 30
-"""Bytes of address space of a process that reads what strangers wrote."""
+"""Bytes of address space of a process that reads untrusted files."""
 FILES = 256
-"""Files that it may have open."""
+"""Maximum number of files that it may have open."""
 SPEED = 10_000_000
-"""Bytes of a file for which a process has a second more: all of a large one may have to be looked through."""
+"""File size in bytes for which a process gets one more second: a large file may have to be scanned completely."""
 
 
 def _never() -> None:
@@ -32,7 +32,7 @@ def _never() -> None:
 
 
 class ReaderProcess(Asked):
-    """A process that reads one source. A spare one has none yet.
+    """A process that reads one source. A spare process has none yet.
 
     Raises:
         GrpoError: none can be started here.
@@ -61,7 +61,7 @@ class ReaderProcess(Asked):
 
 
 class LateError(RunFileError):
-    """An answer that the window cannot wait for."""
+    """The answer takes longer than the window can wait."""
 
 
 class Line:
@@ -124,7 +124,7 @@ class Line:
             self._lock.release()
 
     def close(self) -> None:
-        """End the process, from any thread. Another question starts another one."""
+        """End the process, from any thread. The next question starts a new one."""
         for process in [*self.processes]:
             process.kill()
         if self._lock.acquire(blocking=False):  # else whoever asks hears of its end
@@ -184,7 +184,9 @@ def size_of(path: Path) -> int:
 
 
 def _files_of(path: Path) -> list[tuple[int, int] | None]:
-    """The identity of a source's file and of its database's logs: a process reaches those alone that were there."""
+    """Identities of a source's file and of its database's logs, since a process can access only those that existed at
+    its start.
+    """
     place = place_of(path)
     if place.is_dir():
         return []

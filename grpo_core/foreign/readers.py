@@ -1,4 +1,4 @@
-"""Processes that read one foreign file each, and a spare one: whoever needs something of such a file asks here."""
+"""Access to untrusted files through processes that read one file each, plus a spare process."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from grpo_core.runs.manifest import Manifest
 
 SILENCE = 60.0
-"""Seconds without a word after which a process that reads a file is taken to hang."""
+"""Seconds without a message after which a reading process is considered hung."""
 MOST_FOLDERS = 200
-"""Sources of which something is kept in the cache."""
+"""Maximum number of sources with data in the cache."""
 IN_SIGHT = 3.0
-"""Seconds that the window's own thread waits for an answer."""
+"""Seconds that the window's main thread waits for an answer."""
 
 
 def _never() -> None:
@@ -41,7 +41,7 @@ def _never() -> None:
 
 
 SPARE_AFTER = 3.0
-"""Seconds after an opening in which the window, which draws what was opened, has the processor to itself."""
+"""Seconds after opening a source before a spare process is started, so that drawing has the processor to itself."""
 
 
 class Readers:
@@ -68,7 +68,7 @@ class Readers:
         self.lines: weakref.WeakSet[Line] = weakref.WeakSet()
 
     def warm(self, after: float = 0.0) -> None:
-        """Start a process ahead of the question that needs it, ``after`` so many seconds in a thread."""
+        """Start a spare process, after ``after`` seconds in a thread."""
         if self.own_process:
             timer = threading.Timer(after, self._warm)
             timer.name, timer.daemon = "spare", True
@@ -89,7 +89,7 @@ class Readers:
         return self._opened(self._line(path, index, poll, scratch), path, index)
 
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
-        """As :meth:`open`. None for a file of no known format, unless its name says that a trainer wrote it."""
+        """Like :meth:`open`, but None for a file of unknown format, unless its name is typical of a trainer."""
         if not self.own_process:
             named = path.name.lower().endswith(OF_TRAINERS)
             if importer_for(path) is None and path.is_file() and not named:
@@ -241,7 +241,8 @@ class Readers:
 
 
 def scratch_of(path: Path, cache: Path) -> Path:
-    """The folder in ``cache`` that is of the source at ``path`` alone. Those used longest ago go where there are many.
+    """The folder in ``cache`` reserved for the source at ``path``. The least recently used ones are deleted if there
+    are many.
 
     Where it cannot be made, the source is read without.
     """

@@ -1,4 +1,4 @@
-"""A recorded run that a process of its own reads: as every importer's, with each update asked for when it is wanted."""
+"""A recorded run read by a separate process, with the interface of importers and updates loaded on demand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions, Report, Texts
 
 MOST_NOTES, LONGEST_NOTE = 50, 1_000
-"""Sentences on a source, and characters of each, that are shown."""
+"""Maximum number of notes on a source that are shown, and of characters of each."""
 
 
 def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
@@ -64,12 +64,12 @@ class RemoteSource:
             ) from None
 
     def __len__(self) -> int:
-        """Updates there are."""
+        """Number of updates."""
         return len(self.labels)
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences on what is torn, repeated, missing or left out, what reading updates has shown included."""
+        """Sentences on what is damaged, repeated, missing or left out, including findings from reading updates."""
         if self._read:
             with suppress(RunFileError):
                 self._notes, self._read = _bounded(self._ask("notes")), False
@@ -131,7 +131,7 @@ class RemoteSource:
         return now, fresh, goes_on
 
     def close(self) -> None:
-        """End the process. It is started again where something is asked for."""
+        """End the process. It is restarted on demand."""
         self._line.close()
 
     def _of_update(self, what: str, position: int, kind: type) -> Any:
@@ -147,7 +147,7 @@ class RemoteSource:
         return result
 
     def _check_same(self) -> None:
-        """Refuse what a process that was started anew found in the place of this source, where that is another.
+        """Check that a restarted process found the same source, and refuse it otherwise.
 
         Raises:
             RunFileError: it is.

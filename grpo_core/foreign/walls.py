@@ -1,4 +1,4 @@
-"""The walls around a process that reads a foreign file: it reaches the program, that file, and a folder of its own.
+"""Sandbox of a process that reads an untrusted file: access only to the program, that file, and a folder of its own.
 
 Linux alone, by two of its means that need no rights: Landlock for files and TCP (``man 7 landlock``), a filter of
 system calls for every other socket (``man 2 seccomp``). Where the kernel lacks one, the process reads without it, and
@@ -26,11 +26,11 @@ _READ = 0b1101
 _FIRST, _REFER, _TRUNCATE, _IOCTL = (1 << 13) - 1, 1 << 13, 1 << 14, 1 << 15
 """What the versions 1, 2, 3 and 5 of Landlock can forbid."""
 _OF_FILES = 0b111 | _TRUNCATE | _IOCTL
-"""The rights that a file can have, rather than a folder."""
+"""Rights that apply to a file rather than a folder."""
 _BIND_AND_CONNECT = 0b11
 _NO_NEW_PRIVILEGES = 38
 _LOOKED_THROUGH = 2_000
-"""Entries of a folder in which links are looked for."""
+"""Maximum number of entries of a folder that are searched for links."""
 SYSTEM = (
     "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/proc/cpuinfo", "/proc/meminfo",
     "/sys/devices/system/cpu", "/dev/urandom",
@@ -40,7 +40,7 @@ _MACHINES = {"x86_64": (0xC000003E, 317, (41, 101, 425)), "aarch64": (0xC00000B7
 
 
 def version() -> int:
-    """The version of Landlock that the kernel has, 0 where it has none."""
+    """Version of Landlock in the kernel, 0 without it."""
     if sys.platform != "linux":
         return 0
     with suppress(OSError, AttributeError):
@@ -49,7 +49,7 @@ def version() -> int:
 
 
 def said() -> str:
-    """A sentence on what the processes that read foreign files can reach here."""
+    """A sentence on what the processes that read untrusted files can access."""
     known = version()
     if not known:
         return tr(

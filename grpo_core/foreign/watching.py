@@ -1,4 +1,6 @@
-"""A recorded run that is still written, diagnosed and audited update by update, and what begins or ends in it."""
+"""Continuous diagnosis and audit of a recorded run that is still being written, with events for new and resolved
+findings.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Source
 
 AUDIT = "audit"
-"""Name of what an audit finds, beside the names of the checks."""
+"""Name of the audit's finding, beside the names of the checks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """A finding that has begun or ended.
+    """A finding that has appeared or been resolved.
 
     Attributes:
         name: of the check, or :data:`AUDIT`.
@@ -49,7 +51,7 @@ class Event:
 
     @property
     def line(self) -> str:
-        """All of it on one line."""
+        """The event on one line."""
         if self.ended:
             return tr("Step {step}: no longer found: {title}").format(step=self.step, title=self.title)
         head = tr("Step {step}: {title} ({grade}).").format(step=self.step, title=self.title, grade=self.grade.word)
@@ -65,7 +67,7 @@ class Event:
 
 
 class Watch:
-    """A recorded run, and everything that was found out about it so far.
+    """A recorded run, with everything found out about it so far.
 
     Attributes:
         source: the run as it was read last.
@@ -84,7 +86,7 @@ class Watch:
         self._stamp: int | None = None
 
     def _begin(self) -> None:
-        """Know nothing of any update."""
+        """Discard all data about updates."""
         recorded = traced(self.source)
         self._diagnosing = Diagnosing()
         self._auditing = None if recorded is None else Auditing(recorded)
@@ -93,20 +95,20 @@ class Watch:
 
     @property
     def worst(self) -> Grade | None:
-        """The worst grade of what is found now. None where nothing is."""
+        """The worst grade of the current findings. None if there are none."""
         return min((event.grade for event in self._found.values()), key=lambda grade: grade.rank, default=None)
 
     @property
     def found(self) -> int:
-        """Number of findings as of now, a departing loss among them."""
+        """Number of current findings, including a deviating loss."""
         return len(self._found)
 
     def reopen(self, source: Source) -> None:
-        """Go on with the same run, read anew after its reader had ended."""
+        """Continue with the same run after its reader has ended and been restarted."""
         self.source, self._stamp = source, None
 
     def look(self) -> Iterator[Event]:
-        """Examine what was written since the last look, and yield what has begun and what has ended.
+        """Examine new data, and yield appeared and resolved findings.
 
         Raises:
             RunFileError: the run cannot be read any more.
@@ -155,7 +157,9 @@ class Watch:
                 yield Event(name=name, title=event.title, grade=event.grade, step=newest, began=event.began, ended=True)
 
     def _departure(self, newest: int) -> dict[str, Event]:
-        """Audit what was read. The cause is searched when a departure begins, and again when twice as many depart."""
+        """Audit the read updates. The cause is searched when a deviation appears, and again when twice as many updates
+        deviate.
+        """
         departing = 0 if self._auditing is None else self._auditing.departing
         known = self._found.get(AUDIT)
         if self._auditing is None or not departing:

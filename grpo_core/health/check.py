@@ -1,4 +1,4 @@
-"""The form of a check: what it needs, what it measures of each update, and how the measures of a run are judged."""
+"""The form of a health check: required data, measurement of each update, and judgement of the run."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from grpo_core.health.limits import limit
 from grpo_core.health.update import Update
 
 STRETCHES = 400
-"""Parts into which the course of a long run is divided."""
+"""Number of sections into which the course of a long run is divided."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measure:
-    """The measurement that a check made of one update: small, for it is kept for all updates of a run.
+    """The measurement of one update by a check. It is small, since it is kept for all updates of a run.
 
     Attributes:
         label: the trainer's number of the update.
         value: the number that is judged.
-        more: whatever else the judgement needs.
+        more: further data for the judgement.
         evidence: the worst places.
     """
 
@@ -39,7 +39,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A judgement that something is wrong. ``Finding`` says what the attributes mean.
+    """A judgement that something is wrong. ``Finding`` describes the attributes.
 
     ``change`` is empty where the check's own advice fits every run.
     """
@@ -53,18 +53,18 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing that can be wrong with a run.
+    """A check for one possible problem of a run.
 
     Attributes:
-        title: what it is called, as a user reads it.
-        missing: what an update lacks for the check, as a sentence; empty where it lacks nothing.
-        measure: the number of one update; None where there is nothing to measure.
-        judge: what is wrong, from the measures of all updates in order; None where nothing is.
-        change: what to change, where the judgement does not say it by the settings of the run.
+        title: its title as shown.
+        missing: function that returns a sentence on what an update lacks for the check; empty if nothing.
+        measure: function that measures one update; None where there is nothing to measure.
+        judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
+        change: advice on what to change, unless the verdict has its own.
         source: where this is described.
-        least: updates with a measure from which it is judged.
-        said_by: checks whose finding says this one too, which is then left out.
-        follows: checks whose finding is the cause of this one, and is placed before it.
+        least: minimum number of measured updates for a judgement.
+        said_by: checks whose finding includes this one, which is then omitted.
+        follows: checks whose finding is the cause of this one and is listed before it.
     """
 
     title: str
@@ -95,7 +95,7 @@ def finite(measures: Sequence[Measure]) -> list[tuple[int, float]]:
 
 
 def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
-    """The measured values with the trainer's numbers of their updates. Of many updates, the largest of each stretch."""
+    """The measured values with the trainer's update numbers. For many updates, the largest of each section."""
     known = finite(measures)
     stretches = min(len(known), STRETCHES)
     ends = [round(i * len(known) / stretches) for i in range(stretches + 1)] if stretches else []
@@ -103,12 +103,12 @@ def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
 
 
 def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: int) -> Sequence[Measure]:
-    """The updates since something began that lasts: from then on at least half of the updates are bad.
+    """The updates since a lasting problem began: from then on at least half of the updates are bad.
 
     Args:
-        measures: of the updates, in order.
-        bad: whether an update is.
-        least: bad updates that there must be; of a long run at least the limit "lasting" of all.
+        measures: measures of the updates, in order.
+        bad: function that says whether an update is bad.
+        least: minimum number of bad updates; in a long run also at least the share "lasting" of all.
 
     Returns:
         The measures from the beginning to the end of the run; empty where nothing lasts.
@@ -123,7 +123,7 @@ def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: 
 
 
 def worst(measures: Sequence[Measure], most: int = 5) -> list[Evidence]:
-    """The evidence of the measures, one place of each first, at most ``most``."""
+    """Evidence from the measures, starting with one item of each, at most ``most``."""
     deepest = max((len(measure.evidence) for measure in measures), default=0)
     rounds = [measure.evidence[i] for i in range(deepest) for measure in measures if i < len(measure.evidence)]
     return sorted(rounds[:most], key=lambda e: e.step)

@@ -1,4 +1,4 @@
-"""The table of checks: what each needs, measures and advises, and where it is described."""
+"""The table of health checks, with their requirements, measures, advice and sources."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from grpo_core.health.check import Check
 from grpo_core.text import tr
 
 HACKS = ("reward_exploited", "length_hack", "shortness_hack")
-"""What a policy falls to that earns a reward without the task: the cause of what it then looks like."""
+"""Ways in which a policy earns reward without doing the task. They cause other findings."""
 COLLAPSING = (*HACKS, "entropy_collapse")
-"""What makes completions alike, so that their groups die."""
+"""Causes of similar completions, which make groups dead."""
 CHECKS: dict[str, Check] = {
     "non_finite": Check(
         title=tr("Numbers that are not finite"),

@@ -1,4 +1,4 @@
-"""The diagnosis of a recorded run: each update is read once, measured by every check, and the run is judged."""
+"""Diagnosis of a recorded run: each update is read once and measured by every check, then the run is judged."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Source
 
 
-@np.errstate(all="ignore")  # what is not finite is a finding
+@np.errstate(all="ignore")  # non-finite numbers are findings
 def diagnose(
     source: Source, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Diagnosis:
-    """Find out what is wrong with a recorded run.
+    """Diagnose a recorded run.
 
     Args:
         source: the run.
@@ -40,7 +40,9 @@ def diagnose(
 
 @dataclass(frozen=True, kw_only=True)
 class _Looked:
-    """What checks made of one update: check -> measure, check -> why it could not look, and why it is unreadable."""
+    """Results of the checks for one update: check -> measure, check -> reason why it could not be measured, and the
+    reason why the update is unreadable.
+    """
 
     measures: dict[str, Measure | None] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -48,7 +50,7 @@ class _Looked:
 
 
 class Diagnosing:
-    """A diagnosis that takes one update after the other. What it keeps of each is small."""
+    """A diagnosis that processes one update after the other and keeps little data of each."""
 
     def __init__(self) -> None:
         self._looked: dict[int, _Looked] = {}
@@ -67,7 +69,7 @@ class Diagnosing:
         self._looked[position] = _Looked(measures=measures, missing=missing)
 
     def result(self, settings: Settings) -> Diagnosis:
-        """Diagnose the updates taken so far, trained under ``settings``."""
+        """Diagnose the updates processed so far, trained under ``settings``."""
         measures: dict[str, list[Measure]] = {name: [] for name in CHECKS}
         missing: dict[str, str] = {}
         looked: set[str] = set()
@@ -104,7 +106,7 @@ class Diagnosing:
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings without those that others say too: the worst first, each cause as high as what follows from it."""
+    """The findings without those included in others, the worst first. A cause ranks at least as high as its effects."""
     found = {finding.check for finding in findings}
     kept = [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
 

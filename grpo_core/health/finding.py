@@ -1,4 +1,4 @@
-"""The form of a diagnosis: findings with their evidence, and what could not be looked at."""
+"""The form of a diagnosis: findings with their evidence, and checks that were not possible."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from grpo_core.health.grade import Grade
 from grpo_core.text import tr
 
 SHORT = 9
-"""Updates from which thirds of a run can be held against each other."""
+"""Minimum number of updates for comparing thirds of a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One place in the run where a finding can be seen.
+    """One place in the run that shows a finding.
 
     Attributes:
         step: the trainer's number of the update.
         what: a sentence or a number with its name.
-        row: of the completion, from 1; None where it is about the whole update.
-        token: of the completion, from 1; None where it is about the whole completion.
+        row: the completion, from 1; None for the whole update.
+        token: the token of the completion, from 1; None for the whole completion.
         quote: the completion's text, shortened; empty where none is recorded or needed.
     """
 
@@ -35,15 +35,15 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A thing that is wrong with a run, with its evidence.
+    """A problem of a run, with its evidence.
 
     Attributes:
         check: name of the check, a key of ``CHECKS``.
         title: the check's title.
         grade: how bad it is.
-        what: the claims that are what was seen, one or more; nothing else says it.
+        what: one or more claims that describe the problem.
         began: the trainer's number of the update in which it began.
-        evidence: where it can be seen.
+        evidence: places that show it.
         change: what to change.
         source: where this is described.
         course: what the check measured over the run, (trainer's number, value) each, in order; of a long run the
@@ -62,11 +62,11 @@ class Finding:
 
     def __post_init__(self) -> None:
         assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"
-        object.__setattr__(self, "grade", Grade(self.grade))  # from another process it comes as its word
+        object.__setattr__(self, "grade", Grade(self.grade))  # from another process it arrives as text
 
     @property
     def sentence(self) -> str:
-        """The claims, in sentences with numbers."""
+        """The claims as sentences with numbers."""
         return told(self.what)
 
 
@@ -77,8 +77,8 @@ class Healthy:
     Attributes:
         check: its name.
         title: its title.
-        measured: between which values its measure stayed; None where no single number of an update is judged, or
-            where a finding was made from that number.
+        measured: claim on the range of its measure; None if the check does not judge a single number per update, or if
+            that number led to a finding.
     """
 
     check: str
@@ -88,7 +88,7 @@ class Healthy:
 
 @dataclass(frozen=True, kw_only=True)
 class NotLookedAt:
-    """A check that the source has no numbers for.
+    """A check that the source lacks data for.
 
     Attributes:
         check: its name.
@@ -103,13 +103,13 @@ class NotLookedAt:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """All that was found out about a run.
+    """The complete diagnosis of a run.
 
     Attributes:
-        updates: how many were looked at.
-        findings: the worst first, and of these the cause before what follows from it.
-        not_looked_at: checks that the source has no numbers for.
-        looked_at: the checks that found nothing.
+        updates: number of examined updates.
+        findings: the worst first, and causes before their effects.
+        not_looked_at: checks that the source lacks data for.
+        looked_at: checks that found nothing.
         unreadable: sentences on updates that could not be read.
     """
 
@@ -121,12 +121,12 @@ class Diagnosis:
 
     @property
     def serious(self) -> bool:
-        """Whether something serious was found."""
+        """Whether there is a serious finding."""
         return any(finding.grade is Grade.SERIOUS for finding in self.findings)
 
     @property
     def caution(self) -> str:
-        """A sentence that a short run proves little. Empty for one that is long enough."""
+        """Warning that a short run proves little. Empty for one that is long enough."""
         if not 0 < self.updates < SHORT:
             return ""
         return tr(

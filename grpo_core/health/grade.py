@@ -20,12 +20,12 @@ class Grade(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the worst."""
+        """Rank of the grade, 0 for the worst."""
         return list(Grade).index(self)
 
     @property
     def word(self) -> str:
-        """As a user reads it."""
+        """The grade as shown to users."""
         return {
             Grade.SERIOUS: tr("serious"), Grade.WARNING: tr("warning"), Grade.NOTICE: tr("notice")
         }[self]  # fmt: skip

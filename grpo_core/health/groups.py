@@ -1,4 +1,6 @@
-"""Checks of groups: those whose rewards are all equal, and rewards that few completions earn or the prompt decides."""
+"""Checks of groups: equal rewards within groups, rewards that few completions earn, rewards that depend only on the
+prompt.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from grpo_core.traces.importers.source import Completions
 
 
 def no_rewards(update: Update) -> str:
-    """The reason why the rewards of groups are not known."""
+    """The reason why the rewards of groups are unknown."""
     if update.table is None:
         return update.why_no_table
     if not np.isfinite(update.table.rewards).any():
@@ -29,9 +31,9 @@ def no_rewards(update: Update) -> str:
 
 
 def dead_groups(update: Update) -> Measure | None:
-    """The share of groups whose rewards are all equal and that give no advantage, with the rewards of these.
+    """Measure the share of groups with equal rewards and no advantage, and the rewards of these groups.
 
-    A group of equal rewards with recorded advantages that are not 0 does push: GDPO's, whose parts differ.
+    A group of equal rewards whose recorded advantages are not 0 has a gradient, as in GDPO, where the parts differ.
     """
     table = update.table
     assert table is not None
@@ -69,22 +71,22 @@ def dead_groups(update: Update) -> Measure | None:
 
 
 def judge_right(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Groups in which everything is right."""
+    """Judge groups in which all completions are right."""
     return _judge_dead(measures, "right")
 
 
 def judge_wrong(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Groups in which everything is wrong, and hardly any in which something is right."""
+    """Judge groups in which all completions are wrong, with hardly any right ones elsewhere."""
     return _judge_dead(measures, "wrong")
 
 
 def judge_same(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Groups in which everything has one reward, neither the highest nor the lowest."""
+    """Judge groups in which all completions have the same reward, neither the highest nor the lowest."""
     return _judge_dead(measures, "same")
 
 
 def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Groups in which everything is wrong, beside some that still teach."""
+    """Judge groups in which all completions are wrong, where other groups still have a signal."""
     return _judge_dead(measures, "wrong", sparse=True)
 
 
@@ -123,13 +125,13 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
 
 
 def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """The mean reward of the first and of the last third of the updates, of single ones in a short run."""
+    """Mean reward of the first and the last third of the updates, or of the first and last update in a short run."""
     third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
     return float(np.mean(means[:third])), float(np.mean(means[-third:]))
 
 
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
-    """Whether the prompts were learned before ``those`` updates, in which groups are dead."""
+    """Whether the prompts were learned before ``those`` updates with dead groups."""
     before = [m.more["mean"] for m in measures if m.label < those[0].label]
     if len(before) < limit("dead_later") * len(measures):
         return False
@@ -137,7 +139,7 @@ def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
 
 
 def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Rewards that are equal within every group and differ between prompts."""
+    """Judge rewards that are equal within every group and differ between prompts."""
     groups = sum(m.more["groups"] for m in measures)
     if groups < limit("groups") or any(m.value < 1 for m in measures):
         return None

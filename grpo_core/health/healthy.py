@@ -1,4 +1,4 @@
-"""Figures of the checks that found nothing, which say how healthy a run is."""
+"""Ranges measured by the checks that found nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """The name of the value of a measure, and whether it is a part of a whole."""
+    """The name of a measure's value, and whether it is a share."""
 
     name: str
     share: bool = False
@@ -41,15 +41,15 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     policy.far_tokens: Quantity(name=tr("KL that single far tokens carry"), share=True),
     rewards.far_rewards: Quantity(name=tr("reward farthest from the median")),
     rewards.largest_advantage: Quantity(name=tr("largest advantage")),
-    rewards.spread_of_parts: None,  # it is judged by how the functions vary together, over the whole run
+    rewards.spread_of_parts: None,  # judged by the covariance of the functions over the whole run
     stale.staleness: Quantity(name=tr("mean age of the samples in steps")),
     rewards.unscored: Quantity(name=tr("completions without a reward"), share=True),
 }
-"""The quantity of each measure; None where no single number of an update is judged."""
+"""The quantity of each measure; None where no single number per update is judged."""
 
 
 def measured(measure: Callable[[Update], Measure | None], measures: Sequence[Measure]) -> Measured | None:
-    """Claim between which values a measure stayed. None without a value, or where it is no single number."""
+    """Make the claim on the range of a measure. None without values, or if it is not a single number."""
     quantity, course = QUANTITIES[measure], finite(measures)
     if quantity is None or not course:
         return None
@@ -61,7 +61,7 @@ def measured(measure: Callable[[Update], Measure | None], measures: Sequence[Mea
 
 
 def by_figure(looked_at: Sequence[Healthy]) -> list[tuple[tuple[str, ...], Measured | None]]:
-    """Group the titles of checks by the figure that they share. Those that have none come last."""
+    """Group the titles of checks by their common figure. Those without a figure come last."""
     known = [one for one in looked_at if one.measured is not None]
     figures = list(dict.fromkeys(one.measured for one in known))
     ordered = sorted(known, key=lambda one: figures.index(one.measured))

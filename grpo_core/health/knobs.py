@@ -1,4 +1,6 @@
-"""Checks of settings that undo what they are for: a cap that scales, a clip range that nothing ever reaches."""
+"""Checks of settings that defeat their own purpose: a cap that scales all tokens, a clip range that is never
+reached.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from grpo_core.text import tr
 
 
 def no_cap(update: Update) -> str:
-    """The reason why there is no cap on a weight."""
+    """The reason why there is no cap on weights."""
     if not update.settings.recorded.names_loss:
         return NO_LOSS
     clip = SURROGATES[update.settings.objective.surrogate].clip
@@ -30,7 +32,7 @@ def no_cap(update: Update) -> str:
 
 
 def cap(update: Update) -> Measure:
-    """The cap."""
+    """Measure the cap."""
     value = update.settings.objective.clip_high
     return Measure(
         label=update.label,
@@ -40,7 +42,7 @@ def cap(update: Update) -> Measure:
 
 
 def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A cap below 1, which every token meets before the policy has moved at all."""
+    """Judge a cap below 1, which limits every token before the policy has moved at all."""
     first = measures[0]
     if first.value >= limit("cap"):
         return None
@@ -50,7 +52,7 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
 
 
 def no_ratio_of_completions(update: Update) -> str:
-    """The reason why no clip acts on ratios of whole completions."""
+    """The reason why no clip applies to ratios of whole completions."""
     if not update.settings.recorded.names_loss:
         return NO_LOSS
     level = LEVELS[update.settings.objective.level]
@@ -62,7 +64,7 @@ def no_ratio_of_completions(update: Update) -> str:
 
 
 def reach(update: Update) -> Measure | None:
-    """The largest share of clipped tokens among the passes, and how far any ratio is from 1."""
+    """Measure the largest share of clipped tokens among the passes, and the largest distance of a ratio from 1."""
     measure = clipped(update)
     if measure is None:
         return None
@@ -72,7 +74,7 @@ def reach(update: Update) -> Measure | None:
 
 
 def _rounded_up(value: float) -> float:
-    """A number above 0 with two digits, never below it."""
+    """Round a positive number up to two digits."""
     if value <= 0:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -80,7 +82,7 @@ def _rounded_up(value: float) -> float:
 
 
 def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A clip range for single tokens on ratios of whole completions, which it never stops."""
+    """Judge a clip range meant for single tokens, which ratios of whole completions never reach."""
     low, high = settings.objective.clip_low, settings.objective.clip_high
     if min(low, high) < limit("range_of_tokens") or any(m.value > 0 for m in measures):
         return None
@@ -92,14 +94,14 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def no_range_of_tokens(update: Update) -> str:
-    """The reason why no clip acts on ratios of single tokens."""
+    """The reason why no clip applies to ratios of single tokens."""
     if LEVELS[update.settings.objective.level].of_completion:
         return tr("The ratio belongs to whole completions.")
     return no_later_pass(update)
 
 
 def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A clip range for ratios of whole completions on those of single tokens, which nearly all are beyond it."""
+    """Judge a clip range meant for ratios of whole completions, which nearly all ratios of single tokens exceed."""
     low, high = settings.objective.clip_low, settings.objective.clip_high
     if max(low, high) >= limit("range_of_completions") or not any(m.value > 0 for m in measures):
         return None

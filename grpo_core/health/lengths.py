@@ -1,4 +1,4 @@
-"""Checks of length: drift, and completions that a limit cuts off."""
+"""Checks of length: drift, and completions cut off by a limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grpo_core.traces.importers.source import Completions
 
 
 def no_length(update: Update) -> str:
-    """The reason why lengths are not known."""
+    """The reason why lengths are unknown."""
     if _length(update) is not None:
         return ""
     return update.why_no_table or tr("The lengths of the completions in tokens are not recorded.")
@@ -46,7 +46,7 @@ def length(update: Update) -> Measure | None:
 
 
 def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A mean length that grows or shrinks throughout the run."""
+    """Judge a mean length that grows or shrinks throughout the run."""
     moved = changed(measures, limit("length_drift"))
     if moved is None:
         return None
@@ -58,14 +58,14 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, int] | None:
-    """The change of a length from the first to the last third of a run, where it is beyond chance.
+    """The change of a length from the first to the last third of a run. None if it is small or may be chance.
 
     Args:
-        measures: of which each has a length as its value.
-        least: change relative to the length before.
+        measures: measures whose values are lengths.
+        least: minimum change relative to the length before.
 
     Returns:
-        The length before, the length after, and the update in which half of the change was done.
+        The length before, the length after, and the update at which half of the change was reached.
     """
     third = len(measures) // 3
     if len(measures) < limit("length_updates"):
@@ -81,7 +81,7 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
 
 
 def _advice(settings: Settings, *, grows: bool) -> str:
-    """Advice against a drift, as far as the run does not do it already."""
+    """Advice against a drift, without measures that the run already takes."""
     if not grows:
         return tr("See whether the reward falls with length, and whether a penalty for overlong answers is too strong.")
     look = tr("See whether the reward grows with length; a penalty for overlong answers holds it back.")
@@ -99,14 +99,14 @@ def _advice(settings: Settings, *, grows: bool) -> str:
 
 
 def no_limit(update: Update) -> str:
-    """The reason why it is not known which completions were cut off."""
+    """The reason why it is unknown which completions were cut off."""
     if _cut(update) is not None:
         return ""
     return update.why_no_table or tr("Which completions reached a limit is not recorded.")
 
 
 def _cut(update: Update) -> tuple[float, int] | None:
-    """Completions cut off, and completions."""
+    """Number of completions cut off, and number of completions."""
     table = update.table
     if table is not None and table.truncated is not None:
         return float(table.truncated.sum()), len(table.truncated)
@@ -144,8 +144,8 @@ def cut_off(update: Update) -> Measure | None:
 
 
 def _costs(table: Completions) -> np.ndarray:
-    """Rewards of groups that hold completions cut off and whole ones, (n, 2): each one's reward less the mean of its
-    group, and whether it was cut off."""
+    """Rewards in groups with both truncated and complete completions, (n, 2): reward minus the group's mean, and
+    whether it was cut off."""
     cut = table.truncated
     if cut is None:
         return np.zeros((0, 2))
@@ -159,7 +159,7 @@ def _costs(table: Completions) -> np.ndarray:
 
 
 def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A limit that cuts off nearly everything, or more and more, or so much that rewards suffer."""
+    """Judge a limit that cuts off nearly everything, or more and more, or so much that rewards suffer."""
     count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
     most = settings.recorded.max_tokens
     where = [] if most is None else [Fault.of("limit", limit=most)]
@@ -187,7 +187,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def _loss(costs: np.ndarray) -> tuple[float, float] | None:
-    """The reward lost by being cut off, itself and in standard deviations. None where it is little."""
+    """The loss of reward by truncation, absolute and in standard deviations. None if small."""
     paid, cut = costs[:, 0], costs[:, 1] > 0
     loss, spread = float(paid[~cut].mean() - paid[cut].mean()), float(paid.std())
     error = math.sqrt(float(paid[cut].var()) / cut.sum() + float(paid[~cut].var()) / (~cut).sum())

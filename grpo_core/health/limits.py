@@ -1,4 +1,4 @@
-"""The table of thresholds: each with its value, the grade of the finding that begins there, and where it comes from."""
+"""The table of thresholds, with their values, the grades of findings beyond them, and their sources."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Limit:
     """A threshold of a diagnosis.
 
     Attributes:
-        value: as it is compared.
-        grade: of what lies beyond it; None where it is a condition beside another limit.
-        source: a paper, the documentation of a trainer, or the figure that it was set by.
+        value: the value.
+        grade: grade of a finding beyond it; None if it is an additional condition of another limit.
+        source: a paper, the documentation of a trainer, or the figure on which it is based.
     """
 
     value: float
@@ -120,7 +120,7 @@ def limit(name: str) -> float:
 
 
 def grade(name: str) -> Grade:
-    """The grade of what lies beyond a threshold."""
+    """The grade of a finding beyond a threshold."""
     found = LIMITS[name].grade
     assert found is not None, f"{name} is no limit of a finding"
     return found

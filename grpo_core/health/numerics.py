@@ -1,4 +1,4 @@
-"""Checks of the numbers themselves: finite, and the same from whichever program computed them."""
+"""Checks of the numbers themselves: that they are finite, and agree between programs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from grpo_core.text import tr
 
 
 def nothing_missing(update: Update) -> str:
-    """Every source has some numbers."""
+    """Return an empty text: every source has some numbers."""
     return ""
 
 
 def non_finite(update: Update) -> Measure:
-    """Number of numbers that are not finite, the first of them as evidence."""
+    """Count the non-finite numbers, with the first ones as evidence."""
     found = list(_not_finite(update))
     more = {"first": found[0][1:]} if found else {}
     return Measure(
@@ -36,10 +36,10 @@ def non_finite(update: Update) -> Measure:
 
 
 def _not_finite(update: Update) -> Iterator[tuple[Evidence, str, dict[str, Any]]]:
-    """Numbers that are not finite, in the order of cause, each with its place, a key of ``PLACES``, and what is said of
-    it: rewards, advantages, log-probabilities, loss.
+    """Yield non-finite numbers in causal order (rewards, advantages, log-probabilities, loss), each with its place, a
+    key of ``PLACES``, and the values for the sentence.
 
-    A reward of NaN is a completion that nobody scored, and a sampler's NaN a token that it could not score: no fault.
+    A reward of NaN is an unscored completion, and a sampler's NaN an unscored token, which are not faults.
     """
     table, step = update.table, update.step
     if table is not None:
@@ -84,7 +84,7 @@ def _bad(
 
 
 def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Any number that is not finite: everything after it follows from it."""
+    """Judge non-finite numbers, from which all later numbers follow."""
     those = [m for m in measures if m.value]
     if not those:
         return None
@@ -95,7 +95,7 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 
 def no_old(update: Update) -> str:
-    """The reason why the old policy cannot be held against the first pass."""
+    """The reason why the old policy cannot be compared with the first pass."""
     if update.step is None:
         return update.why_no_step
     used = update.used(0)
@@ -105,7 +105,7 @@ def no_old(update: Update) -> str:
 
 
 def first_pass(update: Update) -> Measure | None:
-    """The mean difference of old and new log-probabilities in the first pass, nothing of which is learning."""
+    """The mean difference of old and new log-probabilities in the first pass, before any learning."""
     step = update.step
     assert step is not None
     used = update.used(0)
@@ -123,7 +123,7 @@ def first_pass(update: Update) -> Measure | None:
 
 
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A first pass that is not on-policy."""
+    """Judge a first pass that is not on-policy."""
     since = lasting(measures, lambda m: m.value > m.more["limit"], min(2, len(measures)))
     if not since:
         return None
@@ -134,7 +134,7 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 
 def no_sampler(update: Update) -> str:
-    """The reason why the sampler cannot be held against the trainer."""
+    """The reason why the sampler cannot be compared with the trainer."""
     if update.step is not None and update.step.sampling_logp is not None:
         return ""
     table = update.table
@@ -168,7 +168,7 @@ def sampler(update: Update) -> Measure | None:
 
 
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A sampler that is another policy than the one that is trained."""
+    """Judge a sampler whose policy differs from the trained one."""
     since = lasting(
         measures, lambda m: m.value > limit("sampler") or m.more["far"] > limit("sampler_far"), min(2, len(measures))
     )
@@ -194,7 +194,7 @@ def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
 
 
 def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | None = None) -> tuple[Evidence, ...]:
-    """The two tokens that differ most, with their importance ``weights`` (B, T) where these are given."""
+    """The two tokens with the largest differences, with their importance ``weights`` (B, T) if given."""
     sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
     order = np.argsort(-sizes, axis=None)[:2]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
@@ -217,7 +217,7 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
 
 
 def _half_precision(settings: Settings) -> bool:
-    """Whether the trainer's settings say that it computed with 16 bits."""
+    """Whether the trainer's settings specify 16-bit computation."""
     try:
         trainer = json.loads(settings.recorded.trainer_settings or "{}")
     except ValueError:
@@ -226,6 +226,6 @@ def _half_precision(settings: Settings) -> bool:
 
 
 def _like_half(values: np.ndarray) -> bool:
-    """Whether all numbers have no more digits than bfloat16 or float16 holds."""
+    """Whether all numbers have at most the digits of bfloat16 or float16."""
     single = np.ascontiguousarray(values[np.isfinite(values)], np.float32)
     return len(single) > 0 and not bool((single.view(np.uint32) & 0x1FFF).any())

@@ -24,14 +24,14 @@ NO_LOSS = tr("The settings of the loss are not recorded.")
 
 
 def no_entropy(update: Update) -> str:
-    """The reason why the entropy is not known."""
+    """The reason why the entropy is unknown."""
     if _entropy(update) is not None:
         return ""
     return update.why_no_step or tr("The entropy of the policy is not recorded.")
 
 
 def _entropy(update: Update) -> float | None:
-    """Mean entropy at the tokens of the first pass, or what the trainer reported of it."""
+    """Mean entropy at the tokens of the first pass, or as reported by the trainer."""
     step, table = update.step, update.table
     if step is not None and step.entropy is not None:
         values = step.entropy[0][update.used(0)]
@@ -56,7 +56,7 @@ def entropy(update: Update) -> Measure | None:
 
 
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Entropy that fell to a small part of what it was."""
+    """Judge entropy that fell to a small fraction of its initial value."""
     start, part = measures[0].value, limit("entropy_collapsed")
     since = lasting(measures, lambda m: m.value <= part * start, 2)
     if not since or start <= 0:
@@ -76,13 +76,13 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def _equal(measures: Sequence[Measure]) -> float | None:
-    """Mean share of groups whose rewards are all equal. None where no update says it."""
+    """Mean share of groups with equal rewards. None if unknown."""
     shares = [m.more["equal"] for m in measures if m.more["equal"] is not None]
     return float(np.mean(shares)) if shares else None
 
 
 def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Entropy that rose to a multiple of what it was."""
+    """Judge entropy that rose to a multiple of its initial value."""
     start = measures[0].value
     since = lasting(measures, lambda m: _blown_up(m.value, start), 3)
     if not since:
@@ -102,7 +102,7 @@ def _blown_up(value: float, start: float) -> bool:
 
 
 def no_later_pass(update: Update) -> str:
-    """The reason why nothing can be clipped, or it is not known."""
+    """The reason why nothing can be clipped, or why that is unknown."""
     if update.step is None:
         return update.why_no_step
     if not update.settings.recorded.names_loss:
@@ -120,7 +120,7 @@ def no_later_pass(update: Update) -> str:
 
 
 def _ratios_are_one(update: Update) -> bool:
-    """Whether every ratio of the first pass is 1, to the digits of single precision."""
+    """Whether every ratio of the first pass is 1 in single precision."""
     ratio = update.terms[0].ratio[update.used(0)]
     return bool((np.abs(ratio - 1) <= limit("one")).all())
 
@@ -131,7 +131,7 @@ def clipped(update: Update) -> Measure | None:
     other, stopped = (np.zeros(() if update.step is None else update.step.mask.shape, bool) for _ in range(2))
     for n, terms in enumerate(update.terms):
         used = update.used(n)
-        used = used & np.isfinite(terms.ratio)  # a ratio that is no number is another finding
+        used = used & np.isfinite(terms.ratio)  # NaN ratios are another finding
         shares.append(float(terms.clipped[used].mean()) if used.any() else 0.0)
         if terms.clipped[used].any():
             other |= update.pulled(n) & terms.clipped & used
@@ -143,7 +143,7 @@ def clipped(update: Update) -> Measure | None:
     seen = Evidence(
         step=update.label, what=tr("{share:.0%} of the tokens are clipped in pass {number} of {count}").format(**facts)
     )
-    if shares[n]:  # the one that is farthest from where it was sampled
+    if shares[n]:  # the one farthest from the sampling policy
         terms = update.terms[n]
         far = np.where(terms.clipped & update.used(n) & np.isfinite(terms.ratio), np.abs(terms.ratio - 1), -1.0)
         row, token = (int(i) for i in np.unravel_index(np.argmax(far), far.shape))
@@ -164,7 +164,7 @@ def clipped(update: Update) -> Measure | None:
 
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Passes in which most tokens have no gradient."""
+    """Judge passes in which most tokens have no gradient."""
     of_completion = LEVELS[settings.objective.level].of_completion
     beyond: dict[str, Callable[[Measure], bool]] = {
         "clipped": lambda m: m.value >= limit("clipped"),
@@ -190,7 +190,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def no_reference(update: Update) -> str:
-    """The reason why there is no distance to a reference."""
+    """The reason why there is no distance from a reference."""
     if update.step is None:
         return update.why_no_step
     if update.step.ref_logp is None:
@@ -199,7 +199,7 @@ def no_reference(update: Update) -> str:
 
 
 def far_tokens(update: Update) -> Measure | None:
-    """The share of the KL that tokens far from the reference carry, in the last pass."""
+    """The share of the KL due to tokens far from the reference, in the last pass."""
     step = update.step
     assert step is not None and step.ref_logp is not None
     last = step.passes - 1
@@ -229,7 +229,7 @@ def far_tokens(update: Update) -> Measure | None:
 
 
 def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A KL that a few tokens carry."""
+    """Judge a KL that is due to a few tokens."""
     those = [m for m in measures if m.value >= limit("kl_carried")]
     if len(those) < 2:
         return None

@@ -1,4 +1,4 @@
-"""A diagnosis as text, as plain values for JSON, and as one HTML page that loads nothing."""
+"""A diagnosis as text, as plain values for JSON, and as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_text(source: Source, result: Diagnosis) -> str:
 
 
 def healthy(result: Diagnosis) -> list[str]:
-    """The checks that found nothing, and between which values their measures stayed, a line for each measure."""
+    """Lines on the checks that found nothing and the ranges of their measures, one per measure."""
     return [
         "; ".join(titles) if figure is None else tr("{titles} ({figure})").format(
             titles="; ".join(titles), figure=figure.words()
@@ -58,7 +58,7 @@ def headline(source: Source, result: Diagnosis) -> str:
 
 
 def place(one: Evidence) -> str:
-    """Place of a piece of evidence, and what it is."""
+    """Location and description of a piece of evidence."""
     words: dict[str, Any] = {"step": one.step, "what": one.what, "row": one.row, "token": one.token}
     if one.row is None:
         text = tr("step {step}: {what}").format(**words)
@@ -108,7 +108,7 @@ small, .quiet { color: #777; }
 
 
 def as_html(source: Source, result: Diagnosis) -> str:
-    """One page: everything from outside is escaped, nothing is loaded, no script can run."""
+    """The diagnosis as one page, with foreign text escaped, nothing to load, and no scripts."""
     title = tr("Diagnosis of {title}").format(title=source.title)
     quoting = tr("This page quotes completions of the run.")
     return "\n".join(
@@ -146,7 +146,7 @@ def _section(finding: Finding) -> Iterator[str]:
 
 
 def strip(finding: Finding) -> str:
-    """A drawing, within the page, of the values measured over the run. Empty where there are none."""
+    """Inline drawing of the values measured over the run. Empty if there are none."""
     if not finding.course:
         return ""
     largest = max(abs(value) for _, value in finding.course) or 1.0

@@ -1,4 +1,4 @@
-"""Checks of rewards and advantages: what every source has."""
+"""Checks of rewards and advantages, which every source has."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grpo_core.traces.importers.source import Completions
 
 
 def no_table(update: Update) -> str:
-    """The reason why completions are not known, empty where they are."""
+    """The reason why completions are unknown. Empty where they are known."""
     return update.why_no_table if update.table is None else ""
 
 
@@ -42,7 +42,7 @@ def unscored(update: Update) -> Measure | None:
 
 
 def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Rewards that are missing in a run that has others."""
+    """Judge missing rewards in a run that has others."""
     lost, rows = sum(m.more["lost"] for m in measures), sum(m.more["rows"] for m in measures)
     those = [m for m in measures if m.more["lost"]]
     if not those or lost == rows or lost / rows < limit("missing"):
@@ -53,7 +53,7 @@ def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def no_parts(update: Update) -> str:
-    """The reason why several reward functions are not known apart."""
+    """The reason why reward functions are not recorded separately."""
     if update.table is None:
         return update.why_no_table
     if update.table.reward_parts is None or update.table.reward_parts.shape[1] < 2:
@@ -62,7 +62,7 @@ def no_parts(update: Update) -> str:
 
 
 def no_advantage(update: Update) -> str:
-    """The reason why advantages are not known."""
+    """The reason why advantages are unknown."""
     if update.table is None:
         return update.why_no_table
     advantage = update.table.advantage
@@ -91,7 +91,7 @@ def spread_of_parts(update: Update) -> Measure | None:
 
 
 def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A reward function that gave the same to all completions, or to all of every prompt."""
+    """Judge a reward function that is constant over all completions, or over those of each prompt."""
     measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
     if len(measures) < limit("updates") or sum(m.value for m in measures) < limit("rows"):
         return None
@@ -108,10 +108,10 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
             flat.append(Fault.of("constant", name=name, value=float(lowest / weight)))
         else:
             flat.append(Fault.of("between", name=name))
-    if not flat or len(flat) == len(low):  # where nothing varies, the groups are dead: that is said there
+    if not flat or len(flat) == len(low):  # without any variation the groups are dead, which is another finding
         return None
     o = settings.objective
-    whole = DEVIATIONS[o.std].of_batch and any(claim.kind == "between" for claim in flat)  # it widens what divides
+    whole = DEVIATIONS[o.std].of_batch and any(claim.kind == "between" for claim in flat)  # it increases the divisor
     if BASELINES[o.baseline].within_group and settings.recorded.names_loss and not whole:
         flat.append(Fault.of("adds_nothing", names=tuple(dict(claim.values)["name"] for claim in flat)))
     first = measures[0].label
@@ -120,7 +120,7 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
 
 
 def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Two reward functions of which one takes what the other gives."""
+    """Judge two reward functions that work against each other."""
     measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
     rows = sum(m.value for m in measures)
     if rows < limit("rows"):
@@ -182,7 +182,7 @@ def largest_advantage(update: Update) -> Measure | None:
 
 
 def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Advantages far beyond those of the other completions of the run."""
+    """Judge advantages far beyond those of other completions of the run."""
     usual = float(np.median([m.more["median"] for m in measures]))
     those = [m for m in measures if m.value >= limit("advantage_large") and m.value >= limit("advantage_far") * usual]
     if not those:
@@ -201,7 +201,7 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def far_rewards(update: Update) -> Measure | None:
-    """The rewards that are compared, with the largest as evidence."""
+    """The compared rewards, with the largest as evidence."""
     table = update.table
     assert table is not None
     rows = np.flatnonzero(counted(table) & np.isfinite(table.rewards))
@@ -217,7 +217,7 @@ def far_rewards(update: Update) -> Measure | None:
 
 
 def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """A few rewards far beyond all others, which the division by a standard deviation hides in the advantages."""
+    """Judge rewards far beyond all others, hidden in the advantages by the division by a standard deviation."""
     every = np.concatenate([m.more["paid"] for m in measures])
     if len(every) < limit("rows"):
         return None

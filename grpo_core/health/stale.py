@@ -1,4 +1,4 @@
-"""Check of the age of the policy that sampled: how many training steps lie between it and the one that is trained."""
+"""Check of the age of samples: the number of training steps between the sampling policy and the trained one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grpo_core.text import tr
 
 
 def no_versions(update: Update) -> str:
-    """Sentence on what is missing to know how old the samples are. Empty where nothing is."""
+    """The sentence on what is missing to know the age of samples. Empty if nothing is."""
     if update.table is None:
         return update.why_no_table
     known = update.table.staleness
@@ -39,7 +39,9 @@ def staleness(update: Update) -> Measure | None:
 
 
 def _evidence(update: Update, row: int, age: float) -> Evidence:
-    """An old completion, with the token of it for which sampler and trainer differ most where both are recorded."""
+    """Evidence of an old completion, with the token of the largest difference between sampler and trainer, if both are
+    recorded.
+    """
     what = tr("its policy is {age:g} steps old").format(age=age)
     away = None if update.step is None else recompute.from_sampler(update.step)
     token = None
@@ -54,7 +56,7 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
 
 
 def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Samples of a policy that has long been left behind."""
+    """Judge samples of a policy that is too old."""
     since = lasting(measures, lambda m: m.value > limit("stale"), min(2, len(measures)))
     if not since:
         return None

@@ -1,4 +1,4 @@
-"""One update as the checks see it: its table, its step and the trainer's reports, whichever of them the source has."""
+"""One update as input to the checks: its table, its step and the trainer's reports, as far as the source has them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions, Report, Source
 
 LONGEST_QUOTE = 160
-"""Characters of a completion that a finding quotes."""
+"""Maximum number of characters of a completion quoted in a finding."""
 
 
 @dataclass(kw_only=True)
@@ -26,12 +26,12 @@ class Update:
 
     Attributes:
         label: the trainer's number.
-        settings: what the run was trained under.
+        settings: settings of the training.
         table: its completions; None where none are recorded.
-        why_no_table: the sentence that says so.
+        why_no_table: sentence on why there is none.
         step: its tokens; None where the source holds texts alone.
-        why_no_step: the sentence that says so.
-        reports: what the trainer said.
+        why_no_step: sentence on why there is none.
+        reports: the trainer's reports.
         vocabulary: the text of each token by its number, (V,); empty where the source knows no texts.
     """
 
@@ -46,7 +46,7 @@ class Update:
 
     @cached_property
     def terms(self) -> list[Terms]:
-        """The loss of each pass and the numbers on the way to it. Empty where it cannot be recomputed."""
+        """The loss of each pass with all intermediate values. Empty where it cannot be recomputed."""
         if self.step is None:
             return []
         try:
@@ -61,8 +61,8 @@ class Update:
         return recompute.used(self.step, passed)
 
     def pulled(self, passed: int) -> np.ndarray:
-        """Tokens on which something else than the advantage pulls in pass ``passed``, boolean (B, T): a KL in the loss,
-        an entropy bonus."""
+        """Tokens with a gradient other than from the advantage in pass ``passed``, boolean (B, T): from a KL in the
+        loss, or an entropy bonus."""
         assert self.step is not None
         step, objective = self.step, self.settings.objective
         with np.errstate(all="ignore"):
@@ -77,7 +77,7 @@ class Update:
         return [report.numbers[name] for report in self.reports if name in report.numbers]
 
     def token(self, row: int, place: int) -> str:
-        """The token at ``place`` of a completion: its text in quotation marks. Its number where no text is known."""
+        """The token at ``place`` of a completion: its text in quotation marks, or its number."""
         assert self.step is not None
         number = int(self.step.tokens[row, place])
         return f"“{self.vocabulary[number]}”" if 0 <= number < len(self.vocabulary) else f"‹{number}›"
@@ -91,7 +91,7 @@ class Update:
 
 
 def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
-    """The update at ``position``.
+    """Read the update at ``position``.
 
     Args:
         source: the run.
@@ -99,7 +99,7 @@ def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
         vocabulary: that of the source, which takes long to read and is the same for every update.
 
     Raises:
-        RunFileError: its file is torn, missing or hostile.
+        RunFileError: its file is damaged, missing or malicious.
     """
     update = Update(
         label=source.labels[position - 1],

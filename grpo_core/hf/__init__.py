@@ -1,1 +1,1 @@
-"""Models from a folder of the user's: looked at, loaded and trained. Only the files that say so import torch."""
+"""Models from a user's folder: inspected, loaded and trained. Only some of the modules import torch."""

@@ -1,4 +1,4 @@
-"""Low-rank adapters (LoRA, arXiv:2106.09685), by peft: a fresh one on a model's attention, or one from a folder."""
+"""Low-rank adapters (LoRA, arXiv:2106.09685), by peft: a new one on a model's attention, or one from a folder."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from grpo_core.text import tr
 
 
 def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float, seed: int) -> Any:
-    """``model`` as a run trains it: with an adapter whose weights alone require a gradient, or with every weight.
+    """Prepare ``model`` for training: with an adapter whose weights alone require a gradient, or with all weights
+    trained.
 
     Args:
-        model: of the folder, plain.
-        files: the adapter that lies in the folder; trained on, or merged into the weights where they are trained.
-        rank: of the adapter that is trained; 0 to train every weight.
-        alpha: ``alpha / rank`` multiplies what a fresh adapter adds.
-        seed: of a fresh adapter's first weights.
+        model: the folder's model, without adapter.
+        files: the adapter in the folder; trained further, or merged if all weights are trained.
+        rank: rank of the trained adapter; 0 to train every weight.
+        alpha: ``alpha / rank`` is the factor of a new adapter's output.
+        seed: seed of a new adapter's initial weights.
 
     Raises:
         SettingsError: an adapter does not fit the model.
@@ -37,10 +38,10 @@ def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float
 
 
 def with_adapter(model: Any, rank: int, alpha: float, seed: int) -> Any:
-    """``model`` with a fresh adapter, which changes nothing until it is trained.
+    """``model`` with a new adapter, which has no effect until it is trained.
 
     Raises:
-        SettingsError: the layers of its attention are not among those known here.
+        SettingsError: the layers of its attention are not known.
     """
     targets = targets_in(name for name, _ in model.named_modules())
     if targets is None:
@@ -49,10 +50,10 @@ def with_adapter(model: Any, rank: int, alpha: float, seed: int) -> Any:
 
 
 def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
-    """``model`` with the adapter of ``files``, which goes on being trained.
+    """``model`` with the adapter of ``files``, for further training.
 
     Raises:
-        SettingsError: its tensors are not those of the layers that they name.
+        SettingsError: its tensors do not fit the layers that they name.
     """
     _, peft = libraries()
     misfit = tr("its adapter does not fit its model ({reason})")
@@ -69,12 +70,12 @@ def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
 
 
 def merged(model: Any) -> Any:
-    """The plain model whose weights hold what the adapter of ``model`` adds."""
+    """The plain model with the adapter of ``model`` merged into its weights."""
     return model.merge_and_unload()
 
 
 class AdapterOff:
-    """The model while its adapter is off."""
+    """View of a model with its adapter switched off."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -95,6 +96,6 @@ def _adapted(model: Any, rank: int, alpha: float, layers: list[str], seed: int) 
         r=rank, lora_alpha=alpha, target_modules=layers, lora_dropout=0.0, bias="none", task_type="CAUSAL_LM"
     )  # fmt: skip
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
-        warnings.simplefilter("ignore")  # of layers stored the other way round, which peft turns by itself
+        warnings.simplefilter("ignore")  # about layers stored transposed, which peft handles
         torch.manual_seed(seed)
         return peft.get_peft_model(model, config).eval()

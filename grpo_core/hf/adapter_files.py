@@ -1,7 +1,7 @@
-"""A folder that holds a trained adapter instead of a whole model (LoRA, as peft saves it). Without torch.
+"""Reader of a folder with a trained adapter instead of a whole model (LoRA, as peft saves it). Without torch.
 
-Of its ``adapter_config.json`` only rank, α and the name of its model are followed. peft would follow much more: regular
-expressions, modules to import, ways to change the model's own weights. What would change the numbers is refused.
+Of its ``adapter_config.json`` only rank, α and the name of its model are used. peft supports much more: regular
+expressions, modules to import, changes to the model's own weights. Fields that would change the numbers are refused.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ LARGEST_CONFIG = 4 << 20
 LARGEST_RANK = 1024
 LARGEST_ALPHA = 4096.0
 PREFIX = "base_model.model."
-"""What peft puts before the name of every layer."""
+"""Peft's prefix of every layer's name."""
 _HARMLESS = (
     "alora_invocation_tokens", "auto_mapping", "base_model_name_or_path", "fan_in_fan_out", "inference_mode",
     "layers_pattern", "layers_to_transform", "lora_alpha", "lora_dropout", "megatron_core", "peft_type", "peft_version",
     "qalora_group_size", "r", "revision", "runtime_config", "target_modules", "task_type", "use_rslora",
 )  # fmt: skip
-"""Fields that are read here, or that say nothing once the adapter's tensors are there."""
+"""Fields that are read here, or that have no meaning once the adapter's tensors exist."""
 _PLAIN: Mapping[str, tuple[Any, ...]] = {"bias": ("none",), "init_lora_weights": (True, "gaussian")}
-"""Other fields that are not empty -> values at which they change no number of a trained adapter."""
+"""Other fields that are not empty -> values with which they do not affect a trained adapter."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +40,12 @@ class AdapterFiles:
     """A trained adapter, as its files describe it.
 
     Attributes:
-        path: of its folder.
+        path: path of its folder.
         base: the folder of the model that it belongs to.
         rank: r.
-        alpha: what the adapter adds is multiplied by this over its rank.
+        alpha: α; the adapter's output is multiplied by α / r.
         layers: names of the layers that it changes, as transformers names them.
-        shapes: of its tensors.
+        shapes: shapes of its tensors.
     """
 
     path: Path
@@ -57,11 +57,11 @@ class AdapterFiles:
 
     @property
     def parameters(self) -> int:
-        """Numbers in it."""
+        """Number of parameters of the adapter."""
         return numbers(self.shapes)
 
     def check(self, base: Shapes) -> None:
-        """Nothing, if the adapter fits a model with tensors of these shapes.
+        """Check that the adapter fits a model with tensors of these shapes.
 
         Raises:
             SettingsError: it belongs to another model.
@@ -79,10 +79,10 @@ class AdapterFiles:
                 )
 
     def check_settings(self, rank: int, alpha: float) -> None:
-        """Nothing, if a run's settings name the adapter's own rank and α, or ask to train every weight (rank 0).
+        """Check that a run's settings name the adapter's own rank and α, or train every weight (rank 0).
 
         Raises:
-            SettingsError: they ask for an adapter of another rank or α.
+            SettingsError: they name another rank or α.
         """
         if rank and (rank, alpha) != (self.rank, self.alpha):
             raise SettingsError(
@@ -98,7 +98,7 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
     """The adapter in ``folder``. None where there is none.
 
     Raises:
-        SettingsError: it cannot be used, or its model does not lie beside it.
+        SettingsError: it cannot be used, or its model is not in a folder beside it.
     """
     if not (folder / CONFIG).exists():
         return None
@@ -138,14 +138,14 @@ def _config(folder: Path) -> dict[str, Any]:
 
 
 def _alpha(value: Any) -> float | None:
-    """A usable α. None where ``value`` is none."""
+    """``value`` as α. None if it is not a valid number."""
     return float(value) if type(value) in (int, float) and 0 < value <= LARGEST_ALPHA else None
 
 
 def _base(folder: Path, config: Mapping[str, Any]) -> Path:
-    """The model that the adapter belongs to: in the same folder, or in a folder of its name beside it.
+    """Find the adapter's model: in the same folder, or in a sibling folder with its name.
 
-    Nothing else is looked for: the configuration may name any place, also one in the network.
+    No other location is tried, since the configuration may name any path, even on the network.
     """
     if (folder / "config.json").is_file():
         return folder
@@ -164,7 +164,7 @@ def _base(folder: Path, config: Mapping[str, Any]) -> Path:
 
 
 def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
-    """The layers whose low-rank pairs the tensors are: A (r, in) and B (out, r) of each."""
+    """Names of the adapted layers, from the tensors of their low-rank pairs A (r, in) and B (out, r)."""
     pairs: dict[str, set[str]] = {}
     for name, shape in shapes.items():
         layer, separator, part = name.removeprefix(PREFIX).partition(".lora_")

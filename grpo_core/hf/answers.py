@@ -1,4 +1,4 @@
-"""Questions about an update of a model from a folder, answered by the model that is there: no second one is loaded."""
+"""Answers to questions about an update of a model from a folder, by the loaded model: no second one is loaded."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from grpo_core.texts import question_text
 def answered(
     learner: FolderLearner, origin: Origin, question: Question | Replay, step: Step, history: Sequence[Step]
 ) -> Answer | Replayed:
-    """The answer to a question about ``step``. The learner is where it stood afterwards.
+    """Answer a question about ``step``. The learner is in its previous state afterwards.
 
     Args:
-        learner: of the run.
-        origin: of the run, whose vocabulary says what was asked.
-        question: what is asked.
-        step: the update that it is about.
+        learner: the run's learner.
+        origin: the run's origin, for its vocabulary.
+        question: the question.
+        step: the update that the question is about.
         history: the updates that lead to the one before it.
 
     Raises:
@@ -39,10 +39,10 @@ def answered(
 
 
 def scored(learner: FolderLearner, origin: Origin, question: Question, step: Step) -> Answer:
-    """A completion under the policy of ``learner``, which is before ``step``, and under its reference.
+    """Score a completion under the policy of ``learner``, which is before ``step``, and under its reference.
 
     Raises:
-        GrpoError: it is empty or too long, or nobody knows what was asked.
+        GrpoError: it is empty or too long, or the prompt is unknown.
     """
     settings, policy = step.settings, learner.policy
     prompt_tokens, tokens = asked(question, step, policy.completion)
@@ -52,7 +52,7 @@ def scored(learner: FolderLearner, origin: Origin, question: Question, step: Ste
     batch = policy.batch(prompt_tokens, tokens[None], np.ones((1, len(tokens)), dtype=bool))
     with torch.no_grad():
         dist = distributions(policy.model, batch, slice(0, 1), settings.learner.temperature, policy.ways)
-    ref_logp = np.full(len(tokens), np.nan, dtype=np.float32)  # nobody loads a second model for it
+    ref_logp = np.full(len(tokens), np.nan, dtype=np.float32)  # a second model is not loaded just for this
     if policy.reference_at_hand or settings.objective.beta:
         reference = policy.score_reference(batch, settings.learner.temperature, lambda done, total: None)
         ref_logp = reference.logp[0].cpu().numpy()

@@ -1,4 +1,4 @@
-"""The layers of a model's attention by their names, which differ from family to family. An adapter is put on these."""
+"""Names of the attention layers that adapters are applied to, by model family."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ TARGETS = (
 NO_TARGETS = tr(
     "no adapter fits this model: the layers of its attention have other names; 0 trains every weight instead"
 )
-"""What is said where :func:`targets_in` finds no family."""
+"""Message if :func:`targets_in` finds no family."""
 
 
 def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:
-    """The first family of :data:`TARGETS` of which every ending is there. None where there is none.
+    """The first family of :data:`TARGETS` whose endings all occur. None if there is none.
 
     Args:
-        names: of layers, or of their tensors with ``.weight`` at the end.
+        names: names of layers, or of their tensors ending in ``.weight``.
     """
     known = [name.removesuffix(".weight") for name in names]
     return next((each for each in TARGETS if all(any(is_one(name, (end,)) for name in known) for end in each)), None)
 
 
 def is_one(name: str, endings: tuple[str, ...]) -> bool:
-    """Whether a layer, or a tensor with ``.weight`` at the end, is one of those that ``endings`` name."""
+    """Whether the name of a layer, or of its tensor ending in ``.weight``, has one of the ``endings``."""
     layer = name.removesuffix(".weight")
     return any(layer == ending or layer.endswith(f".{ending}") for ending in endings)

@@ -1,4 +1,4 @@
-"""A model asks between its layers whether to go on, forwards and backwards: a chunk of rows alone takes seconds."""
+"""Cancellation of a model's forward and backward pass between layers, since a chunk of rows may take seconds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 
 def attend(model: nn.Module, ask: Callable[[], None]) -> None:
-    """From now on ``model`` calls ``ask`` before each of its layers, and before each on the way back.
+    """Make ``model`` call ``ask`` before each of its layers, in the forward and the backward pass.
 
-    Whatever ``ask`` raises ends the pass and reaches whoever began it; gradients are left half added up.
+    An exception of ``ask`` ends the pass and propagates to its caller; gradients are left incomplete.
 
     Args:
         model: transformers' own or peft's; its layers are the longest list of modules in it.
-        ask: must be cheap; nothing that it does may change a number.
+        ask: must be fast, and must not affect any number.
     """
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
 

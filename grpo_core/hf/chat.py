@@ -1,4 +1,4 @@
-"""Prompts and completions between text and a model's tokens."""
+"""Conversion of prompts and completions between text and a model's tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class Chat:
-    """A tokenizer as a policy uses it: prompts by its chat template where it has one, otherwise as they are.
+    """A tokenizer with its chat template. Without a template, prompts are encoded as they are.
 
     Attributes:
         ends: tokens that end a completion.
@@ -28,14 +28,14 @@ class Chat:
 
     @property
     def templated(self) -> bool:
-        """Whether prompts are put into a chat template."""
+        """Whether prompts are wrapped in a chat template."""
         return bool(getattr(self._tokenizer, "chat_template", None))
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """The tokens of prompts, (P, T_prompt), −1 in padding on the right.
+        """Encode prompts as tokens, (P, T_prompt), −1 in padding on the right.
 
         Raises:
-            GrpoError: a prompt is empty or longer than the model's context, or the template cannot be filled in.
+            GrpoError: a prompt is empty or longer than the model's context, or the template cannot be rendered.
         """
         rows = [self._prompt(prompt.text) for prompt in prompts]
         return padded(rows, max(map(len, rows)))
@@ -46,7 +46,7 @@ class Chat:
         return str(self._tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
     def completion(self, text: str) -> np.ndarray:
-        """The tokens of a typed completion, with the token that ends it, (L,)."""
+        """Encode a typed completion, including the token that ends it, (L,)."""
         own = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         return np.array([*own, self.ends[-1]], dtype=np.int32)
 
@@ -65,7 +65,7 @@ class Chat:
             ) from None
         except GrpoError:
             raise
-        except Exception as error:  # a template is a program of the folder's, in a sandbox
+        except Exception as error:  # a template is a sandboxed program from the folder and may raise anything
             raise GrpoError(
                 tr("The model's chat template cannot be filled in: {error}.").format(error=shortened(error))
             ) from None
@@ -78,7 +78,7 @@ class Chat:
         return [int(token) for token in tokens]
 
     def _filled_in(self, text: str) -> str:
-        """The prompt in its template."""
+        """Render the prompt in its template."""
         messages = [{"role": "user", "content": text}]
         with limited():
             whole = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)

@@ -1,4 +1,6 @@
-"""Gradient checkpointing (arXiv:1604.06174): activations are computed again in the backward pass instead of kept."""
+"""Gradient checkpointing (arXiv:1604.06174), which recomputes activations in the backward pass instead of storing
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from grpo_core.text import tr
 
 
 def prepare_checkpointing(model: Any) -> None:
-    """Nothing, if the layers of ``model`` can be computed again. They are once :func:`checkpointed` asks for it.
+    """Check that ``model`` supports checkpointing, which :func:`checkpointed` then enables.
 
     Raises:
-        SettingsError: transformers has no such thing for this model.
+        SettingsError: transformers does not support it for this model.
     """
     if not getattr(model, "supports_gradient_checkpointing", False) or not _layers(model):
         raise SettingsError("model.checkpointing", True, tr("transformers has none for this model; switch it off"))
@@ -24,10 +26,10 @@ def prepare_checkpointing(model: Any) -> None:
 
 @contextlib.contextmanager
 def checkpointed(model: Any, wanted: bool = True) -> Iterator[None]:
-    """Forward passes within keep no activations inside the layers of ``model``, nor a cache.
+    """Context in which forward passes store no activations inside the layers of ``model``, and no cache.
 
-    transformers checkpoints layers that are in training mode. Only the layers themselves are put into it, not what is
-    inside, so that dropout stays off.
+    transformers checkpoints layers that are in training mode. Only the layers themselves are put into training mode,
+    not their submodules, so that dropout stays off.
     """
     layers = _layers(model) if wanted else []
     for layer in layers:

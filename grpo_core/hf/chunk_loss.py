@@ -1,4 +1,4 @@
-"""The part of a batch's loss that a chunk of its rows has. The parts of all chunks add up to the loss of the batch."""
+"""Contribution of a chunk of rows to a batch's loss. The contributions of all chunks sum to the loss of the batch."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def chunk_loss(
     objective: Objective, batch: Batch, rows: slice, dist: Distributions, logp: Tensor, old_logp: Tensor,
     advantage: Tensor, reference: Measured | None, sampling: Tensor | None,
 ) -> Tensor:  # fmt: skip
-    """The loss () of ``rows``, by :func:`grpo_core.objective.evaluate`, divided by what the whole batch is divided by.
+    """The loss () of ``rows``, by :func:`grpo_core.objective.evaluate`, with the denominator of the whole batch.
 
     Args:
         objective: the loss.
         batch: all rows, of which (B, T) tokens are trained on.
-        rows: the chunk's.
-        dist: its distributions; the entropy bonus follows from them.
+        rows: rows of the chunk.
+        dist: its distributions, used for the entropy bonus.
         logp: (n, T_chunk) its log-probabilities of the sampled tokens, with gradients.
         old_logp: (B, T) before the first pass.
         advantage: (B,) or (B, T).

@@ -1,4 +1,4 @@
-"""A model of the user's looked at before anything is loaded: what it is, how large, and why it cannot be used."""
+"""Inspection of a user's model before it is loaded: architecture, size, and why it cannot be used."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ from grpo_core.regular_file import opened_regular, read_limited
 from grpo_core.text import tr
 
 LARGEST_JSON = 128 << 20
-"""Bytes of a JSON file of the folder at most; large vocabularies take some 35 MB."""
+"""Maximum size in bytes of a JSON file of the folder. Large vocabularies take some 35 MB."""
 MOST_COUNTED = 100_000
-"""Heads, experts and the like that a configuration may ask for; of layers no more than there are tensors."""
+"""Maximum number of heads, experts and the like in a configuration. Layers are limited by the number of tensors."""
 LONGEST_KIND = 100
-"""Characters of the name of an architecture."""
+"""Maximum number of characters of an architecture's name."""
 BLOCK, BLOCKS = 4096, 256
-"""Of a file of weights the digest reads so many blocks, evenly spread: training moves nearly every weight."""
+"""Size and number of blocks, evenly spread over a file of weights, that its digest covers: training changes nearly
+every weight.
+"""
 _LICENCE = re.compile(r"^license(?:_name)?:\s*['\"]?([^'\"\n]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFiles:
-    """A model of the user's, as its files describe it.
+    """A user's model, as described by its files.
 
     Attributes:
         path: the folder, or the GGUF file.
         gguf: whether it is a GGUF file.
         kind: its architecture, such as “llama”.
-        shapes: of its tensors.
-        parameters: numbers in them.
-        context: longest prompt and completion together in tokens; None where the files do not say.
-        licence: as its card or its header names it; empty where they do not.
-        digest: of its configuration, tokenizer and weights, 16 hexadecimal digits.
-        size: bytes of its weights on disk, which loading reads.
-        adapter: the trained adapter in the folder; the tensors above are those of its model.
+        shapes: shapes of its tensors.
+        parameters: number of parameters.
+        context: maximum length of prompt and completion together in tokens; None where the files do not give it.
+        licence: its licence from card or header, or empty.
+        digest: digest of its configuration, tokenizer and weights, 16 hexadecimal digits.
+        size: size of its weights on disk in bytes.
+        adapter: the trained adapter in the folder; ``shapes`` and ``parameters`` are then those of its model.
     """
 
     path: Path
@@ -64,12 +66,12 @@ class ModelFiles:
 
     @property
     def whole(self) -> Path:
-        """The folder or file of the whole model: that of its model for an adapter."""
+        """Folder or file of the whole model. For an adapter, of the model that it belongs to."""
         return self.path if self.adapter is None else self.adapter.base
 
     @property
     def settings(self) -> Settings:
-        """The defaults of a run from these files. The adapter in them goes on being trained."""
+        """Default settings of a run from these files. An adapter in them is trained further."""
         settings = folder_settings(str(self.path), self.digest)
         if self.adapter is None:
             return settings
@@ -96,15 +98,15 @@ class ModelFiles:
 
     @property
     def reading(self) -> str:
-        """The sentence on what loading it reads."""
+        """The sentence on how much data loading reads."""
         return tr("Loading it reads {size:,.1f} MB.").format(size=self.size / 1e6)
 
 
 def look(path: Path) -> ModelFiles:
-    """The model at ``path``, a folder or a GGUF file, by its headers alone.
+    """Inspect the model at ``path``, a folder or a GGUF file, reading only headers.
 
     Raises:
-        SettingsError: it cannot be used; one sentence says why and what would be right.
+        SettingsError: it cannot be used; the message says why and what would be right.
     """
     try:
         path = path.expanduser().resolve()
@@ -132,11 +134,11 @@ def vocabulary(files: ModelFiles) -> tuple[str, ...]:
 
 @dataclass
 class Looked:
-    """A model that was looked at. Empty before.
+    """An inspected model, empty until then.
 
     Attributes:
-        files: what its files describe.
-        texts: of each token by its number, (V,).
+        files: the description of its files.
+        texts: the text of each token by its number, (V,).
     """
 
     files: ModelFiles | None = None
@@ -145,7 +147,7 @@ class Looked:
 
 @lru_cache(maxsize=4)
 def known(folder: str, digest: str) -> Looked:
-    """The place for what is known of the model at ``folder``. Files that have changed have another digest."""
+    """The cache entry for the model at ``folder``. Changed files have another digest."""
     return Looked()
 
 
@@ -162,7 +164,7 @@ def texts_of(folder: str, digest: str) -> tuple[str, ...]:
 
 
 def _looked_at_folder(path: Path) -> ModelFiles:
-    """The whole model in a folder, or the adapter in it with the model that it belongs to."""
+    """Inspect the whole model in a folder, or the adapter in it with its model."""
     adapter = adapter_in(path)
     if adapter is None:
         return _whole_model(path)
@@ -212,7 +214,7 @@ def _looked_at_gguf(path: Path) -> ModelFiles:
 
 
 def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
-    """A JSON object of the folder. ``absent`` says why it has to be there, None: it need not be."""
+    """Read a JSON object of the folder. ``absent`` says why the file is required; None: it is optional."""
     if not (path / name).exists():
         if absent is None:
             return {}
@@ -228,7 +230,7 @@ def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
 
 
 def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
-    """Refuses weights that are not those of the configuration, by the table of tokens."""
+    """Check by the token embedding that weights and configuration belong together."""
     wanted = config.get("vocab_size"), config.get("hidden_size", config.get("n_embd"))
     tables = {name: shape for name, shape in shapes.items() if name.endswith(("embed_tokens.weight", "wte.weight"))}
     for name, shape in tables.items():
@@ -242,7 +244,7 @@ def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None
 
 
 def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
-    """Refuses a configuration that asks for more layers than there are tensors, before anybody builds them."""
+    """Refuse a configuration with more layers than there are tensors, before anything builds them."""
     for name, value in config.items():
         layers = name in ("num_hidden_layers", "num_layers", "n_layer")
         most = len(shapes) if layers else MOST_COUNTED
@@ -252,7 +254,7 @@ def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
 
 
 def _licence(path: Path, config: dict[str, Any]) -> str:
-    """The licence that the model's card names, or its configuration."""
+    """The licence named by the model's card or configuration."""
     try:
         card = (read_limited(path / "README.md", 1 << 20) or b"").decode("utf-8", "replace")
     except OSError:

@@ -73,7 +73,7 @@ class FolderPolicy(FolderWeights):
         self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
         self._learned_at_most, self._sampled_at_most = sys.maxsize, sys.maxsize
         self._batch_rows = 0  # of the last batch
-        self._sampling = 0  # rows that are sampled now, or were when memory was too short for them
+        self._sampling = 0  # rows sampled now, or when memory ran out
         self.ways: Ways = proved(loaded.model, tolerance=1e-4 if precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
@@ -90,7 +90,7 @@ class FolderPolicy(FolderWeights):
         super().__init__(self.model, settings, device=device, digest=files.digest)
 
     def check(self, settings: Settings) -> None:
-        """Refuses a critic, and a loss made of whole distributions, which are not recorded.
+        """Refuse a critic, and a loss that depends on whole distributions, which are not recorded.
 
         Raises:
             SettingsError: naming the setting.
@@ -110,7 +110,7 @@ class FolderPolicy(FolderWeights):
     # -- text ------------------------------------------------------------------------------------------------------
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """The tokens of prompts in the model's chat template, (P, T_prompt), −1 in padding on the right."""
+        """Encode prompts in the model's chat template, (P, T_prompt), −1 in padding on the right."""
         return self._chat.encoded(prompts)
 
     def text(self, tokens: np.ndarray) -> str:
@@ -118,7 +118,7 @@ class FolderPolicy(FolderWeights):
         return self._chat.text(tokens)
 
     def completion(self, text: str) -> np.ndarray:
-        """The tokens (L,) of a typed completion, with the one that ends it."""
+        """Encode a typed completion, including the token that ends it, (L,)."""
         return self._chat.completion(text)
 
     # -- sample and score ------------------------------------------------------------------------------------------
@@ -128,7 +128,9 @@ class FolderPolicy(FolderWeights):
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:  # fmt: skip
-        """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`). No task in words has a tool."""
+        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`). Tasks in words have no
+        tool.
+        """
         assert environment is None
         self._sampling = min(len(prompt_of), self._sampled_at_most)
         table = (
@@ -143,8 +145,8 @@ class FolderPolicy(FolderWeights):
         return table
 
     def make_space(self) -> bool:
-        """Free what torch holds in reserve, and halve the rows that are sampled at once, or those that are learned from
-        at once, whichever memory was too short for. False where it was one row."""
+        """Free torch's cached memory, and halve the number of rows that are sampled at once, or trained on at once,
+        depending on which ran out of memory. False where it was one row."""
         super().make_space()
         rows, self._sampling = self._sampling, 0
         if rows:
@@ -156,13 +158,13 @@ class FolderPolicy(FolderWeights):
 
     @property
     def _at_once(self) -> int:
-        """Rows of a chunk."""
+        """Number of rows of a chunk."""
         return min(self._rows_at_once, self._learned_at_most)
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Batch:  # fmt: skip
-        """The batch as it is recorded. Arrays of a file cannot be written to, which torch warns of."""
+        """The batch in recorded form. Read-only arrays from a file are copied, since torch warns about them."""
         assert present is None or np.array_equal(mask, present)
         self._batch_rows = len(tokens)
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
@@ -171,8 +173,8 @@ class FolderPolicy(FolderWeights):
         self, batch: Batch, temperature: float, poll: Poll, *, against_reference: bool = False,
         first: Measured | None = None,
     ) -> Measured:  # fmt: skip
-        """The batch under the present policy, without gradients, chunk by chunk. With its divergence from the reference
-        where that is asked for, and the alternatives that were chosen in ``first``."""
+        """Score the batch under the current policy, without gradients, chunk by chunk, optionally with its divergence
+        from the reference and the alternatives selected in ``first``."""
         measure = Measuring(batch, self.device, first=first)
         with torch.no_grad():
             parts = [*chunks(batch, self._at_once, self.ways)]
@@ -189,11 +191,11 @@ class FolderPolicy(FolderWeights):
 
     @property
     def reference_at_hand(self) -> bool:
-        """Whether scoring under the reference loads no second model."""
+        """Whether scoring under the reference needs no second model to be loaded."""
         return self._reference.at_hand
 
     def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
-        """The batch under the reference: the model with its adapter off, or a frozen copy."""
+        """Score the batch under the reference: the model with its adapter off, or a frozen copy."""
         measure = Measuring(batch, self.device)
         with torch.no_grad(), self._reference.model() as model:
             parts = [*chunks(batch, self._at_once, self.ways)]
@@ -208,7 +210,7 @@ class FolderPolicy(FolderWeights):
         self, settings: Settings, batch: Batch, reference: Measured | None, draft: Drafts, poll: Poll,
         number: int,
     ) -> Passes[Measured]:  # fmt: skip
-        """All passes of update ``number``: each adds up the gradients of chunks of rows, then steps.
+        """Run all passes of update ``number``, each of which accumulates the gradients of chunks of rows, then steps.
 
         Raises:
             NonFiniteError: a loss or a gradient is not finite.
@@ -258,9 +260,9 @@ class FolderPolicy(FolderWeights):
     def recorded_after(
         self, objective: Objective, batch: Batch, scores: list[Measured], reference: Measured | None
     ) -> dict[str, Any]:
-        """Log-probabilities and entropies of every pass, measured where the distributions were, and the likeliest
-        tokens of each place before the first pass, with their log-probabilities then, after the last pass and under
-        the reference."""
+        """Log-probabilities and entropies of every pass, measured where the distributions were available, and the
+        likeliest tokens of each position before the first pass, with their log-probabilities then, after the last pass
+        and under the reference."""
         before, after = scores[0], scores[-1]
         assert before.top_tokens is not None and before.top_logp is not None and after.top_logp is not None
         recorded = {
@@ -274,7 +276,7 @@ class FolderPolicy(FolderWeights):
         return recorded
 
     def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
-        """Means over the visited places of what follows from whole distributions, which are not recorded."""
+        """Means over the visited positions of quantities that need whole distributions, which are not recorded."""
         means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
         given = {name: table for name, table in means.items() if table is not None}
         there = torch.from_numpy(batch.mask)
@@ -285,4 +287,4 @@ class FolderPolicy(FolderWeights):
 
 
 def _go_on() -> None:
-    """Asks nobody."""
+    """Do nothing: the ``ask`` callback that never interrupts."""

@@ -1,4 +1,4 @@
-"""A folder's own generation settings: read, so that it can be said which of them are not followed."""
+"""A folder's own generation settings, read in order to report which of them are ignored."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _PLAIN = {
     "repetition_penalty": (1.0,), "min_p": (), "num_beams": (1,), "no_repeat_ngram_size": (0,), "bad_words_ids": (),
     "suppress_tokens": (), "begin_suppress_tokens": (), "forced_bos_token_id": (), "forced_eos_token_id": (),
 }  # fmt: skip
-"""Generation settings that change which token is drawn -> values at which they are as good as absent."""
+"""Generation settings that affect sampling -> values with which they have no effect."""
 LARGEST = 1 << 20
-"""Bytes of the file at most; a larger one is as none."""
+"""Maximum size of the file in bytes. A larger one is ignored."""
 
 
 def generation_settings(path: Path) -> dict[str, Any]:
-    """The generation settings of the model at ``path``, as they are written there. Empty where there are none."""
+    """The generation settings of the model at ``path``, as written there. Empty without any."""
     try:
         read = json.loads(read_limited(path / "generation_config.json", LARGEST) or b"")
     except (OSError, ValueError, RecursionError):
@@ -30,7 +30,7 @@ def generation_settings(path: Path) -> dict[str, Any]:
 
 
 def ignored(path: Path) -> tuple[str, ...]:
-    """The generation settings of the model at ``path`` that are not followed, as “name = value”."""
+    """The generation settings of the model at ``path`` that are ignored, as “name = value”."""
     settings = generation_settings(path)
     return tuple(
         f"{name} = {shortened(str(settings[name]), 40)}"
@@ -40,7 +40,7 @@ def ignored(path: Path) -> tuple[str, ...]:
 
 
 def ignored_sentence(path: Path) -> str:
-    """Which generation settings of the model at ``path`` are not followed, and why. Empty where there are none."""
+    """The sentence on which generation settings of the model at ``path`` are ignored, and why. Empty without any."""
     names = ignored(path)
     if not names:
         return ""

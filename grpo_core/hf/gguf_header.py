@@ -1,4 +1,4 @@
-"""The header of a GGUF file: its metadata and the shapes of its tensors, without any of the weights.
+"""The header of a GGUF file: its metadata and the shapes of its tensors, read without the weights.
 
 The layout is that of the GGUF specification, versions 2 and 3 (ggml's ``docs/gguf.md``).
 """
@@ -28,7 +28,7 @@ class GgufHeader:
 
     Attributes:
         metadata: key -> number, text or list of these.
-        shapes: name of a tensor -> its shape, in the order of rows and columns.
+        shapes: name of a tensor -> its shape, (rows, columns).
     """
 
     metadata: dict[str, Any]
@@ -36,10 +36,10 @@ class GgufHeader:
 
 
 def header_of(path: Path) -> GgufHeader:
-    """The header of a GGUF file.
+    """Read the header of a GGUF file.
 
     Raises:
-        SettingsError: the file is empty, cut short, or no GGUF file.
+        SettingsError: the file is empty, truncated, or not a GGUF file.
     """
     try:
         with opened_regular(path) as file:

@@ -1,4 +1,4 @@
-"""Reading a GGUF file with transformers in a third of the time, and without its progress bar."""
+"""Faster reading of GGUF files by transformers, in a third of the time and without a progress bar."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import functools
 from collections.abc import Iterator
 
 _REPEATED = ("GGUFReader", "get_tensor_name_map")
-"""What transformers 5.23 asks of ``gguf`` again and again for one file: its header three times, with a Python loop over
-every token of the vocabulary, and the table of names once for each module of the model."""
+"""Functions of ``gguf`` that transformers 5.23 calls repeatedly for one file: it reads the header three times, with a
+Python loop over every token of the vocabulary, and builds the table of names once per module of the model."""
 
 
 @contextlib.contextmanager
 def read_once() -> Iterator[None]:
-    """Within, what ``gguf`` is asked for repeatedly is computed once, and no progress bar is written to stderr."""
+    """Context in which repeated calls of ``gguf`` are cached and no progress bar is written to stderr."""
     try:
         import gguf
         from transformers import modeling_gguf_pytorch_utils as reading
-    except ImportError:  # transformers says so
+    except ImportError:  # transformers then raises an error with instructions
         yield
         return
     own, bar = {name: getattr(gguf, name) for name in _REPEATED}, getattr(reading, "tqdm", None)

@@ -1,4 +1,4 @@
-"""A run of a model from a folder: the loop of every language model (``lm/learner.py``) over another policy."""
+"""The learner of a model from a folder: the loop of all language models (``lm/learner.py``) with another policy."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from grpo_core.update_time import UpdateTime
 
 
 class FolderLearner(PolicyLearner[FolderPolicy]):
-    """One run of a model from a folder. The arguments are those of its base.
+    """One run of a model from a folder. The arguments are those of its base class.
 
-    With an adapter it can be where an earlier update began for as long as a question takes: the model is there, and
-    of its adapter a copy is kept at the start, before the last update, and before the one asked about. With every
-    weight it can do so from its snapshots on.
+    With an adapter, it can temporarily return to the start of an earlier update to answer a question: the model is
+    loaded, and copies of the adapter are kept from the start, before the last update, and before the update last
+    queried. If all weights are trained, it can do so from its first snapshot on.
     """
 
     def __init__(
@@ -33,9 +33,9 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
     ) -> None:  # fmt: skip
         self._start: Kept | None = None
-        self._before: tuple[Step | None, Kept] | None = None  # where the last update began, and the update
+        self._before: tuple[Step | None, Kept] | None = None  # state before the last update, and the update
         self._asked: tuple[bytes, Kept] | None = None
-        self._astray = False  # the weights are those of an earlier update
+        self._astray = False  # whether the weights are those of an earlier update
         self._loading = 0.0  # seconds
 
         def policy(wanted: Settings) -> FolderPolicy:
@@ -56,17 +56,17 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         return step
 
     def update_time(self) -> UpdateTime:
-        """Time of an update here, measured without making one.
+        """Estimate the time of an update on this machine without computing one.
 
         Raises:
-            Cancelled: it was given up.
+            Cancelled: it was cancelled.
         """
         with self._autocast():
             return dataclasses.replace(probe(self.policy, self._settings, self._ask), loading=self._loading)
 
     @contextmanager
     def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
-        """The learner as it was before ``step``. It is where it stood afterwards.
+        """Context in which the learner is in its state before ``step``. Its previous state is restored afterwards.
 
         Args:
             step: a recorded update of this run.
@@ -74,7 +74,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
         Raises:
             GrpoError: every weight of the model is trained, and there is no snapshot of an update before ``step``.
-            Cancelled: it was given up on the way.
+            Cancelled: it was cancelled on the way.
         """
         if self._start is None:
             with self._standing_at_snapshot(step, history):
@@ -91,7 +91,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     @contextmanager
     def _standing_at_snapshot(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
-        """:meth:`standing_before` where every weight is trained: by way of files in the folder for snapshots."""
+        """Implementation of :meth:`standing_before` for training all weights, using files in the snapshot folder."""
         if not history or not holds_weights(history[0]):
             raise GrpoError(
                 tr(
@@ -121,7 +121,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     def _go_before(self, step: Step, history: Sequence[Step]) -> None:
         assert self._start is not None
-        name = step.old_logp.tobytes()  # two branches share the numbers of their updates
+        name = step.old_logp.tobytes()  # two branches share update numbers
         if self._asked is not None and self._asked[0] == name:
             self._stand(self._asked[1], step)
         elif self._before is not None and self._before[0] is not None and self._before[0].old_logp.tobytes() == name:
@@ -139,6 +139,6 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
 
 def _copied(kept: Kept) -> Kept:
-    """The same to go back to: what is put back becomes the optimizer's own memory."""
+    """Copy ``kept``, since a restored snapshot becomes the optimizer's own state."""
     memory = [{name: value.clone() for name, value in moments.items()} for moments in kept.memory]
     return Kept(weights=kept.weights, critic=kept.critic, kind=kept.kind, optimizer=kept.optimizer, memory=memory)

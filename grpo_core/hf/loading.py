@@ -1,4 +1,4 @@
-"""A model and its tokenizer by transformers: offline, without code from the folder, without pickle."""
+"""Loading of a model and its tokenizer by transformers: offline, without code from the folder, without pickle."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ OFFLINE = {
     "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }  # fmt: skip
-"""Nothing is ever fetched, whatever a folder asks for."""
+"""Environment variables that keep the libraries from downloading anything."""
 KINDS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-"""The numbers of weights by the name of a precision."""
+"""Dtype of weights by the name of a precision."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Loaded:
-    """A model that can be computed with.
+    """A loaded model.
 
     Attributes:
         model: transformers' own, in evaluation mode: dropout is off.
@@ -46,7 +46,7 @@ class Loaded:
 
 
 def libraries() -> tuple[Any, Any]:
-    """transformers and peft, told to stay offline and quiet.
+    """Import transformers and peft, configured to be offline and quiet.
 
     Raises:
         GrpoError: they are not installed.
@@ -54,7 +54,7 @@ def libraries() -> tuple[Any, Any]:
     os.environ.update(OFFLINE)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what the libraries will change one day
+            warnings.simplefilter("ignore")  # about future changes of the libraries
             import peft
             import transformers
     except ImportError as error:
@@ -70,11 +70,11 @@ def libraries() -> tuple[Any, Any]:
 
 
 def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
-    """The model and tokenizer of ``files``, its weights in ``precision`` (“float32”, “bfloat16”).
+    """Load the model and tokenizer of ``files``, with weights in ``precision`` (“float32”, “bfloat16”).
 
     Raises:
-        SettingsError: transformers cannot load it; before the weights are read, its tensors are held against those that
-            its configuration asks for.
+        SettingsError: transformers cannot load it; before the weights are read, its tensors are compared with those of
+            its configuration.
         GrpoError: transformers is not installed.
     """
     transformers, _ = libraries()
@@ -96,7 +96,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
         raise refuse(files.path, tr("transformers needs another package for it ({error})").format(
             error=shortened(str(error).strip().splitlines()[0])
         )) from None  # fmt: skip
-    except Exception as error:  # whatever a folder may provoke there
+    except Exception as error:  # a folder may make the library raise anything
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise refuse(
             files.path, tr("transformers cannot load it ({reason})").format(reason=shortened(reason))
@@ -120,7 +120,7 @@ def tokenizer_of(files: ModelFiles) -> Any:
 
 
 def _place(files: ModelFiles) -> tuple[str, dict[str, Any]]:
-    """The folder and the options by which transformers finds the model of ``files``."""
+    """Folder and options with which transformers finds the model of ``files``."""
     options = dict[str, Any](local_files_only=True)
     if files.gguf:
         return str(files.path.parent), {**options, "gguf_file": files.path.name}
@@ -129,10 +129,10 @@ def _place(files: ModelFiles) -> tuple[str, dict[str, Any]]:
 
 @contextlib.contextmanager
 def without_adapters() -> Iterator[None]:
-    """Within, transformers looks for no adapter beside the model that it loads.
+    """Context in which transformers ignores adapters beside the model that it loads.
 
-    By itself it finds and applies one, with every field of its configuration; :mod:`grpo_core.hf.adapter_files` follows
-    few of them, and says so.
+    By default it finds and applies one, with every field of its configuration; :mod:`grpo_core.hf.adapter_files`
+    accepts only a few of them and reports the others.
     """
     from transformers import modeling_utils
     from transformers.models.auto import auto_factory
@@ -152,8 +152,8 @@ def without_adapters() -> Iterator[None]:
 
 
 def _configuration(transformers: Any, files: ModelFiles) -> Any:
-    """The model's configuration. How attention and experts are computed is transformers' choice: a configuration may
-    name code of somebody else's for them, which would be fetched and run."""
+    """Load the model's configuration, with transformers' default implementations of attention and experts: a
+    configuration may name somebody else's code for them, which would be downloaded and run."""
     config = transformers.AutoConfig.from_pretrained(str(files.whole), trust_remote_code=False, local_files_only=True)
     if getattr(config, "is_encoder_decoder", False):
         raise refuse(files.path, tr("it is an encoder with a decoder; choose a model that only goes on with a text"))
@@ -163,8 +163,8 @@ def _configuration(transformers: Any, files: ModelFiles) -> Any:
 
 
 def _check_shapes(transformers: Any, files: ModelFiles, config: Any) -> None:
-    """Refuses files whose tensors are not those of the configuration, before a weight is read. Those of families that
-    transformers stores under other names than it computes with are asked for when they are read."""
+    """Refuse files whose tensors do not fit the configuration, before a weight is read. Families that transformers
+    stores under other names than it computes with are checked when they are read."""
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
     with torch.device("meta"):
@@ -194,7 +194,7 @@ def _absent(name: str) -> str:
 
 
 def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Every token that ends a completion, by the folder's files and by its tokenizer."""
+    """Every token that ends a completion, from the folder's files and its tokenizer."""
     written = generation_settings(files.whole).get("eos_token_id")
     named: list[Any] = [written, model.config.eos_token_id, tokenizer.eos_token_id]
     given = [number for each in named if each is not None for number in (each if isinstance(each, list) else [each])]

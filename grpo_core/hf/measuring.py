@@ -1,4 +1,4 @@
-"""Results of a forward pass over a batch, filled in chunk by chunk of its rows: tables of numbers, no distribution."""
+"""Results of a forward pass over a batch, filled in chunk by chunk: tables of numbers, without distributions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from grpo_core import kl
 from grpo_core.hf.scoring import Batch, Distributions
 
 LIKELIEST = 5
-"""Tokens that are kept at each place of a completion, the likeliest; for display alone."""
+"""Number of likeliest tokens that are stored for each position, for display alone."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measured:
-    """Results of a forward pass over a batch. Distributions are not kept beyond a chunk of rows.
+    """Results of a forward pass over a batch. Distributions are discarded after each chunk of rows.
 
     Attributes:
         logp: (B, T) of the sampled tokens; 0 in padding.
         entropy: (B, T) of the distribution at each token, in nats.
         max_prob: (B, T) the largest probability there.
         divergence: (B, T) exact KL from the reference there; None where there is no reference.
-        top_tokens: (B, T, k) tokens chosen before the first pass, −1 in padding; None where none were asked for.
+        top_tokens: (B, T, k) tokens chosen before the first pass, −1 in padding; None where not requested.
         top_logp: (B, T, k) their log-probabilities, 0 in padding.
         ref_top_logp: (B, T, k) the reference's; None where there is no reference.
     """
@@ -39,13 +39,13 @@ class Measured:
 
 
 class Measuring:
-    """Tables of a batch, filled chunk by chunk.
+    """Tables of a batch, filled in chunk by chunk.
 
     Args:
-        batch: what is scored.
-        device: where it is computed.
-        choose: the likeliest tokens of each place are chosen here.
-        first: where they were chosen before; the same tokens are looked up again.
+        batch: the batch to score.
+        device: device of the tables.
+        choose: whether to select the likeliest tokens of each position.
+        first: earlier results, whose selected tokens are looked up again.
     """
 
     def __init__(
@@ -59,7 +59,9 @@ class Measuring:
         self._top: dict[str, Tensor] = {}
 
     def take(self, rows: slice, dist: Distributions) -> Tensor:
-        """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are without."""
+        """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are stored without
+        gradients.
+        """
         longest = dist.context.shape[1]
         there = self._mask[rows, :longest]
         logp = torch.where(there, dist.of(self._tokens[rows, :longest]), 0.0)
@@ -74,11 +76,11 @@ class Measuring:
         return logp
 
     def take_reference(self, rows: slice, dist: Distributions, reference: Distributions) -> None:
-        """Measures how far ``rows`` are from the reference: the exact KL, and the reference's log-probabilities of the
-        chosen tokens.
+        """Measure the distance of ``rows`` from the reference: the exact KL, and the reference's log-probabilities of
+        the selected tokens.
 
         Args:
-            rows: their places in the batch.
+            rows: their indices in the batch.
             dist: distributions under the policy.
             reference: the same under the reference, in the same contexts.
         """
@@ -88,7 +90,9 @@ class Measuring:
         self._look_up("ref_top_logp", rows, reference)
 
     def _choose_from(self, rows: slice, dist: Distributions) -> None:
-        """The likeliest tokens of each place. The sampled token takes the last place where it is not among them."""
+        """Select the likeliest tokens of each position. The sampled token replaces the last where it is not among
+        them.
+        """
         longest, places = dist.context.shape[1], min(LIKELIEST, dist.logp.shape[-1])
         if self._chosen is None:
             self._chosen = torch.full((*self._mask.shape, places), -1, dtype=torch.int32, device=self._mask.device)
@@ -97,7 +101,9 @@ class Measuring:
         self._chosen[rows, :longest] = torch.where(self._mask[rows, :longest, None], ids, -1).int()
 
     def _look_up(self, name: str, rows: slice, dist: Distributions) -> None:
-        """Log-probabilities of the chosen tokens under ``dist``, as half precision: enough for three decimals."""
+        """Store the log-probabilities of the selected tokens under ``dist`` in half precision, enough for three
+        decimals.
+        """
         if self._chosen is None:
             return
         if name not in self._top:
@@ -108,7 +114,7 @@ class Measuring:
         self._top[name][rows, :longest] = torch.where(ids >= 0, logp, 0.0)
 
     def done(self, diverged: bool) -> Measured:
-        """The tables of the whole batch. ``diverged``: the divergence from the reference was measured too."""
+        """The tables of the whole batch. ``diverged`` says whether the divergence from the reference was measured."""
         logp, entropy, largest, divergence = self._tables
         return Measured(
             logp=logp, entropy=entropy, max_prob=largest, divergence=divergence if diverged else None,

@@ -1,4 +1,4 @@
-"""Memory that training a model from a folder needs, said before anything is loaded."""
+"""Estimate of the memory that training a model from a folder needs, made before anything is loaded."""
 
 from __future__ import annotations
 
@@ -14,46 +14,45 @@ from grpo_core.memory import GIB
 from grpo_core.text import tr
 
 LIBRARIES = 0.42 * GIB
-"""torch, transformers and peft themselves, measured on Linux."""
+"""Memory of torch, transformers and peft themselves, measured on Linux."""
 PROMPT = 50
-"""Tokens that a prompt is taken to have."""
+"""Assumed number of tokens of a prompt."""
 KEPT = 1.1
-"""Numbers that the backward pass keeps for each token, over those that go into and come out of the layers' tables.
+"""Numbers stored for the backward pass per token, relative to the inputs and outputs of the layers' matrices.
 
-Counted on Llama, Qwen2 and GPT-NeoX with one to eight heads a key and feed-forward layers of two to four widths: 0.9 to
-1.1. GPT-2, whose activation keeps every step of its formula, has up to 1.9.
+Counted on Llama, Qwen2 and GPT-NeoX with one to eight query heads per key head and feed-forward layers of two to four
+times the width: 0.9 to 1.1. GPT-2, whose activation stores every step of its formula, has up to 1.9.
 """
 LEARNED_FROM, COMPARED = 5, 7
-"""Tables (rows, tokens, vocabulary) that are held at once while a chunk of rows is learned from, and while it is
+"""Number of tables (rows, tokens, vocabulary) held at once while a chunk of rows is trained on, and while it is
 compared with the reference, without gradients."""
 LEFT_OVER = 0.65
-"""Share of the activations whose memory the allocator still holds when rows are compared. Measured, as is the next."""
+"""Share of the activations' memory still held by the allocator when rows are compared. Measured, as is the next."""
 BESIDE = 0.1 * GIB
-"""Bytes that comparing takes beside that."""
+"""Additional bytes for the comparison."""
 GROWING = 3
-"""Bytes taken for keys and values while they grow token by token, over those of the longest."""
+"""Bytes of keys and values while they grow token by token, relative to their final size."""
 DRAWING = 36
-"""Bytes that drawing a token takes for each token of the vocabulary: three tables of single precision, three of
-double."""
+"""Bytes needed to sample a token, per token of the vocabulary: three tables of single precision, three of double."""
 EXPERTS = 8
-"""Experts that a token passes at most, where a model has several."""
+"""Maximum number of experts that a token passes through, in models with experts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """Bytes, by what needs them.
+    """Memory need in bytes, by purpose.
 
     Attributes:
-        weights: of the policy.
+        weights: the policy's weights.
         reference: a frozen copy; 0 with a fresh adapter, whose reference is the model without it.
-        moments: the optimizer's, of what is trained.
-        kept: the copy of what is trained, and of its moments, that an update which is given up goes back to.
-        gradients: of what is trained. Twice where several chunks of rows add theirs up, since the prompts' part is
-            computed after that of the completions.
-        learning: distributions and activations of the rows that are learned from at once.
-        comparing: the same where they are compared with the reference; 0 without one.
-        sampling: keys and values of the rows that are sampled, and what makes them longer.
-        trained: numbers that are trained.
+        moments: the optimizer's state of the trained weights.
+        kept: the copy of the trained weights and their moments that a cancelled update returns to.
+        gradients: gradients of the trained weights; twice where several chunks of rows are accumulated, since the
+            prompts' part is computed after that of the completions.
+        learning: distributions and activations of the rows that are trained on at once.
+        comparing: the same while they are compared with the reference; 0 without one.
+        sampling: keys and values of the sampled rows, and the memory for extending them.
+        trained: number of trained parameters.
     """
 
     weights: float
@@ -68,20 +67,20 @@ class Need:
 
     @property
     def whole(self) -> float:
-        """Bytes of the process where it needs the most: while it learns, compares or samples."""
+        """Peak memory of the process in bytes, while it trains, compares or samples."""
         always = LIBRARIES + self.weights + self.reference + self.moments + self.kept
         return always + max(self.gradients + self.learning, self.comparing, self.sampling)
 
     @property
     def sentence(self) -> str:
-        """The need, for people."""
+        """The need in one sentence."""
         return tr("Trains {trained:,} numbers and needs about {whole:.1f} GB of memory.").format(
             trained=self.trained, whole=self.whole / 1e9
         )
 
 
 def need(files: ModelFiles, settings: Settings) -> Need:
-    """Memory that a run under ``settings`` needs."""
+    """Estimate the memory that a run under ``settings`` needs."""
     model, task, group = settings.model, settings.language, settings.learner.group_size
     each = 2 if model.in_bfloat16 and model.adapter_rank else 4
     trained = files.parameters
@@ -99,9 +98,9 @@ def need(files: ModelFiles, settings: Settings) -> Need:
     rows = min(model.rows_at_once, completions)
     read = task.max_tokens + PROMPT / group
     inside = KEPT * sum(layer.activations for layer in layers)
-    # each row attends to its prompt, whose keys and values are copied for it, and once more for every head
+    # each row attends to its prompt, whose keys and values are copied for it, and again for every head
     attended = rows * PROMPT * sum(layer.cached + 2 * layer.width for layer in layers)
-    if model.checkpointing:  # the inputs of all layers and the inside of one; prompts are not shared then
+    if model.checkpointing:  # inputs of all layers plus the inside of one; prompts not shared
         read, attended = task.max_tokens + PROMPT, 0
         inside = len(layers) * layers[0].width + KEPT * max(layer.activations for layer in layers) if layers else 0
     vocabulary = max((max(shape) for shape in files.shapes.values() if len(shape) == 2), default=0)
@@ -119,14 +118,16 @@ def need(files: ModelFiles, settings: Settings) -> Need:
 
 
 def keeps_copy(settings: Settings) -> bool:
-    """Whether a copy of what is trained is kept during an update. Where every weight is trained in one pass, none is:
-    such an update is given up before its step."""
+    """Whether a copy of the trained weights is kept during an update. It is not needed where every weight is trained in
+    one pass, since such an update is cancelled before its step."""
     return bool(settings.model.adapter_rank) or settings.learner.mu > 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Layer:
-    """One layer of a model, in numbers a token: its width, what its tables take and give, and its keys and values."""
+    """Sizes of one layer, in numbers per token: its width, the inputs and outputs of its matrices, and its keys and
+    values.
+    """
 
     width: int
     activations: int
@@ -134,7 +135,7 @@ class _Layer:
 
 
 def _layers(files: ModelFiles) -> list[_Layer]:
-    """The layers by their tables, whose names hold the number of their layer."""
+    """The layers and their matrices, recognised by the layer number in tensor names."""
     tables: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
     for name, shape in files.shapes.items():
         number = _NUMBER.search(name)
@@ -155,15 +156,15 @@ _EXPERT = re.compile(r"\.experts\.(\d+)\.")
 
 
 def require_space(files: ModelFiles, settings: Settings, free: float | None = None) -> None:
-    """Refuses a model that does not fit, before anything is loaded.
+    """Refuse a model that does not fit into memory, before anything is loaded.
 
     Args:
-        files: of the model.
-        settings: of the run.
-        free: bytes that are free on its device; None asks :func:`available`.
+        files: the model.
+        settings: settings of the run.
+        free: free bytes on its device; by default :func:`available`.
 
     Raises:
-        SettingsError: naming what it needs and what there is.
+        SettingsError: naming the need and the available memory.
     """
     there = available(settings.model.device) if free is None else free
     wanted = need(files, settings).whole
@@ -196,11 +197,11 @@ SMALLER: dict[str, dict[str, Any]] = {
         "model.adapter_rank": 8, "model.checkpointing": True, "model.rows_at_once": 1,
     },
 }  # fmt: skip
-"""Settings under which less memory is needed, by what a refusal calls them, in the order in which they are offered."""
+"""Settings that need less memory, by their names in a refusal, in the order in which they are suggested."""
 
 
 def available(device: str) -> float | None:
-    """Bytes that are free on a device. None where that is not known."""
+    """Free bytes on a device. None if unknown."""
     if device != "cpu":
         return None
     try:

@@ -1,4 +1,4 @@
-"""The model card of an exported model: a README.md that says how it was trained."""
+"""The model card of an exported model: a README.md that describes its training."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ model = PeftModel.from_pretrained(base, "THIS FOLDER")""",
 model = AutoModelForCausalLM.from_pretrained("THIS FOLDER", dtype="float32")
 tokenizer = AutoTokenizer.from_pretrained("THIS FOLDER")""",
 }
-"""What is exported -> Python that loads it."""
+"""Python code that loads each kind of export."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """A run up to the update whose model is exported.
+    """Facts about a run up to the exported update.
 
     Attributes:
-        title: of the run.
-        version: of the program that began the run.
-        settings: the settings of each stretch, by the first update that they held for.
-        last: number of the update.
-        series: metric -> its value at every update up to that one, NaN where it was not measured.
+        title: title of the run.
+        version: version of the program that began the run.
+        settings: the settings in force, by the first update that they applied to.
+        last: number of the exported update.
+        series: metric -> its values at all updates up to that one, NaN where not measured.
     """
 
     title: str
@@ -56,11 +56,11 @@ MEASURED = {
     "accuracy_greedy": "right answers to held-out prompts, greedy",
     "kl": "KL from the reference, nats a token",
 }
-"""Series of the card's table of results, in words."""
+"""Series in the card's table of results, with their descriptions."""
 
 
 def card(training: Training, files: ModelFiles, kind: str) -> str:
-    """The text of the README.md of what is exported: ``kind`` is "adapter" or "merged"."""
+    """The text of an export's README.md. ``kind`` is "adapter" or "merged"."""
     settings = training.settings[max(training.settings)]
     what = {
         "adapter": f"A LoRA adapter (rank {settings.model.adapter_rank}, alpha {settings.model.adapter_alpha:g})",
@@ -134,7 +134,7 @@ def _training(training: Training) -> str:
 
 
 _PLACES = ("model.folder", "model.snapshot_folder")
-"""Settings that name a place on the machine that trained."""
+"""Settings that hold a path on the machine that trained."""
 
 
 def _versions() -> list[str]:

@@ -1,4 +1,4 @@
-"""The run of a model from a folder before its first update. Without torch, for the window."""
+"""The origin of a run of a model from a folder, computed without torch for the window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.record import Origin
 
 
 def origin(settings: Settings) -> Origin:
-    """The origin of a run. Its policy is known only to the model, so there are no distributions.
+    """The origin of a run. Only the model knows its policy, so there are no distributions.
 
     Raises:
         SettingsError: the folder cannot be used.

@@ -1,5 +1,4 @@
-"""A cache of keys and values that is allocated once for all tokens: transformers' own copies every layer's at every
-token."""
+"""A key-value cache allocated once for all tokens: transformers' own copies every layer's at every token."""
 
 from __future__ import annotations
 
@@ -10,9 +9,9 @@ from torch import Tensor
 
 
 def prepared_cache(model: Any, further: int) -> Any:
-    """A cache for one forward pass over prompts, one selection of rows, and at most ``further`` tokens.
+    """Make a cache for one forward pass over prompts, one selection of rows, and at most ``further`` tokens.
 
-    Layers that keep something else than all keys (sliding windows, states) are transformers' own.
+    Layers that store anything other than all keys (sliding windows, states) use transformers' own classes.
     """
     from transformers.cache_utils import DynamicCache, DynamicLayer
 
@@ -22,17 +21,17 @@ def prepared_cache(model: Any, further: int) -> Any:
 
 
 def is_plain(cache: Any) -> bool:
-    """Whether every layer of ``cache`` keeps all keys, so that one mask fits them all."""
+    """Whether every layer of ``cache`` stores all keys, so that one mask fits them all."""
     return bool(cache.layers) and all(isinstance(layer, _prepared_layer()) for layer in cache.layers)
 
 
 @cache
 def _prepared_layer() -> Any:
-    """The class of a layer. Importing transformers takes seconds, so it is made when it is first needed."""
+    """Define the layer class on first use, since importing transformers takes seconds."""
     from transformers.cache_utils import DynamicLayer
 
     class PreparedLayer(DynamicLayer):  # type: ignore[misc]
-        """Keys and values (n, H, L, D / H) as the filled part of tables that are allocated when rows are selected."""
+        """Keys and values (n, H, L, D / H), the filled part of tables that are allocated when rows are selected."""
 
         def __init__(self, further: int) -> None:
             super().__init__()
@@ -60,7 +59,7 @@ def _prepared_layer() -> Any:
 
 
 def _chosen(filled: Tensor, rows: Tensor, further: int) -> Tensor:
-    """These rows of a table, with ``further`` columns more."""
+    """Select rows of a table and extend it by ``further`` columns."""
     _, heads, length, width = filled.shape
     whole = filled.new_empty((len(rows), heads, length + further, width))
     whole[..., :length, :] = filled.index_select(0, rows)

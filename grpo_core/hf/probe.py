@@ -1,4 +1,4 @@
-"""A probe of how long an update of a model from a folder takes here: a few tokens and one chunk of rows, measured."""
+"""Estimate of an update's time for a model from a folder, measured on a few tokens and one chunk of rows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from grpo_core.lm.rewards import PromptSource
 from grpo_core.update_time import UpdateTime
 
 TOKENS = 3
-"""Tokens that are drawn: the first takes the prompts, the others are what each further one takes."""
+"""Number of sampled tokens: the first includes the prompts, the others give the time per further token."""
 
 
 def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> UpdateTime:
-    """Measures the parts of an update under ``settings`` and adds them up. The policy stays as it is.
+    """Measure the parts of an update under ``settings`` and add them up. The policy is unchanged.
 
-    ``ask`` is called between the parts; whatever it raises ends the probe.
+    ``ask`` is called between the parts; it may raise to stop.
     """
     task, rows = settings.language, settings.language.prompts * settings.learner.group_size
     prompts = policy.encoded(PromptSource(task, None).drawn(np.random.default_rng(0)))
@@ -61,7 +61,7 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
 
 
 def _now(policy: FolderPolicy) -> float:
-    """The time when everything asked of the device has been done."""
+    """The time after the device has finished all pending work."""
     if policy.device.type == "cuda":
         torch.cuda.synchronize(policy.device)
     return time.perf_counter()

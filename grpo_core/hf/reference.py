@@ -1,4 +1,4 @@
-"""The model that the KL penalty of a run on a model from a folder compares with: as it was before the first update."""
+"""The reference model of a run on a model from a folder: the model as it was before the first update."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from grpo_core.hf.loading import load
 
 
 class Reference:
-    """The frozen model: the trained one while its adapter is off, or a second one that is loaded when it is first used.
+    """The frozen reference: the trained model with its adapter off, or a second model loaded on first use.
 
-    Training a fresh adapter leaves the folder's model as it is; training every weight, or an adapter that lies in the
+    Training a new adapter leaves the folder's model unchanged; training every weight, or an existing adapter from the
     folder, does not.
 
     Args:
-        trained: the model that is trained.
-        files: the folder's.
-        fresh_adapter: what is trained is an adapter that the run began with.
-        device: where a second model is computed.
-        precision: its numbers', "float32" or "bfloat16".
-        ask: called between the layers of a second model; whatever it raises ends the pass.
+        trained: the trained model.
+        files: files of the folder.
+        fresh_adapter: whether the run trains an adapter that it created itself.
+        device: device of a second model.
+        precision: its precision, "float32" or "bfloat16".
+        ask: called between the layers of a second model; it may raise to end the pass.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class Reference:
 
     @property
     def at_hand(self) -> bool:
-        """Whether computing under it loads no second model."""
+        """Whether it can be used without loading a second model."""
         return self._fresh_adapter or self._second is not None
 
     def model(self) -> AbstractContextManager[Any]:
-        """The model, to be computed with inside ``with`` and without gradients."""
+        """Context manager of the model, for computing without gradients."""
         if self._fresh_adapter:
             return AdapterOff(self._trained)
         if self._second is None:

@@ -1,4 +1,4 @@
-"""Refusals of models from folders: the one error of their files, and the sentence of missing libraries."""
+"""Errors about models from folders: the error on their files, and the message on missing libraries."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NO_TRANSFORMERS = (
         "them."
     )
 )
-"""What is said where these libraries cannot be had."""
+"""Message where these libraries are not available."""
 
 
 def refuse(path: Path, reason: str) -> SettingsError:
-    """The reason why the model at ``path`` cannot be used, and what would be right."""
+    """Make the error that says why the model at ``path`` cannot be used, and what would be right."""
     return SettingsError("model.folder", str(path), reason)

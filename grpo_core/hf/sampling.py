@@ -1,9 +1,9 @@
-"""Completions drawn by our own loop over a model's forward pass with its cache.
+"""Sampling from a model by our own loop over its forward pass with a cache.
 
-transformers' ``generate`` would fill in settings of the folder's, and top_k = 50 where it has none; here every token is
-drawn from the whole distribution at the run's temperature, from one uniform number a token. Rows with the same prompt
-share what is computed for as long as their tokens are the same: the cache holds one entry for each beginning. On a
-device other than the CPU each row has an entry of its own, in a cache that is as long from the start as it will be
+transformers' ``generate`` would apply the folder's generation settings, and top_k = 50 where it has none. Here every
+token is drawn from the whole distribution at the run's temperature, with one uniform number per token. Rows with the
+same prompt share the computation as long as their tokens are equal: the cache has one entry per distinct prefix. On a
+device other than the CPU each row has its own entry, in a cache allocated at its final length
 (``grpo_core/lm/device_sampling.py``).
 """
 
@@ -21,9 +21,9 @@ from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
 from grpo_core.lm.interface import Poll, ReadRows, Table
 
 WORTH_SHARING = 4
-"""Tokens at the beginning of all prompts from which on they are computed once."""
+"""Minimum number of tokens common to all prompts for which they are computed only once."""
 WORTH_COMPACTING = 0.75
-"""Share of the cache's entries that still go on, below which the others are taken out."""
+"""Share of active cache entries below which the ended ones are removed."""
 
 
 class Drawn(NamedTuple):
@@ -40,7 +40,7 @@ def sample(
     padding: bool, sharing: bool, temperature: float, greedy: np.ndarray, poll: Poll,
     drawing: Callable[[ReadRows], None] | None = None, at_once: int | None = None,
 ) -> Table:  # fmt: skip
-    """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`).
+    """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`).
 
     Args:
         model: transformers' own.
@@ -48,14 +48,14 @@ def sample(
         prompt_of: (B,).
         uniforms: (B, T).
         ends: tokens that end a completion.
-        padding: whether prompts of several lengths may stand in one batch, padded on the left; otherwise those of each
-            length are a batch.
-        sharing: whether a beginning that all prompts share may be computed once.
+        padding: whether prompts of several lengths may be in one batch, padded on the left; otherwise each length has
+            its own batch.
+        sharing: whether a prefix of all prompts may be computed once.
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token.
-        poll: called before every token with its number and the longest completion.
-        drawing: takes, before the first token, what reads the rows while they are sampled.
-        at_once: rows of a batch at most; None for all.
+        poll: called before every token with its number and the maximum length.
+        drawing: called before the first token with a function that reads the rows during sampling.
+        at_once: maximum number of rows of a batch; None for all.
     """
     device = next(model.parameters()).device
     done = Drawn(
@@ -86,12 +86,14 @@ def sampled_on_device(
     drawing: Callable[[ReadRows], None] | None = None, at_once: int | None = None, prepared: bool = True,
     kind: torch.dtype | None = None,
 ) -> Table:  # fmt: skip
-    """:func:`sample` without reading tokens on the way.
+    """:func:`sample` without reading tokens back during sampling.
 
     Args:
-        prepared: whether the cache is allocated in full at first, and the mask of the keys handed over as it is added.
-        kind: numbers in which probabilities are added up; None for :func:`~grpo_core.lm.device_sampling.inverse_kind`.
-        model, prompt_tokens, prompt_of, uniforms, ends, padding, temperature, greedy, poll, drawing, at_once: as there.
+        prepared: whether the cache is fully allocated at the start, and the mask of the keys passed as an additive
+            bias.
+        kind: dtype in which probabilities are summed; None for :func:`~grpo_core.lm.device_sampling.inverse_kind`.
+        model, prompt_tokens, prompt_of, uniforms, ends, padding, temperature, greedy, poll, drawing, at_once: as for
+            :func:`sample`.
     """
     device, longest = next(model.parameters()).device, uniforms.shape[1]
     done = Completions(uniforms.shape, ends, device)
@@ -110,8 +112,8 @@ def sampled_on_device(
 
 
 def keeps_rows(model: Any) -> bool:
-    """Whether the model keeps keys and values of rows that can be shared and dropped, as :func:`sample` does. Layers
-    with a recurrent state keep none."""
+    """Whether the model's cache allows rows to be shared and dropped, as :func:`sample` does. Layers with a recurrent
+    state do not."""
     device = next(model.parameters()).device
     with torch.no_grad():
         done = model(input_ids=torch.zeros(1, 1, dtype=torch.int64, device=device), use_cache=True)
@@ -122,8 +124,8 @@ def keeps_rows(model: Any) -> bool:
 def batches(
     prompt_tokens: np.ndarray, prompt_of: np.ndarray, *, padding: bool, at_once: int | None = None
 ) -> Iterator[np.ndarray]:
-    """The rows (b,) of each batch: all of them, or with ``padding`` False those whose prompts are equally long.
-    None has more than ``at_once``."""
+    """Split rows into batches (b,) of at most ``at_once``: all rows, or with ``padding`` False those with prompts of
+    equal length."""
     lengths = (prompt_tokens >= 0).sum(axis=-1)[prompt_of]  # (B,)
     for length in [None] if padding else np.unique(lengths):
         rows = np.flatnonzero(np.ones_like(lengths, bool) if length is None else lengths == length)
@@ -132,12 +134,12 @@ def batches(
 
 
 class CachedRows:
-    """Rows with their keys and values (:class:`grpo_core.lm.device_sampling.Rows`), at first one a prompt.
+    """Rows with their keys and values (:class:`grpo_core.lm.device_sampling.Rows`), initially one per prompt.
 
     Args:
         model: transformers' own.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
-        further: tokens that will follow at most.
+        further: maximum number of tokens that follow.
         prepared: as for :func:`sampled_on_device`.
 
     Attributes:
@@ -165,14 +167,14 @@ class CachedRows:
         self.cache, self.logits = done.past_key_values, done.logits[:, -1]
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with copies of these entries (m,) in place of all."""
+        """Replace all entries by copies of the entries ``rows`` (m,)."""
         self.cache.batch_select_indices(rows)
         self._place, self._shown, self.logits = (
             x.index_select(0, rows) for x in (self._place, self._shown, self.logits)
         )
 
     def advance(self, tokens: Tensor) -> None:
-        """Make each longer by one of ``tokens`` (n,)."""
+        """Append ``tokens`` (n,), one to each row."""
         self._place, self._width = self._place + 1, self._width + 1
         shown = self._shown[:, : self._width]
         self.logits = self._model(
@@ -182,17 +184,19 @@ class CachedRows:
 
 
 def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
-    """A mask as numbers to add to scores: 0, or the least number, which keeps padding that may see nothing finite."""
+    """A mask as bias of the scores: 0, or the smallest finite number, so that rows of padding that attend to nothing
+    stay finite.
+    """
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 
 
 def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[Any, Tensor, Tensor, Tensor]:
-    """Keys and values of prompts.
+    """Compute the keys and values of prompts.
 
     Args:
         model: transformers' own.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
-        sharing: a beginning that all prompts share, a chat template's say, is computed once.
+        sharing: whether a prefix of all prompts, such as a chat template's, is computed once.
 
     Returns:
         The cache of P rows, in which the mask may have gaps; logits (P, V) of the next token; the mask (P, L) of the
@@ -216,9 +220,9 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
 
 
 def _beginning(prompt_tokens: np.ndarray) -> int:
-    """Number of tokens that all of several prompts (P, T_prompt) begin with, without the last one of the shortest.
+    """Length of the prefix that all of several prompts (P, T_prompt) share, excluding the last token of the shortest.
 
-    0 where they are too few for a forward pass of their own.
+    0 where it is too short for a separate forward pass.
     """
     lengths = (prompt_tokens >= 0).sum(axis=-1)
     same = (prompt_tokens == prompt_tokens[0]).all(axis=0)
@@ -227,7 +231,7 @@ def _beginning(prompt_tokens: np.ndarray) -> int:
 
 
 def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Prompts padded on the left: tokens, mask and positions (P, T_prompt), 0 in padding."""
+    """Left-pad prompts: tokens, mask and positions (P, T_prompt), 0 in padding."""
     lengths = (prompt_tokens >= 0).sum(axis=-1)
     width = int(lengths.max())
     shift = np.arange(width) - (width - lengths[:, None])  # (P, T_prompt) position of each cell, negative in padding
@@ -249,7 +253,7 @@ def _sample_into(
     chance = torch.from_numpy(uniforms).to(device)
     best = torch.from_numpy(greedy).to(device)
     row_of = torch.from_numpy(places).to(device)
-    # (b,) the rows that have not ended, and the entry of the cache that each goes on
+    # (b,) active rows, and the cache entry of each
     going, prefix = torch.arange(len(places), device=device), torch.from_numpy(prefix_of.reshape(-1)).to(device)
     for t in range(longest):
         poll(t + 1, longest)
@@ -279,12 +283,12 @@ def _sample_into(
 
 
 def _as_they_are(before: Tensor, entries: int) -> bool:
-    """Whether the cache's entries stay where they are, ``before`` (n,) being in order those that go on: no prefix
-    parts into several, and most go on."""
+    """Whether the cache's entries can stay in place. ``before`` (n,) lists the active ones in order. They can if no
+    prefix splits and most are active."""
     return len(before) >= WORTH_COMPACTING * entries and bool((before.diff() > 0).all())
 
 
 def _at(dist: Tensor, prefix: Tensor, chance: Tensor) -> Tensor:
-    """The token at which the cumulative probability of each row's prefix passes ``chance`` (b,). In float64, as the sum
-    over a large vocabulary rounds in float32."""
+    """The token at which the cumulative probability of each row's prefix exceeds ``chance`` (b,). In float64, since
+    float32 rounds the sum over a large vocabulary."""
     return passed(dist.double().exp().cumsum(dim=-1)[prefix], chance)

@@ -1,4 +1,6 @@
-"""A trained model as transformers and peft save it: an adapter's folder, or the whole model with merged weights."""
+"""Saving of a trained model in the formats of transformers and peft: an adapter's folder, or the whole model with
+merged weights.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,11 @@ GENERATION = "generation_config.json"
 
 
 def write_adapter(policy: FolderPolicy, folder: Path) -> None:
-    """The adapter that ``policy`` trains as peft writes it: ``adapter_config.json`` and ``adapter_model.safetensors``.
+    """Write the adapter that ``policy`` trains in peft's format: ``adapter_config.json`` and
+    ``adapter_model.safetensors``.
 
     Raises:
-        GrpoError: every weight is trained.
+        GrpoError: the run trains every weight, not an adapter.
         OSError: the files cannot be written.
     """
     if not hasattr(policy.model, "peft_config"):
@@ -40,8 +43,8 @@ def write_adapter(policy: FolderPolicy, folder: Path) -> None:
 
 
 def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
-    """The whole model as ``save_pretrained`` writes it, with configuration and tokenizer. An adapter is merged into
-    the weights, in single precision, so that ``policy`` cannot be used any more.
+    """Write the whole model as ``save_pretrained`` does, with configuration and tokenizer. An adapter is merged into
+    the weights in single precision, after which ``policy`` cannot be used any more.
 
     Raises:
         OSError: the files cannot be written.
@@ -62,7 +65,7 @@ def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
         tokenizer_of(files).save_pretrained(folder)
         if (files.whole / GENERATION).is_file():
             shutil.copyfile(files.whole / GENERATION, folder / GENERATION)
-    look(folder)  # what was written is a model that can be read again, with every tensor
+    look(folder)  # verify that the result is a readable model with all tensors
 
 
 def _require(folder: Path, *names: str) -> None:
@@ -73,7 +76,7 @@ def _require(folder: Path, *names: str) -> None:
 
 @contextlib.contextmanager
 def _as_system_errors() -> Iterator[None]:
-    """Within, what the system refuses to safetensors is an ``OSError``, with its number, as everywhere else."""
+    """Context in which system errors inside safetensors become ``OSError`` with their number, as elsewhere."""
     try:
         yield
     except SafetensorError as error:

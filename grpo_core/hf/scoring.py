@@ -1,5 +1,4 @@
-"""Distributions at every token of completions, chunk by chunk: what rows share at their beginnings is computed once
-(``token_tree.py``), or, where attention over all of them would take longer, their prompt and equal completions are."""
+"""Distributions at every token of completions, computed chunk by chunk without repeating shared prefixes."""
 
 from __future__ import annotations
 
@@ -20,13 +19,13 @@ from grpo_core.lm.packing import distinct_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """Shortcuts that were proved harmless on this very model. Where something was not, the plain way is taken.
+    """Shortcuts that were verified for this model. Where one fails, the plain method is used.
 
     Attributes:
-        padding: prompts may be padded on the left.
-        sharing: the rows of a group may share the cache of their prompt, gradients included.
-        tree: longest row, prompt included, that may be computed in a tree of tokens; 0 where none may.
-        prepared: a cache and a mask of our own may be handed over. Asked on a device other than the CPU alone.
+        padding: whether prompts may be padded on the left.
+        sharing: whether the rows of a group may share the cache of their prompt, gradients included.
+        tree: maximum length of a row, prompt included, for computing it in a tree of tokens; 0 where not possible.
+        prepared: whether our own cache and mask may be passed. Only determined on devices other than the CPU.
     """
 
     padding: bool
@@ -37,7 +36,7 @@ class Ways:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """Completions to be scored.
+    """Completions to score.
 
     Attributes:
         prompt_tokens: (P, T_prompt), −1 in padding.
@@ -50,18 +49,18 @@ class Batch:
 
     @property
     def prompt_of(self) -> np.ndarray:
-        """(B,) the prompt of each row."""
+        """Prompt of each row, (B,)."""
         return np.arange(len(self.tokens)) // (len(self.tokens) // len(self.prompt_tokens))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Distributions:
-    """Distributions before the tokens of some rows of a batch. Rows share those of a beginning that they share.
+    """Distributions before the tokens of some rows of a batch. Rows with a common prefix share its distributions.
 
     Attributes:
         logp: (C, V) log-probabilities in float32, at the sampling temperature.
-        context: (n, T) which of them is before token t of each row; any in padding. T is the longest completion of
-            these rows.
+        context: (n, T), index of the distribution before token t of each row; arbitrary in padding. T is the longest
+            completion of these rows.
     """
 
     logp: Tensor
@@ -73,7 +72,9 @@ class Distributions:
 
 
 def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[slice]:
-    """The rows of a batch in order, so many at once. Without padding, rows of prompts of one length."""
+    """Split the rows of a batch, in order, into chunks of ``rows_at_once``. Without padding, each chunk has prompts of
+    one length.
+    """
     lengths = (batch.prompt_tokens >= 0).sum(axis=-1)[batch.prompt_of]
     start = 0
     while start < len(lengths):
@@ -86,15 +87,15 @@ def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[slice]:
 
 
 def distributions(model: Any, batch: Batch, rows: slice, temperature: float, ways: Ways) -> Distributions:
-    """Those before every token of ``rows``."""
+    """Compute the distributions before every token of ``rows``."""
     logits, context = _by_tree(model, batch, rows, ways) or _by_rows(model, batch, rows, ways)
     dist = torch.log_softmax(logits.float() / temperature, dim=-1)
     return Distributions(logp=dist, context=sent(context, dist.device))
 
 
 def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray] | None:
-    """Logits (C, V) and the context of each token (n, T), by one forward pass over the tree of these rows. None where
-    that may not be, or would take longer."""
+    """Logits (C, V) and the context of each token (n, T), by one forward pass over the token tree of these rows. None
+    where that is not possible, or slower."""
     lengths, prompt_of = np.maximum(batch.mask[rows].sum(axis=-1), 1), batch.prompt_of[rows]
     prompts = (batch.prompt_tokens >= 0).sum(axis=-1)
     if int((prompts[prompt_of] + lengths).max()) - 1 > ways.tree:
@@ -118,7 +119,7 @@ def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor,
 
 
 def _by_rows(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray]:
-    """Logits (C, V) and the context of each token (n, T): those of distinct rows one after another."""
+    """Logits (C, V) and the context of each token (n, T), with distinct rows computed separately."""
     mask = batch.mask[rows]
     longest = max(int(mask.sum(axis=-1).max()), 1)
     first, which = distinct_rows(np.column_stack([batch.prompt_of[rows], np.where(mask, batch.tokens[rows], -1)]))
@@ -127,7 +128,7 @@ def _by_rows(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor,
 
 
 def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Logits by two forward passes: over the prompts, and over what follows them."""
+    """Logits by two forward passes: over the prompts, then over the completions."""
     device = next(model.parameters()).device
     used, row_of = np.unique(batch.prompt_of[rows], return_inverse=True)
     cache, first, mask, last = prefilled(model, batch.prompt_tokens[used], sharing=True)
@@ -147,8 +148,8 @@ def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
 
 
 def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Logits by one plain forward pass over each row's prompt and completion, padded on the right, where causality
-    alone keeps padding from being seen."""
+    """Logits by one plain forward pass over each row's prompt and completion, padded on the right, where the causal
+    mask alone hides the padding."""
     device = next(model.parameters()).device
     prompts = batch.prompt_tokens[batch.prompt_of[rows]]
     lengths = (prompts >= 0).sum(axis=-1)
@@ -165,10 +166,10 @@ def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
 
 @torch.no_grad()
 def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: bool = False) -> Ways:
-    """What is harmless on this model: the log-probabilities of random tokens the short way against those of a plain
-    forward pass of each row alone. ``on_device`` asks on the CPU too what only another device needs.
+    """Verify which shortcuts are valid for this model, by comparing log-probabilities of random tokens with those of a
+    plain forward pass of each row alone. ``on_device`` also tests on the CPU what only other devices need.
 
-    A model that cannot be computed the short way at all takes the plain one.
+    A model that fails with a shortcut uses the plain method.
     """
     numbers, size = np.random.default_rng(seed), int(model.config.get_text_config().vocab_size)
     prompts = np.full((3, 9), -1, dtype=np.int32)
@@ -204,8 +205,8 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
 
 
 def _longest_in_a_tree(model: Any) -> int:
-    """Tokens that every layer attends to, which is what the mask of a tree says. 0 where attention would hold a table
-    of all pairs of its tokens."""
+    """Maximum length at which every layer attends to all tokens, as the mask of a tree assumes. 0 where attention would
+    hold a table of all pairs of its tokens."""
     config = model.config.get_text_config()
     if config._attn_implementation != "sdpa":
         return 0
@@ -214,7 +215,7 @@ def _longest_in_a_tree(model: Any) -> int:
 
 
 def _stepped(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Logits token by token, as they are where it is sampled on a device."""
+    """Logits computed token by token, as in sampling on a device."""
     begun = CachedRows(model, batch.prompt_tokens[batch.prompt_of[rows]], longest - 1, prepared=True)
     begun.keep(torch.arange(len(rows), device=begun.logits.device))
     logits = [begun.logits]

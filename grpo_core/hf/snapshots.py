@@ -1,7 +1,7 @@
-"""Snapshots of every weight of a model and of its optimizer, as safetensors in a folder of the user's beside the run.
+"""Snapshots of all weights of a model and of its optimizer, as safetensors in a user's folder beside the run.
 
-The run file holds the name of such a file only (:mod:`grpo_core.snapshot_file`). Files are written under another name
-first, so that one that is there is whole, and never written twice; of one run the last two stay.
+The run file holds only the name of such a file (:mod:`grpo_core.snapshot_file`). Files are written under a temporary
+name first, so that an existing file is complete, and are never overwritten. The last two of a run are kept.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from grpo_core.snapshot_file import entry
 from grpo_core.text import tr
 
 _WEIGHT = "weight"
-"""What stands before the name of a weight; before what the optimizer remembers of it stands the kind of that."""
+"""Prefix of a weight's name. In the optimizer's state, the kind of state is its prefix instead."""
 _ADAM_MEMORY = ("step", "exp_avg", "exp_avg_sq")
-"""What torch's AdamW remembers of a weight, by its own names."""
+"""Names of the entries in torch's AdamW state."""
 KEPT = 2
-"""Files of one run that stay."""
+"""Number of snapshot files that are kept for one run."""
 
 
 class Snapshots:
     """The snapshots that one run has written.
 
     Args:
-        digest: of the model's files; a snapshot is read for the same only.
+        digest: digest of the model's files; only snapshots with the same digest are read.
     """
 
     def __init__(self, digest: str) -> None:
@@ -45,8 +45,9 @@ class Snapshots:
     def write(
         self, folder: str, weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]
     ) -> dict[str, np.ndarray]:
-        """The entry of ``resume`` that names a new file with ``weights``, by name, and the optimizer's ``memory`` of
-        them. Empty where it could not be written, which ends no run: it is learned again when it is taken up."""
+        """Write a new file with ``weights``, by name, and the optimizer's state ``memory``. Returns the entry of
+        ``resume`` that names it, empty if writing failed. A failure does not end the run, which is then replayed when
+        it is resumed."""
         path = Path(folder).expanduser() / f"{uuid.uuid4().hex}.safetensors"
         partial = path.with_suffix(".partial")
         try:
@@ -65,7 +66,7 @@ class Snapshots:
     def read_into(
         self, weights: Mapping[str, Tensor], path: Path, device: torch.device
     ) -> dict[Tensor, dict[str, Tensor]]:
-        """Gives ``weights``, by name, the values that a snapshot holds. Returns the optimizer's memory of each.
+        """Load a snapshot into ``weights``, by name. Returns the optimizer's state of each.
 
         Raises:
             GrpoError: it cannot be read, or belongs to another model.
@@ -82,7 +83,7 @@ class Snapshots:
 
     @contextlib.contextmanager
     def _opened(self, path: Path) -> Iterator[Any]:
-        """A snapshot as safetensors opens it, to be read tensor by tensor.
+        """Open a snapshot with safetensors, to read it tensor by tensor.
 
         Raises:
             GrpoError: it cannot be read, or belongs to another model.
@@ -103,7 +104,7 @@ class Snapshots:
 def _tensors(
     weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]
 ) -> dict[str, Tensor]:  # fmt: skip
-    """Tensors of a snapshot, by name: every weight, and what the optimizer remembers of it."""
+    """Tensors of a snapshot, by name: every weight and its optimizer state."""
     tensors: dict[str, Tensor] = {}
     for name, weight in weights.items():
         tensors[f"{_WEIGHT}/{name}"] = weight.detach()
@@ -112,10 +113,10 @@ def _tensors(
 
 
 def require_folder(folder: str, size: float) -> None:
-    """Makes the folder for snapshots of so many bytes.
+    """Create the folder for snapshots of ``size`` bytes.
 
     Raises:
-        SettingsError: it cannot be made, or there is not enough room in it.
+        SettingsError: it cannot be created, or has too little free space.
     """
     path = Path(folder).expanduser()
     try:

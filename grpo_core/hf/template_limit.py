@@ -1,7 +1,7 @@
-"""A limit on the time in which a model's chat template is filled in.
+"""A time limit for rendering a model's chat template.
 
-A template is a program that comes with the folder. transformers runs it in jinja2's sandbox, which keeps it from
-files and from Python's internals, and lets it count to ten thousand million in two loops, one inside the other.
+A template is a program that comes with the folder. transformers runs it in jinja2's sandbox, which keeps it from files
+and from Python's internals, but does not prevent nested loops that count to ten thousand million.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from types import FrameType
 from typing import Any
 
 SECONDS = 2.0
-"""What filling in one prompt may take; the templates of models take a thousandth of it."""
+"""Seconds allowed for rendering one prompt. Typical templates take a thousandth of that."""
 LONGEST = 1_000_000
-"""Characters that a prompt in its template may have."""
+"""Maximum number of characters of a rendered prompt."""
 _TEMPLATE = "<template>"
-"""The file name that jinja2 gives to the code of a template that was read from a text."""
+"""File name that jinja2 gives to the code of a template compiled from a string."""
 
 
 class TemplateTimeError(Exception):
@@ -27,10 +27,10 @@ class TemplateTimeError(Exception):
 
 @contextmanager
 def limited(seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """Code of a template and whatever Python function it calls is ended after ``seconds``, in this thread.
+    """Context that interrupts a template's code, and any Python function it calls, after ``seconds``, in this thread.
 
-    The time is looked at before each line of the template's code and before each call of a function, so that a single
-    operation of the interpreter, such as to multiply large numbers, is not ended.
+    The time is checked before each line of the template's code and before each function call. A single operation of the
+    interpreter, such as multiplying large numbers, is therefore not interrupted.
 
     Raises:
         TemplateTimeError: it took longer.

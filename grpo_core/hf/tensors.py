@@ -1,4 +1,4 @@
-"""The tensors of safetensors files, by their headers alone: names, shapes, and whether the file is whole."""
+"""Headers of safetensors files: names and shapes of the tensors, and whether the file is complete."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Shapes = Mapping[str, tuple[int, ...]]
 """Name of a tensor -> its shape."""
 
 LONGEST_HEADER = 100_000_000
-"""Bytes that the format allows a header to have."""
+"""Maximum length of a header in bytes, from the format's specification."""
 LARGEST_INDEX = 50_000_000
 MOST_TENSORS, LONGEST_NAME, MOST_AXES = 200_000, 1_000, 16
-"""Of a file; the largest models have some ten thousand tensors."""
+"""Limits for one file. The largest models have some ten thousand tensors."""
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16,
          "I8": 8, "U8": 8, "BOOL": 8, "F8_E4M3": 8, "F8_E5M2": 8}  # fmt: skip
-"""Kind of number -> its bits; kinds that the format gets later are taken at their word."""
+"""Bits per number by dtype. Dtypes that are added to the format later are not checked."""
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
@@ -31,7 +31,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
     """The safetensors files of a model, as its index names them.
 
     Raises:
-        SettingsError: there are none, or the index names files that are not there.
+        SettingsError: there are none, or the index names missing files.
     """
     if (folder / ONE).exists():
         return (folder / ONE,)
@@ -54,7 +54,7 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
     """The shape of each tensor in a safetensors file.
 
     Raises:
-        SettingsError: the file is empty, cut short, or no safetensors file.
+        SettingsError: the file is empty, truncated, or not a safetensors file.
     """
     folder = path.parent
     try:
@@ -90,7 +90,7 @@ def _shape(entry: Any) -> tuple[int, ...]:
     """The shape that a header's entry gives a tensor.
 
     Raises:
-        ValueError: it is not that of the bytes which the entry gives it.
+        ValueError: it does not match the entry's number of bytes.
     """
     shape, (begin, end) = tuple(entry["shape"]), entry["data_offsets"]
     if len(shape) > MOST_AXES or not all(type(n) is int and 0 <= n < 2**63 for n in (*shape, begin, end)):

@@ -1,5 +1,5 @@
-"""The tokens of several rows as one tree: a beginning that rows share, be it of their prompts or completions, is there
-once, and one forward pass without a cache computes every row."""
+"""The tokens of several rows as a prefix tree: common prefixes of prompts and completions are stored once, and one
+forward pass without a cache computes every row."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from functools import cached_property
 import numpy as np
 
 PAIRS_PER_TOKEN = 4
-"""Pairs of tokens, divided by the model's width, whose attention takes as long as one token does in the layers' tables.
+"""Number of attention pairs, divided by the model's width, that take as long as one token in the layers' matrices.
 
-A token takes 2 P operations, with P = 12 numbers a layer and width² in most families; a pair takes 4 times the width a
-layer: by that count it would be 6. Attention reaches two thirds of a matrix product's speed on a CPU.
+A token takes 2 P operations, with P = 12 width² per layer in most families, and a pair takes 4 width per layer, which
+would give 6. Attention reaches two thirds of a matrix product's speed on a CPU.
 """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TokenTree:
-    """Nodes in an order in which each follows its parent.
+    """A prefix tree of tokens, in which each node comes after its parent.
 
     Attributes:
         tokens: (N,) the token of each node.
         parents: (N,) the node before it; −1 where a row begins.
-        depths: (N,) its position in its rows.
-        contexts: (C,) the nodes at which a token of a completion is predicted, each once.
-        context: (B, T) which of ``contexts`` predicts token t of row b; 0 in padding.
+        depths: (N,) position of each node in its rows.
+        contexts: (C,) the distinct nodes at which a token of a completion is predicted.
+        context: (B, T) index into ``contexts`` of the node that predicts token t of row b; 0 in padding.
     """
 
     tokens: np.ndarray
@@ -37,7 +37,7 @@ class TokenTree:
 
     @cached_property
     def visible(self) -> np.ndarray:
-        """(N, N) boolean: a node attends to itself and to those that lead to it."""
+        """Attention mask (N, N), boolean: a node attends to itself and its ancestors."""
         seen = np.eye(len(self.parents), dtype=bool)
         for node, parent in enumerate(self.parents.tolist()):
             if parent >= 0:
@@ -46,11 +46,11 @@ class TokenTree:
 
 
 def token_tree(prompts: Iterable[np.ndarray], completions: Iterable[np.ndarray]) -> TokenTree:
-    """The tree of rows (L_prompt,) and (L,). A row's last token predicts nothing and is not in it.
+    """Build the tree of rows (L_prompt,) and (L,). A row's last token predicts nothing and is left out.
 
     Args:
-        prompts: of each row, at least one token.
-        completions: of each row, at least one token.
+        prompts: prompt of each row, at least one token.
+        completions: completion of each row, at least one token.
     """
     numbers: dict[tuple[int, int], int] = {}  # (parent, token) -> node
     depths, places = list[int](), list[list[int]]()
@@ -76,13 +76,13 @@ def token_tree(prompts: Iterable[np.ndarray], completions: Iterable[np.ndarray])
 
 
 def is_quicker(tree: TokenTree, prompts: np.ndarray, longest: int, width: int) -> bool:
-    """Whether a pass over ``tree`` takes less than two: over distinct prompts, and over distinct completions.
+    """Whether a pass over ``tree`` is faster than two passes, over distinct prompts and over distinct completions.
 
     Args:
-        tree: of the rows.
+        tree: the tree of the rows.
         prompts: (P,) lengths of the distinct prompts.
-        longest: tokens of the longest completion.
-        width: of the model.
+        longest: length of the longest completion in tokens.
+        width: width of the model.
     """
     rows = len({tuple(row) for row in tree.context.tolist()})
     prompt, own, pairs_per_token = int(prompts.max()), longest - 1, PAIRS_PER_TOKEN * width

@@ -1,7 +1,7 @@
-"""A run's settings as a script for TRL 1.16: the same model, prompts, rewards and loss, for machines that are larger.
+"""Export of a run's settings as a script for TRL 1.16: the same model, prompts, rewards and loss, for larger machines.
 
-What TRL's defaults would do otherwise is written out; what its ``GRPOTrainer`` cannot do is refused in a sentence. The
-script records what it trains, so that it opens in the window.
+Settings that differ from TRL's defaults are written out; those that its ``GRPOTrainer`` does not support are refused
+with a sentence. The script records what it trains, so that it opens in the window.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from grpo_core.lm.rewards import PromptSource
 from grpo_core.text import tr
 
 DRAWN = 2000
-"""Prompts that are drawn by rule, to find those that are asked. The script holds each of them once."""
+"""Number of prompts drawn by rule to collect the distinct ones, which the script lists."""
 LEAST = 2000
-"""Rows that the script's data set has at least, by repetition: TRL leaves out what fills no batch."""
+"""Minimum number of rows of the script's data set, reached by repetition: TRL drops rows that do not fill a batch."""
 LOSSES: dict[tuple[str, str, str], str] = {
     ("clip", "sequence", "token"): "grpo",
     ("clip", "sequence", "sequence"): "grpo",
@@ -39,14 +39,14 @@ LOSSES: dict[tuple[str, str, str], str] = {
 }
 """(surrogate, reduction, level) -> ``loss_type`` of TRL."""
 SCALES = {"sample": "group", "batch": "batch", "none": "none"}
-"""The spread that advantages are divided by -> ``scale_rewards`` of TRL."""
+"""Deviation that advantages are divided by -> ``scale_rewards`` of TRL."""
 
 
 def script(settings: Settings) -> str:
-    """A Python script that trains the same model under ``settings`` with TRL's ``GRPOTrainer``.
+    """Make a Python script that trains the same model under ``settings`` with TRL's ``GRPOTrainer``.
 
     Raises:
-        SettingsError: TRL's ``GRPOTrainer`` cannot do it, the setting is named; or the folder cannot be used.
+        SettingsError: TRL's ``GRPOTrainer`` does not support a setting, which is named; or the folder cannot be used.
     """
     refuse_what_trl_cannot(settings)
     files = look(Path(settings.model.folder))
@@ -59,7 +59,7 @@ def script(settings: Settings) -> str:
 
 
 def _beside(settings: Settings, files: ModelFiles) -> dict[str, Any]:
-    """The parts of the script that no argument of ``trl.GRPOConfig`` holds."""
+    """Parts of the script that are not arguments of ``trl.GRPOConfig``."""
     return {
         "model": settings.model.folder, "seed": settings.seed, "adapter": _adapter(settings, files),
         "imports": "from peft import LoraConfig\n" * bool(settings.model.adapter_rank),
@@ -68,12 +68,12 @@ def _beside(settings: Settings, files: ModelFiles) -> dict[str, Any]:
 
 
 def differing(runs: Sequence[Settings]) -> list[dict[str, Any]]:
-    """Arguments of ``trl.GRPOConfig`` in which the runs differ, with the value of each: a row a run.
+    """Arguments of ``trl.GRPOConfig`` in which the runs differ, with their values: one row per run.
 
-    Prompts are those that the first seed draws; the seed of a run decides what TRL samples, and in which order.
+    Prompts are drawn with the first seed; a run's own seed determines TRL's sampling and the order of prompts.
 
     Raises:
-        SettingsError: the runs differ in something that is no argument of it, or TRL cannot do one of them.
+        SettingsError: the runs differ in something that is not an argument of it, or TRL does not support one of them.
     """
     first, rows = runs[0], []
     same = _beside(first, look(Path(first.model.folder)))
@@ -91,10 +91,10 @@ def differing(runs: Sequence[Settings]) -> list[dict[str, Any]]:
 
 
 def config(settings: Settings) -> dict[str, Any]:
-    """Arguments of ``trl.GRPOConfig`` under which it does what these settings say.
+    """Arguments of ``trl.GRPOConfig`` that are equivalent to ``settings``.
 
     Raises:
-        SettingsError: there are none.
+        SettingsError: TRL has no equivalent.
     """
     objective, learner, optimizer = settings.objective, settings.learner, settings.optimizer
     made: dict[str, Any] = {
@@ -136,10 +136,10 @@ def config(settings: Settings) -> dict[str, Any]:
 
 
 def refuse_what_trl_cannot(settings: Settings) -> None:
-    """Nothing, if TRL's ``GRPOTrainer`` can do what the settings say.
+    """Check that TRL's ``GRPOTrainer`` supports all settings.
 
     Raises:
-        SettingsError: naming the first setting that it cannot do.
+        SettingsError: naming the first setting that it does not support.
     """
     if not settings.is_language or not settings.model.folder:
         raise SettingsError("model.folder", "", tr("TRL trains a model from a folder; choose one"))
@@ -180,11 +180,11 @@ _CAN: dict[str, Callable[[Objective], bool]] = {
     "log_ratio_limit": lambda o: o.log_ratio_limit is None,
     "max_tokens": lambda o: o.reduction != "constant" or o.max_tokens is not None,
 }
-"""Field of the objective -> whether TRL has what it says."""
+"""Field of the objective -> whether TRL supports its value."""
 
 
 def _adapter(settings: Settings, files: ModelFiles) -> str:
-    """The adapter as ``peft`` makes it, on the same layers as here (:func:`grpo_core.hf.adapter.with_adapter`)."""
+    """The adapter in ``peft``'s form, on the same layers as here (:func:`grpo_core.hf.adapter.with_adapter`)."""
     if not settings.model.adapter_rank:
         return "None"
     targets = targets_in(files.shapes)

@@ -1,4 +1,4 @@
-"""The trained weights of a model from a folder: stepped, kept for one update, written to a file and read back."""
+"""The trained weights of a model from a folder: optimizer steps, snapshots for one update, and files."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from grpo_core.text import tr
 
 
 class FolderWeights(TrainedWeights):
-    """Those weights of a model that an update changes (an adapter's, or every one), and the optimizer's memory of them.
+    """The weights that an update changes (an adapter's, or all of a model), with their optimizer state.
 
-    An adapter is small: a copy of it is kept in memory before each update, and its state goes into the run file. Every
-    weight of a model is large: between updates of several passes a copy is kept, and their state goes into a file in
-    the folder for snapshots, of which the run file holds the name.
+    An adapter is small: a copy of it is kept in memory before each update, and its state goes into the run file. A
+    whole model is large: a copy is kept only for updates of several passes, and its state goes into a file in the
+    snapshot folder, which the run file names.
 
     Args:
-        model: its weights that require a gradient are trained.
-        settings: of the first update.
-        device: where the model is.
-        digest: of the model's files; a snapshot is read for the same only.
+        model: the model; weights that require a gradient are trained.
+        settings: settings of the first update.
+        device: device of the model.
+        digest: digest of the model's files; only snapshots with the same digest are read.
 
     Attributes:
-        snapshot_folder: where files with every weight are written; empty for none.
+        snapshot_folder: folder for files with all weights; empty for none.
     """
 
     def __init__(self, model: Any, settings: Settings, *, device: torch.device, digest: str) -> None:
@@ -42,24 +42,24 @@ class FolderWeights(TrainedWeights):
         self._moved, self._aside = False, False
         self.snapshot_folder = settings.model.snapshot_folder
         self._snapshots = Snapshots(digest)
-        self._weights_aside = Snapshots(digest)  # they count for themselves: a question deletes no snapshot
+        self._weights_aside = Snapshots(digest)  # separate, so that a question deletes none of the run's snapshots
 
     @property
     def trained_parameters(self) -> int:
-        """Numbers that an update changes."""
+        """Number of trained parameters."""
         return sum(weight.numel() for weight in self._weights)
 
     def require_snapshot_folder(self, folder: str) -> None:
-        """Make the folder for snapshots, where every weight is trained and such a folder is wanted.
+        """Create the folder for snapshots, if every weight is trained and the settings name such a folder.
 
         Raises:
-            SettingsError: it cannot be made, or there is not enough room in it.
+            SettingsError: it cannot be created, or has too little free space.
         """
         if folder and self._whole:
             require_folder(folder, 3 * 4 * self.trained_parameters)  # weight and two moments of Adam, 4 bytes each
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before it was limited.
+        """Take one optimizer step along the gradients. Returns their norm before clipping.
 
         Nothing is changed if that norm is not finite.
         """
@@ -68,19 +68,21 @@ class FolderWeights(TrainedWeights):
         return norm
 
     def forget_gradients(self) -> None:
-        """Drop what was added up since the last step."""
+        """Discard the gradients accumulated since the last step."""
         self._optimizer.zero_grad(set_to_none=True)
 
     def kept_for(self, settings: Settings) -> Kept | None:
-        """A copy to go back to. None where every weight is trained in one pass, which is given up before its step."""
+        """A snapshot to return to. None where every weight is trained in one pass, which is cancelled before its
+        step.
+        """
         self._moved = False
         return self.kept() if keeps_copy(settings) else None
 
     def put_back(self, kept: Kept | None) -> None:
-        """Return to where :meth:`kept_for` was asked.
+        """Restore the snapshot ``kept`` of :meth:`kept_for`.
 
         Raises:
-            GrpoError: nothing was kept, and the weights have moved.
+            GrpoError: there is no snapshot, and the weights have changed.
         """
         if kept is not None:
             super().put_back(kept)
@@ -93,11 +95,11 @@ class FolderWeights(TrainedWeights):
 
     @contextmanager
     def set_aside(self) -> Iterator[None]:
-        """As long as this lasts, the model may be elsewhere: its weights and what the optimizer remembers of them
-        lie in a file in the folder for snapshots, and are read back afterwards.
+        """Context in which the model's weights may be changed freely: they and the optimizer's state are saved in a
+        file in the snapshot folder, and restored afterwards.
 
         Raises:
-            GrpoError: they could not be written, so that nothing has changed, or could not be read back.
+            GrpoError: they could not be written, in which case nothing has changed, or could not be read back.
         """
         kind, optimizer = self._kind, self._optimizer
         path = named_file(self._weights_aside.write(self.snapshot_folder, self._named, optimizer.state))
@@ -119,7 +121,7 @@ class FolderWeights(TrainedWeights):
             path.unlink(missing_ok=True)
 
     def state(self) -> State:
-        """The adapter and its optimizer's memory. Where every weight is trained, the name of a file that holds them, or
+        """The adapter and its optimizer state. Where every weight is trained, the name of a file that holds them, or
         nothing where no snapshots are wanted: such a run is replayed."""
         if not self._whole:
             return super().state()
@@ -128,7 +130,7 @@ class FolderWeights(TrainedWeights):
         return self._snapshots.write(self.snapshot_folder, self._named, self._optimizer.state)
 
     def restore(self, state: State, optimizer: Optimizer) -> None:
-        """Return to where :meth:`state` was taken.
+        """Restore the state returned by :meth:`state`.
 
         Raises:
             GrpoError: it belongs to another model, or its file cannot be read.

@@ -1,4 +1,4 @@
-"""Homework: one small file a student, read with care, and its numbers computed once more."""
+"""Homework: one small file per student, parsed defensively, with its numbers recomputed."""
 
 from grpo_core.homework.checking import Checker, Verdict
 from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework

@@ -1,4 +1,4 @@
-"""The numbers that a homework claims, computed once more from settings and seed."""
+"""Recomputation of the numbers claimed in a homework, from settings and seed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from grpo_core.text import tr
 
 AGREES, DIFFERS, UNCHECKED, REFUSED = "agrees", "differs", "not checked", "refused"
 CLOSE = 1e-9
-"""Relative distance that rounding on another machine may make."""
+"""Relative difference that rounding on another machine may cause."""
 MOST_UPDATES, MOST_SAMPLES = 5000, 2_000_000
-"""Largest run that is computed again: updates, and completions of all of them times inner passes."""
+"""Limits on a run that is recomputed: updates, and completions of all of them times inner passes."""
 Picture = Callable[[Homework], Mapping[int, float] | None]
 """The answers of a lesson by step, from a walk through it. None where this program has another edition, or none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The result of computing a claimed number again.
+    """The result of recomputing a claimed number.
 
     Attributes:
         state: agrees, differs, not checked or refused.
@@ -40,7 +40,7 @@ class Verdict:
 
 
 class Checker:
-    """Computes claimed numbers again, each run once for all students who claim something of it.
+    """Recomputes claimed numbers, running each run once for all students with claims on it.
 
     Args:
         picture: answers that only the lesson's own picture computes.
@@ -52,7 +52,7 @@ class Checker:
         self._known: dict[tuple[str, object, int], float] = {}
 
     def check(self, homework: Homework, answer: HomeworkAnswer) -> Verdict:
-        """Hold the number that ``answer`` claims against a run, or say why that is not possible."""
+        """Compare the number claimed in ``answer`` with a run, or say why that is not possible."""
         if answer.value is None:
             return Verdict(state=UNCHECKED, why=tr("No number is claimed."))
         if answer.answer.check:
@@ -100,7 +100,7 @@ def _no_picture(check: str) -> float:
 
 
 def too_large(settings: Settings, answer: HomeworkAnswer) -> str:
-    """The reason why a run would take too long to be computed again, or nothing."""
+    """The reason why a run would take too long to recompute. Empty if it would not."""
     assert isinstance(settings.task, BanditTask)
     updates = max(answer.update, answer.answer.update or 0, answer.answer.since or 0)
     samples = updates * settings.learner.group_size * settings.task.prompts * settings.learner.mu

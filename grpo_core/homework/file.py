@@ -18,7 +18,7 @@ from grpo_core.text import tr
 FORMAT = "grpo-lab-homework-1"
 ENDING = ".homework.json"
 LARGEST = 64 * 1024
-"""Bytes of a file, which holds less."""
+"""Maximum size of a file in bytes."""
 LONGEST_NAME, LONGEST_TEXT, MOST_ANSWERS, MOST_RUNS = 200, 4000, 64, 16
 
 
@@ -28,7 +28,7 @@ class HomeworkError(GrpoError):
 
 @dataclass(frozen=True, kw_only=True)
 class HomeworkAnswer:
-    """One question.
+    """A student's answer to one question.
 
     Attributes:
         step: of the lesson, counted from 1.
@@ -76,7 +76,7 @@ class Homework:
     version: str = __version__
 
     def to_bytes(self) -> bytes:
-        """The file's content. Settings that several answers share are in it once.
+        """The file's content. Settings shared by several answers are stored once.
 
         Raises:
             HomeworkError: it would have 64 KB or more.

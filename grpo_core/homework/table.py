@@ -1,4 +1,4 @@
-"""A folder of homework as a table: a row a file, and what a class has predicted a question."""
+"""A folder of homework as a table: one row per file, and a class's predictions per question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 MOST_FILES = 2000
 RANGES = 8
-"""Into which the predictions of a number are counted at most."""
+"""Maximum number of ranges in which numeric predictions are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """The predictions of a class on one question, counted.
+    """Counts of a class's predictions on one question.
 
     Attributes:
         lesson: its id.
@@ -75,12 +75,12 @@ class Collected:
 
     @property
     def questions(self) -> list[tuple[str, int]]:
-        """Every question that somebody has answered: the lesson's id and the step, from 1."""
+        """Every question with at least one answer: the lesson's id and the step, from 1."""
         asked = {(row.homework.lesson, one.step) for row in self.rows if row.homework for one in row.homework.answers}
         return sorted(asked)
 
     def table(self) -> list[list[object]]:
-        """Heads, and a row a file, with the texts as they were handed in."""
+        """Column titles, and one row per file, with the texts as handed in."""
         heads: list[object] = ["file", "name", "lesson", "version", "flags", "conclusion"]
         for lesson, step in self.questions:
             heads += [f"{lesson} {step} {what}" for what in ("guess", "words", "right", "claimed", "checked")]
@@ -110,11 +110,11 @@ class Collected:
             yield verdict.state
 
     def distributions(self) -> list[str]:
-        """A sentence a question: the predictions of the class, and how many were right."""
+        """One sentence per question: the class's predictions, and how many were right."""
         return [self._distribution(*question) for question in self.questions]
 
     def tallies(self) -> list[Tally]:
-        """The predictions of the class a question, counted."""
+        """Counts of the class's predictions, per question."""
         return [
             Tally(lesson=lesson, step=step, sentence=self._distribution(lesson, step),
                   **_counted([one for one in self._given(lesson, step) if one.guess is not None]))
@@ -139,7 +139,7 @@ class Collected:
 
 
 def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
-    """Names, counts, and how many of each were right, of numbers in ranges of one width."""
+    """Names, counts, and numbers of right answers, with numeric predictions in ranges of equal width."""
     if placed and placed[0].kind in ("number", "ghost"):
         guesses = np.array([answer.guess for answer in placed], dtype=float)
         edges = np.histogram_bin_edges(guesses, bins=min(RANGES, len(np.unique(guesses))))
@@ -173,7 +173,7 @@ def _first(row: Row) -> list[object]:
 
 
 def cell_of(value: object) -> object:
-    """A value as a table of homework or predictions has it: yes or no, and numbers at full precision."""
+    """A value formatted for a table of homework or predictions: yes or no, and numbers at full precision."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return repr(value) if isinstance(value, float) else value

@@ -1,1 +1,3 @@
-"""The loop that trains a run: commands in, finished updates and reports out. It knows no window and no thread."""
+"""The loop that trains a run: it takes commands and emits finished updates and reports. It knows neither windows nor
+threads.
+"""

@@ -1,4 +1,4 @@
-"""Breakpoints, at which a run stops by itself: compared with each update of the run that is being trained."""
+"""Breakpoints, compared with each update of the run in training, which stop it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from grpo_core.runs.run_file import RunReader
 
 
 class BreakpointWatch:
-    """The breakpoints of whatever trains.
+    """The breakpoints of the run in training.
 
     Attributes:
-        breakpoints: those that are set, on or off.
+        breakpoints: all of them, enabled or not.
     """
 
     def __init__(self) -> None:
@@ -24,13 +24,13 @@ class BreakpointWatch:
 
     @property
     def on(self) -> bool:
-        """Whether any breakpoint is on: then the run is looked at after each update."""
+        """Whether any breakpoint is enabled, so that the run must be checked after each update."""
         return any(one.on for one in self.breakpoints)
 
     def watch(self, live: LiveRun | None) -> None:
-        """Compare the breakpoints with the updates that ``live`` makes from now on.
+        """Compare the breakpoints with the updates of ``live`` from now on.
 
-        What was true before does not stop it again: that is read from what it has recorded.
+        A condition that was true before does not stop it again, as determined from its record.
         """
         self._watch = Watch((), nothing_before)
         if live is None or not self.on:
@@ -44,7 +44,7 @@ class BreakpointWatch:
             self._watch = Watch(self.breakpoints, nothing_before)
 
     def reached(self, live: LiveRun) -> str:
-        """Why ``live`` should stop at the update that it has just finished, if it has. Empty for no reason."""
+        """The reason why ``live`` should stop at the update that it has just finished. Empty if there is none."""
         if live.head == self._seen or live.scalars is None:
             return ""
         self._seen = live.head

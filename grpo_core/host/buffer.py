@@ -1,4 +1,4 @@
-"""Finished updates on their way from the loop to the window: put in one by one, taken out once a frame."""
+"""Buffer of finished updates between the loop and the window, which empties it once per frame."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from grpo_core.text import tr
 NAMES = tuple(METRICS)
 MakeStep = Callable[[], Step]
 CAPACITY = 8192
-"""Updates whose scalars may wait for the window (0.7 MB): some seconds at full speed."""
+"""Maximum number of updates whose scalars wait for the window (0.7 MB): some seconds at full speed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fresh:
-    """Updates that have arrived since the last look, without a gap.
+    """Updates that arrived since the last call, without a gap.
 
     Attributes:
         run_id: the run it belongs to.
@@ -44,7 +44,7 @@ class Fresh:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bundle:
-    """Changes of a buffer since its last bundle: it brings the buffer of another process up to date.
+    """Changes of a buffer since its last bundle, with which the buffer of another process is updated.
 
     Attributes:
         run_id: the run it belongs to.
@@ -54,7 +54,7 @@ class Bundle:
         changes: (first update under them, settings) for every change of settings among them.
         steps: (number, function that makes it) of those that the file does not hold, and always of the last, oldest
             first. Few of them are looked at, and only those are decoded.
-        thinned: where the file has dropped updates, None where that is as it was.
+        thinned: stretches of updates dropped from the file, None if unchanged.
     """
 
     run_id: str
@@ -97,16 +97,16 @@ class Buffer:
 
     @property
     def full(self) -> bool:
-        """Whether the window has fallen so far behind that nothing more may be put in."""
+        """Whether the window is so far behind that no more updates may be added."""
         return self._count >= len(self._scalars)
 
     @property
     def space(self) -> int:
-        """Number of updates that may be put in before the window takes some."""
+        """Number of updates that may be added before the window takes some."""
         return len(self._scalars) - self._count
 
     def put(self, step: Step, scalars: Mapping[str, float]) -> None:
-        """The next finished update with its metrics (loop).
+        """Add the next finished update with its metrics (loop).
 
         Raises:
             OverflowError: the buffer is full.
@@ -126,7 +126,7 @@ class Buffer:
             self.version += 1
 
     def restore(self, steps: Sequence[Step]) -> None:
-        """Updates that are finished and known to the window, but in no file yet (loop)."""
+        """Add updates that are finished and known to the window, but not yet in a file (loop)."""
         with self._lock:
             for step in steps:
                 self._waiting[step.step] = _maker(step), metrics(step)

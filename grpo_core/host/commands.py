@@ -1,4 +1,4 @@
-"""Commands to a run's loop. Commands are plain data: a process is sent them as JSON, a thread as they are."""
+"""Commands to a run's loop, as plain data: JSON for a process, the objects themselves for a thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Command:
     """A request to the loop.
 
     Attributes:
-        urgent: the update in progress is given up for it, within one token.
+        urgent: whether it interrupts the update in progress, within one token.
         order: counts the commands that decide whether the run moves; 0 for the others.
     """
 
@@ -28,10 +28,10 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Begin(Command):
-    """Make a run ready at its head. The run before it is closed.
+    """Prepare a run at its last update. The previous run is closed.
 
     Attributes:
-        run_id: what later commands and reports call it.
+        run_id: its id in later commands and reports.
         path: its file. A file that exists is continued, otherwise one is created with the first update.
         settings: of the next update.
         buffer: where its updates go.
@@ -41,7 +41,7 @@ class Begin(Command):
         parent: (file of the run it branches from, update) for a branch that has no file yet.
         title: the name kept in the file.
         limit: bytes at which the run is stopped, None for the file's own default.
-        thin: at the limit, rather thin out older updates.
+        thin: whether to thin out older updates at the limit instead.
     """
 
     urgent: ClassVar[bool] = True
@@ -60,21 +60,23 @@ class Begin(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCommand(Command):
-    """A command for one run. It is dropped if that run is not the current one any more."""
+    """A command for one run, ignored if that run is no longer the current one."""
 
     run_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run(RunCommand):
-    """Make so many further updates, counted from where the run is. None for no limit."""
+    """Make a number of further updates. None for no limit."""
 
     updates: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneStep(RunCommand):
-    """One update at once, whatever the speed. Steps that come quickly add up, and a free run stops after it."""
+    """Make one update at once, regardless of the speed. Steps in quick succession add up, and a free run stops after
+    one.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,7 @@ class Commit(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class Settle(Command):
-    """Report ``token`` as done once every command before it has been carried out."""
+    """Report ``token`` as done once all earlier commands have been carried out."""
 
     urgent: ClassVar[bool] = True
     token: int
@@ -120,11 +122,11 @@ class Close(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class Look(Command):
-    """The window would take what is fresh of a run. It says so once for every bundle, and when it shows another group.
+    """Requests the updates finished since the last bundle. Sent once per bundle, and when another group is shown.
 
     Attributes:
         run_id: the run.
-        group: number of the group whose completions it would see while they are sampled.
+        group: index of the group whose completions are shown during sampling.
     """
 
     run_id: str
@@ -133,14 +135,14 @@ class Look(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class SetSpeed(Command):
-    """Updates per second. None for as many as possible."""
+    """Sets the number of updates per second. None for as many as possible."""
 
     speed: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetBreakpoints(Command):
-    """Sets the breakpoints of whatever trains."""
+    """Sets the breakpoints of the run in training."""
 
     breakpoints: tuple[Breakpoint, ...]
 

@@ -1,4 +1,4 @@
-"""A language model that learns and answers in the process that trains it. Torch is imported where it computes it."""
+"""A language model in the process that trains it, with training and answers. Torch is imported only if needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AnsweringLearner:
     """A learner (:class:`grpo_core.learners.Learner`) that can be asked about any of its updates.
 
     Attributes:
-        note: what the user should know of how the run was taken up again; empty for nothing.
+        note: note for the user on how the run was resumed; empty if there is nothing to say.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class AnsweringLearner:
         """Time of an update here. Asked before the first update.
 
         Raises:
-            GrpoError: of the program's own model, whose updates are quick.
+            GrpoError: for the built-in model, whose updates are quick.
         """
         if not self.settings.model.folder:
             raise GrpoError(tr("How long an update takes is measured for models from folders only."))
@@ -68,8 +68,8 @@ class AnsweringLearner:
         return self._learner.update_time()
 
     def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer:
-        """The answer to a question about ``step``: of the character model by a copy, of a model from a folder by the
-        one that is there.
+        """Answer a question about ``step``: for the character model on a copy, for a model from a folder on the model
+        itself.
 
         Raises:
             GrpoError: it cannot be answered; the message says why.
@@ -89,7 +89,7 @@ class AnsweringLearner:
 
 
 class LanguageModels:
-    """Makes the language models of one process. One is in memory at a time, and a copy of it for questions."""
+    """Creates the language models of one process. One is in memory at a time, and a copy of it for questions."""
 
     def __init__(self) -> None:
         self._answering: Answering | None = None
@@ -120,7 +120,7 @@ class LanguageModels:
 
 
 def continuation_note(learner: PolicyLearner[Any]) -> str:
-    """The sentence on a run that another engine takes up, or that is replayed with a difference. Else empty."""
+    """Sentence on a run continued by another engine, or replayed with a difference. Otherwise empty."""
     drift, settings, engine = learner.drift, learner.settings, learner.policy.engine
     if learner.recorded_by != engine:
         return tr(

@@ -1,4 +1,4 @@
-"""A run that is being trained: its learner, and the updates and answers that it makes. Used by one thread."""
+"""A run in training: its learner, and the updates and answers that it makes. Used by one thread."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class LiveRun:
     After any exception it is at its last finished update.
 
     Attributes:
-        id: what commands and reports call it.
-        buffer: where its updates go.
-        output: the file that takes them from there.
+        id: its id in commands and reports.
+        buffer: buffer that receives its updates.
+        output: the file that the buffer's updates are written to.
         scalars: the metrics of the last update, None before one was made here.
     """
 
@@ -73,11 +73,11 @@ class LiveRun:
 
     @property
     def full(self) -> bool:
-        """Whether the window has to take something before the run can go on."""
+        """Whether the window must take updates before the run can continue."""
         return self.buffer.full
 
     def prepare(self) -> None:
-        """Have a learner that is at the head.
+        """Create a learner at the last update, if there is none.
 
         Raises:
             GrpoError: the run cannot be continued.
@@ -114,7 +114,7 @@ class LiveRun:
         return answer
 
     def earlier(self, number: int) -> Step:
-        """A recorded update of this run."""
+        """Read a recorded update of this run."""
         if self._last is not None and number == self._last.step:
             return self._last
         uncommitted = self.buffer.uncommitted(number)
@@ -126,7 +126,7 @@ class LiveRun:
 
     @property
     def recorded(self) -> Path:
-        """The file that holds what the run has recorded: that of its parent before its own first update."""
+        """The file with the recorded updates: the parent's before the first own update."""
         own = self._begin.path
         return self._begin.parent[0] if self._begin.parent is not None and not own.exists() else own
 
@@ -170,5 +170,5 @@ class LiveRun:
         except (Cancelled, NonFiniteError):
             raise
         except BaseException:
-            self._learner = None  # nobody knows where it stands: the next one is made from the last finished update
+            self._learner = None  # its state is unknown: the next one is made from the last finished update
             raise

@@ -1,4 +1,4 @@
-"""The loop that trains: makes updates when it may, waits when it may not, and outlives every error of a run.
+"""The training loop: makes updates when it may, waits when it may not, and survives every error of a run.
 
 It is the same in a process of its own and in a thread of the window: commands come from whoever drives it, results go
 to an :class:`~grpo_core.host.reports.Outlet`. It starts no thread, and everything in it lives in the one that calls it.
@@ -38,18 +38,18 @@ from grpo_core.questions import AnyQuestion
 from grpo_core.text import tr
 
 WINDOW_BEHIND = 0.05
-"""Seconds between looks at a buffer that nobody empties."""
+"""Seconds between checks of a full buffer."""
 
 
 MOST_TOGETHER = 64
-"""Updates whose metrics are computed in one call, when nobody wants to see them one by one."""
+"""Number of updates whose metrics are computed in one call, if they are not displayed individually."""
 
 
 class Inbox(Protocol):
     """Source of commands."""
 
     def take(self, timeout: float | None) -> Iterable[Command]:
-        """All commands that are there, oldest first. Waits up to ``timeout`` seconds for one, None without limit."""
+        """Take all waiting commands, oldest first. Waits up to ``timeout`` seconds for one, None without limit."""
 
 
 class Loop:
@@ -81,13 +81,13 @@ class Loop:
             self.advance()
 
     def rest(self) -> float | None:
-        """Seconds until there is something to do without a command. None for never. Commits before a wait."""
+        """Seconds until the next action without a command. None for never. Commits before a wait."""
         if self._patience() != 0:
             self._try(self._commit)
         return self._patience()
 
     def obey(self, commands: Iterable[Command]) -> None:
-        """Carry out ``commands`` in order and report where that leads."""
+        """Carry out ``commands`` in order and report the resulting state."""
         obeyed = False
         for command in commands:
             self._carry_out(command)
@@ -97,7 +97,7 @@ class Loop:
             self._report()
 
     def advance(self) -> None:
-        """One update, or a few that nothing has to be asked between, if one is due."""
+        """Make one update, or a few if nothing needs checking between them, if one is due."""
         live = self._live
         if live is None or self._state is not State.RUNNING or self._patience() != 0:
             return
@@ -113,11 +113,11 @@ class Loop:
             self._report(reached=reached)
 
     def leave(self) -> None:
-        """Close the run and report that."""
+        """Close the run and report it."""
         self._close()
 
     def abandon(self) -> None:
-        """Put what is finished on disk: the window has gone, and its next start offers what was not closed."""
+        """Write finished updates to disk after the window has ended. Its next start offers to recover unclosed runs."""
         if self._live is not None:
             with suppress(Exception):
                 self._live.output.commit()
@@ -227,7 +227,7 @@ class Loop:
     # -- reports ---------------------------------------------------------------------------------------------------
 
     def _try(self, action: Callable[[], None]) -> None:
-        """Do it. What goes wrong stops the run, not the loop."""
+        """Run ``action``. An error stops the run, not the loop."""
         try:
             action()
         except Cancelled:

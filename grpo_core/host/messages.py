@@ -40,12 +40,12 @@ COMMANDS: dict[str, type[Command]] = {
         commands.Shutdown,
     )
 }
-"""Every command that can cross, by its name."""
+"""Every command that can be sent, by its name."""
 
 
 @lru_cache(maxsize=64)
 def cached_settings(text: str) -> Settings:
-    """Settings from JSON. The same text is the same object, so that unchanged settings compare at once."""
+    """Settings from JSON, cached so that the same text gives the same object and unchanged settings compare quickly."""
     return settings_from_json(text)
 
 
@@ -60,9 +60,9 @@ _CODERS: dict[str, Coder] = {
         lambda stored: tuple(breakpoint_from_json(one) for one in stored),
     ),
 }
-"""How a field of a command is written in JSON, by its name; the others are numbers and texts already."""
+"""Conversions of a command's fields to and from JSON, by name. The others are numbers and texts already."""
 _IN_BYTES = ("resume", "unwritten", "buffer")
-"""Fields of ``Begin`` that are steps; the buffer on the other side is made from them."""
+"""Fields of ``Begin`` with steps, from which the other side makes the buffer."""
 
 
 def from_command(command: Command) -> tuple[Message, list[bytes]]:

@@ -1,4 +1,4 @@
-"""The pace of a run: so many updates per second, on a clock that never jumps."""
+"""The pace of a run, a number of updates per second on a monotonic clock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Pace:
-    """Says when the next update is due. Whoever asks does the waiting, so that a command can end it."""
+    """Determines when the next update is due. The caller waits, so that a command can end the wait."""
 
     def __init__(self, speed: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -27,7 +27,7 @@ class Pace:
         return self._interval > 0
 
     def restart(self) -> None:
-        """The next update is due now."""
+        """Make the next update due now."""
         self._due = self._clock()
 
     def delay(self) -> float:

@@ -1,4 +1,4 @@
-"""A run's loop in a process of its own: it reads commands from a connection and writes updates and reports to it.
+"""A run's loop in a separate process, with commands and results sent over a connection.
 
 The process ends when the connection does, so it never outlives the one that started it; a watchdog ends it where the
 loop does not listen (``grpo_core/child``). A bandit's process never imports torch.
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 LOOK = 0.002
-"""Seconds between two looks at the connection inside an update: a look costs as much as a few percent of a pass."""
+"""Seconds between two checks of the connection during an update: a check costs a few percent of a pass."""
 
 MakeLearners = Callable[["Outgoing"], Learners]
 
 
 class Outgoing:
-    """Messages of the loop (:class:`grpo_core.host.reports.Outlet`).
+    """Sends the loop's results (:class:`grpo_core.host.reports.Outlet`).
 
     Fresh updates go out in one bundle when the window has asked for one, and before everything else that is said. The
     window asks for those of one run: what another one, which is being closed, has finished does not answer that.
@@ -52,29 +52,29 @@ class Outgoing:
 
     @property
     def group(self) -> int:
-        """The group that the window shows, whose completions it takes while they are sampled."""
+        """The group shown by the window, whose completions are sent during sampling."""
         return self._group
 
     def look(self, run_id: str, group: int) -> None:
-        """The window has shown what it had of the run ``run_id``, and shows its ``group``: send what has been finished
-        since, or comes next."""
+        """Handle the window's request for updates of the run ``run_id`` since the last bundle, or the next one, while
+        it shows ``group``."""
         self._wanted, self._group = run_id, group
         if self._buffer is not None:
             self.fresh(self._buffer)
 
     def fresh(self, buffer: Buffer) -> None:
-        """An update was finished: send it if the window has asked for more of this run, else when it does."""
+        """Send a finished update if the window has requested more of this run, or else when it does."""
         self._buffer = buffer
         if self._wanted == buffer.run_id and self._flush():
             self._wanted = ""
 
     def report(self, report: Report) -> None:
-        """The state has changed."""
+        """Send a changed state."""
         self._flush()
         self.send(from_report(report))
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """A question's answer, or the sentence why there is none."""
+        """Send a question's answer, or the sentence why there is none."""
         refused = isinstance(answer, str)
         text = answer if isinstance(answer, str) else answer.to_json()
         self.send({"is": "answer", "question": question.to_json(), "refused": refused, "answer": text})
@@ -89,7 +89,7 @@ class Outgoing:
             self.send(from_progress(self._buffer.run_id, progress))
 
     def done(self, token: int) -> None:
-        """A command has been carried out."""
+        """Report that a command has been carried out."""
         self._flush()
         self.send({"is": "done", "token": token})
 
@@ -98,7 +98,7 @@ class Outgoing:
         send(self._connection, message)
 
     def _flush(self) -> bool:
-        """Send what is fresh. Whether anything was."""
+        """Send new updates. Returns whether there were any."""
         bundle = None if self._buffer is None else self._buffer.bundle()
         if bundle is None:
             return False
@@ -107,7 +107,7 @@ class Outgoing:
 
 
 class Incoming:
-    """Commands from the connection (:class:`grpo_core.host.loop.Inbox`). Each is acknowledged when it is taken."""
+    """Commands from the connection (:class:`grpo_core.host.loop.Inbox`). Each is acknowledged on receipt."""
 
     def __init__(self, connection: Connection, outgoing: Outgoing) -> None:
         self._connection = connection
@@ -139,8 +139,8 @@ class Incoming:
         return [command for _, command in taken]
 
     def _together(self) -> int:
-        """The number of waiting commands that are carried out together: all of them, or up to the beginning of a run
-        that a later urgent command gives up, so that no model is loaded for it."""
+        """Number of waiting commands to carry out together: all, or those before the start of a run that a later urgent
+        command cancels, so that no model is loaded for it."""
         commands = [command for _, command in self._waiting]
         for n, command in enumerate(commands, 1):
             if isinstance(command, Begin) and any(later.urgent for later in commands[n:]):
@@ -148,7 +148,7 @@ class Incoming:
         return len(commands)
 
     def interrupts(self) -> bool:
-        """Whether the update in progress is to be given up. Asked at every token and every pass."""
+        """Whether to interrupt the update in progress. Called for every token and every pass."""
         now = time.monotonic()
         if now - self._looked >= LOOK:
             self._looked = now
@@ -172,7 +172,7 @@ class Incoming:
 
 
 class ProcessLearners:
-    """Makes the learners of a run's process, and imports torch for those that it computes."""
+    """Creates the learners of a run's process, and imports torch only for those that need it."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
@@ -219,7 +219,7 @@ class ProcessLearners:
 
 
 class _LogMessages(logging.Handler):
-    """Sends what the loop logs, with its traceback, to the window's log."""
+    """Sends the loop's log messages, with tracebacks, to the window's log."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         super().__init__(logging.WARNING)
@@ -230,7 +230,7 @@ class _LogMessages(logging.Handler):
 
 
 def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners, writers: Writers = run_writer) -> None:
-    """The process's whole life.
+    """Run the process until the connection closes.
 
     Args:
         connection: the window's end of it sends commands.

@@ -1,4 +1,4 @@
-"""Reports of a run's loop: where it is, what went wrong, and whatever else the window is to hear."""
+"""Reports of a run's loop: its state, errors, and other news for the window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.questions import AnyAnswer, AnyQuestion
 
 
 class State(Enum):
-    """States of the training, as the window knows them."""
+    """States of the training as shown by the window."""
 
     IDLE = "idle"
     PREPARING = "preparing"
@@ -23,7 +23,7 @@ class State(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The reason why a run is still.
+    """The reason why a run has stopped.
 
     Attributes:
         run_id: the run.

@@ -1,4 +1,4 @@
-"""The file of a run that is being trained: finished updates go from the run's buffer into it. Used by one thread."""
+"""Output of a run in training: writes finished updates from the run's buffer to its file. Used by one thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Updates = Sequence[tuple[Step, Mapping[str, float]]]
 
 
 class Writer(Protocol):
-    """Methods that a run that is trained needs of :class:`grpo_core.runs.run_file.RunWriter`."""
+    """Methods of :class:`grpo_core.runs.run_file.RunWriter` that a run in training needs."""
 
     committed: int
     full: str | None
@@ -33,11 +33,13 @@ class Writer(Protocol):
 
 
 Writers = Callable[[Begin, Settings, bool], Writer]
-"""(what the run was begun with, settings of its first update, whether the file is new) -> its writer."""
+"""Function of (the command that began the run, settings of its first update, whether the file is new) that returns a
+writer.
+"""
 
 
 def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
-    """The writer of a run file.
+    """Open the writer of a run file.
 
     Raises:
         RunFileError: it cannot be written, or another window writes it.
@@ -55,7 +57,7 @@ def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
 
 
 class RunOutput:
-    """Writes the finished updates of a run to its file, and marks in the buffer which of them the file holds.
+    """Writes the finished updates of a run to its file, and marks in the buffer which ones the file contains.
 
     After any error the file is closed; what could not be written stays in the buffer. The next call opens the file
     again, counts what it holds, and writes from there on.
@@ -72,7 +74,7 @@ class RunOutput:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a file that takes updates at once."""
+        """Whether a file is open for updates."""
         return self._writer is not None
 
     def catch_up(self) -> None:
@@ -98,7 +100,7 @@ class RunOutput:
                 self._opened(self._begin.settings).keep_answer(question, answer)
 
     def write(self, finished: Updates) -> None:
-        """Give these updates to the file, and those before them that it does not have yet."""
+        """Pass updates to the file, with earlier ones that it lacks."""
         if finished and self._writer is not None and self._appended == finished[0][0].step - 1:
             with self._closing_on_error():
                 self._extend(self._writer, finished)
@@ -107,7 +109,7 @@ class RunOutput:
             self.save()
 
     def save(self) -> None:
-        """Give every finished update to the file, which commits when 50 ms have passed since the last time.
+        """Pass every finished update to the file, which commits if 50 ms have passed since the last commit.
 
         Raises:
             RunFileError: writing failed, or the file or the disk is full.
@@ -189,7 +191,7 @@ class RunOutput:
 
     @contextmanager
     def _closing_on_error(self) -> Iterator[None]:
-        """After an error the file is closed. It is opened again, and what it holds counted, when the run goes on."""
+        """Context that closes the file on an error. It is reopened, and its content counted, when the run continues."""
         try:
             yield
         except BaseException:

@@ -1,1 +1,1 @@
-"""Jobs: functions that a child process or a cluster's worker computes, and the packing of their results."""
+"""Jobs, which are functions computed in a child process or by a cluster's workers, and the packing of their results."""

@@ -1,7 +1,7 @@
-"""Jobs on a cluster: the same calls as in a process beside the window, answered by the workers of Dask ``distributed``.
+"""Jobs on a cluster: the same calls as in a local child process, answered by workers of Dask ``distributed``.
 
-What crosses is in ``cluster_calls.py``; that whoever reaches a scheduler can run code on its workers is said in
-docs/clusters.md.
+The protocol is in ``cluster_calls.py``. docs/clusters.md warns that anybody who can reach a scheduler can run code on
+its workers.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from grpo_core.text import tr
 
 Key = TypeVar("Key")
 CONNECTS, LOST = 10, 30
-"""Seconds in which a scheduler has to answer, and after which one that no longer does counts as lost."""
+"""Seconds within which a scheduler must answer, and after which an unresponsive one counts as lost."""
 PAUSE = 0.1
-"""Seconds between two questions whether to give up."""
+"""Seconds between two checks for cancellation."""
 NEEDED = tr("A cluster needs the package “distributed”; install GRPO Lab with the extra “cluster”.")
 CALLS_PER_WORKER = 2
-"""Parts into which an experiment is split for each worker, so that none waits long for the last one."""
+"""Parts of an experiment per worker, so that none waits long for the last one."""
 
 
 class Cluster:
     """Workers that answer calls.
 
     Args:
-        where: the address of a scheduler (``tcp://host:8786``), the file in which one has written it (``….json``), or
-            “local” for workers on this machine, “local:4” for so many of them, or “slurm:FILE” for jobs of SLURM as
-            :class:`grpo_core.jobs.slurm.SlurmJobs` reads them.
-        poll: called while the first job of SLURM is waited for; raises to give up.
+        where: the address of a scheduler (``tcp://host:8786``), a scheduler's file with the address (``….json``),
+            “local” for workers on this machine, “local:4” for four of them, or “slurm:FILE” for jobs of SLURM as
+            described by :class:`grpo_core.jobs.slurm.SlurmJobs`.
+        poll: called while waiting for the first job of SLURM; may raise to give up.
 
     Raises:
-        GrpoError: no scheduler answers, it has no worker, a worker's versions are others, or ``distributed`` is not
+        GrpoError: no scheduler answers, it has no worker, a worker's versions differ, or ``distributed`` is not
             installed.
     """
 
@@ -90,14 +90,14 @@ class Cluster:
             raise
 
     def close(self) -> None:
-        """Leave the scheduler. Workers that were started here end."""
+        """Disconnect from the scheduler. Workers that were started here end."""
         self._client.close(timeout=2)
         if self._own is not None:
             self._own.close()
 
     @property
     def workers(self) -> int:
-        """Number of calls that are answered at once, those of jobs that are still to begin included."""
+        """Number of calls that can run at once, including jobs that have yet to begin."""
         return max(sum(int(count) for count in self._client.nthreads().values()), self._coming, 1)
 
     def _require_same_versions(self) -> None:
@@ -105,7 +105,7 @@ class Cluster:
             raise GrpoError(tr("The scheduler at {where} has no worker.").format(where=self.where))
         try:
             found: Mapping[str, Mapping[str, str]] = self._client.run(versions)
-        except Exception as error:  # whatever a worker without the package answers
+        except Exception as error:  # a worker without the package may answer anything
             raise GrpoError(
                 tr("A worker cannot run GRPO Lab {version} ({error}); install the same version there.").format(
                     version=__version__, error=shortened(error)
@@ -119,14 +119,14 @@ class Cluster:
     # -- calls -----------------------------------------------------------------------------------------------------
 
     def asked(self, call: str, *arguments: object) -> Any:
-        """A call of :data:`CALLS` on its way, as Dask's own future."""
+        """Submit a call of :data:`CALLS`. Returns Dask's future."""
         return self._client.submit(answered, call, sealed(arguments), versions(), pure=False)
 
     def answers(self, waiting: dict[Any, Key], poll: Callable[[], None]) -> Iterator[tuple[Key, Any]]:
-        """The result of each call as it comes. What is added to ``waiting`` meanwhile is waited for too.
+        """Yield the result of each call as it arrives. Calls added to ``waiting`` meanwhile are included.
 
-        A call whose worker is lost is answered by another one. ``poll`` is called all the while; whatever it raises
-        gives up what is still on its way.
+        A call whose worker is lost is repeated by another one. ``poll`` is called regularly; an exception in it cancels
+        the remaining calls.
 
         Raises:
             GrpoError: a call failed, or the scheduler is lost.
@@ -137,7 +137,7 @@ class Cluster:
         try:
             while waiting:
                 poll()
-                # a timeout, or futures that are lost with their scheduler
+                # a timeout, or futures lost with their scheduler
                 with suppress(TimeoutError, CancelledError), self._client.as_current():
                     wait([*waiting], timeout=PAUSE, return_when="FIRST_COMPLETED")
                 silent = 0.0 if self._client.status == "running" else silent + PAUSE
@@ -159,7 +159,7 @@ class Cluster:
         )
 
     def _answer(self, future: Any) -> Crossing | None:
-        """Answer to a call. None where it was lost with its worker meanwhile, so that it is answered again."""
+        """The answer to a call. None if its worker was lost, so that it must be repeated."""
         status = future.status
         if status == "cancelled":
             raise self._lost()
@@ -178,9 +178,9 @@ class Cluster:
     def ensembles(
         self, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None]
     ) -> Iterator[Ensemble]:
-        """As :func:`grpo_core.experiments.ensemble.ensembles`, in order, bit for bit.
+        """Cluster version of :func:`grpo_core.experiments.ensemble.ensembles`, in order, bit for bit.
 
-        The workers begin at once, before the first ensemble is asked for.
+        The workers begin at once, before the first ensemble is requested.
         """
         parts = portions(points, len(seeds), CALLS_PER_WORKER * self.workers)
         waiting = {self.asked("ensembles", part, tuple(seeds), updates): place for place, part in enumerate(parts)}
@@ -198,9 +198,9 @@ class Cluster:
     def repeats(
         self, settings: Settings, seeds: Sequence[int], count: int, *, poll: Callable[[], None]
     ) -> Iterator[Repeats]:
-        """As :func:`grpo_core.experiments.repeats.repeated`, bit for bit, and all at once when the last has come.
+        """Cluster version of :func:`grpo_core.experiments.repeats.repeated`, bit for bit, yielded together at the end.
 
-        They are one call: so few runs side by side take no longer than half of them.
+        It is a single call: so few runs side by side take no longer than half of them.
         """
         for _, parts in self.answers({self.asked("repeats", settings, tuple(seeds), count): 0}, poll):
             yield from parts
@@ -208,7 +208,7 @@ class Cluster:
 
 @contextmanager
 def cluster(where: str, poll: Callable[[], None] = never) -> Iterator[Cluster]:
-    """A cluster for as long as this lasts. Arguments and errors are those of :class:`Cluster`."""
+    """Context manager of a cluster. Arguments and errors are those of :class:`Cluster`."""
     found = Cluster(where, poll)
     try:
         yield found

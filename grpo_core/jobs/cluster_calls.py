@@ -1,7 +1,7 @@
-"""Everything that a worker of a cluster is asked, and the bytes in which calls and answers cross.
+"""The calls that a cluster's workers can answer, and the byte format of calls and answers.
 
-They are those of ``packing.py``, with a digest; workers with other versions are refused, since the same seeds would not
-give the same bits there.
+The format is that of ``packing.py`` with a digest. Workers with other versions are refused, since the same seeds would
+not give the same bits there.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from grpo_core.queue.queue import Planned, trained_until
 from grpo_core.text import tr
 
 Crossing = tuple[list[bytes], str, str]
-"""A value on its way: its arrays, its tree as JSON, and the digest of both. Dask looks at the first part to see that it
-can send the bytes as they are, without a pickle around them all."""
+"""A serialised value: its arrays, its tree as JSON, and the digest of both. Dask inspects the first part to see that it
+can send the bytes as they are, without pickling."""
 
 
 def versions() -> dict[str, str]:
-    """Versions that decide over bits, by name."""
+    """Versions that affect results bit by bit, by name."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"GRPO Lab": __version__, "NumPy": np.__version__, "Python": python}
 
 
 def apart(theirs: Mapping[str, str]) -> str:
-    """The first version that is another one here, as the end of a sentence. Empty where all are the same."""
+    """The first version that differs, as the end of a sentence. Empty where all are equal."""
     for name, here in versions().items():
         if theirs.get(name) != here:
             return tr("has {name} {theirs}, and here it is {here}; install the same on both.").format(
@@ -47,12 +47,12 @@ def apart(theirs: Mapping[str, str]) -> str:
 
 
 def answered(call: str, crossing: Crossing, wanted: Mapping[str, str]) -> Crossing:
-    """The answer to a call, on a worker: its “result”, or the “problem” in a sentence."""
+    """Answer a call on a worker, with its “result” or a “problem” in a sentence."""
     from distributed import get_worker
 
     worker = get_worker()
     sentence = apart(wanted)
-    if sentence:  # of a worker that has joined since
+    if sentence:  # from a worker that joined later
         return sealed({"problem": tr("The client of this cluster {sentence}").format(sentence=sentence)})
     task = worker.get_current_task()
 
@@ -75,7 +75,9 @@ def _ensembles(points: list[Settings], seeds: tuple[int, ...], updates: int, *, 
 def _run(
     settings: Settings, title: str, updates: int, file: np.ndarray, *, poll: Callable[[], None]
 ) -> dict[str, object]:
-    """A run trained on until it has so many updates: its file (bytes as an array), and what came of every update."""
+    """Train a run until it has ``updates`` updates. Returns its file (bytes as an array) and the outcome of every
+    update.
+    """
     with TemporaryDirectory() as folder:
         run = Planned(settings=settings, file="run.grpo", title=title)
         path = Path(folder) / run.file
@@ -96,11 +98,11 @@ def _repeats(settings: Settings, seeds: tuple[int, ...], count: int, *, poll: Ca
 
 
 CALLS: dict[str, Callable[..., object]] = {"ensembles": _ensembles, "repeats": _repeats, "run": _run}
-"""Everything that a worker is asked, by name."""
+"""All calls that a worker can answer, by name."""
 
 
 def opened_result(crossing: Crossing) -> Any:
-    """The result of a call.
+    """Unpack the result of a call.
 
     Raises:
         GrpoError: the worker answered with a problem, or the bytes are damaged.
@@ -112,7 +114,7 @@ def opened_result(crossing: Crossing) -> Any:
 
 
 def sealed(value: object) -> Crossing:
-    """``value`` as bytes with their digest."""
+    """Serialise ``value`` to bytes with their digest."""
     tree, blobs = packed(value)
     text = json.dumps(tree)
     return blobs, text, _digest(text, blobs)
@@ -122,7 +124,7 @@ def opened(crossing: Crossing) -> Any:
     """The inverse of :func:`sealed`.
 
     Raises:
-        GrpoError: the bytes are not those that were sent.
+        GrpoError: the bytes differ from those that were sent.
     """
     blobs, text, digest = crossing
     if _digest(text, blobs) != digest:

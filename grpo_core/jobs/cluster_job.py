@@ -1,5 +1,5 @@
-"""Experiments on a cluster as a job (``jobs.py``): the process that is asked speaks with the scheduler, so that no
-window does, and passes the results on."""
+"""Experiments on a cluster as a job (``jobs.py``): a child process talks to the scheduler, so that no window has to,
+and passes the results on."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from grpo_core.queue.queue_job import messages
 
 
 def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:
-    """The results of ``job``, one of :data:`ON_CLUSTERS`, computed by the workers of the cluster ``where``.
+    """Yield the results of ``job``, one of :data:`ON_CLUSTERS`, computed by the workers of the cluster ``where``.
 
-    Arguments and results are those of the job of that name in :data:`grpo_core.jobs.table.JOBS`; ``poll`` is
-    called a few times a second, however many passes the workers make.
+    Arguments and results are those of the job of that name in :data:`grpo_core.jobs.table.JOBS`; ``poll`` is called a
+    few times a second, regardless of the workers' progress.
 
     Raises:
-        GrpoError: as of :class:`grpo_core.jobs.cluster.Cluster`, and what the job raises.
+        GrpoError: as raised by :class:`grpo_core.jobs.cluster.Cluster` or by the job.
     """
     with cluster(where, poll) as there:
         yield from ON_CLUSTERS[job](there, *arguments, poll=poll)
@@ -57,4 +57,4 @@ def _queue(there: Cluster, folder: str, *, poll: Poll) -> Iterator[object]:
 ON_CLUSTERS: dict[str, Callable[..., Iterator[object]]] = {
     "ensembles": _ensembles, "race": _race, "repeats": _repeats, "queue": _queue,
 }  # fmt: skip
-"""The jobs that a cluster can be asked for, by name."""
+"""The jobs that can run on a cluster, by name."""

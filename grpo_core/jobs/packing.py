@@ -1,4 +1,4 @@
-"""Arguments and results of experiments, as JSON with raw bytes for arrays, and back. No pickle."""
+"""Serialisation of the arguments and results of experiments, as JSON with raw bytes for arrays. No pickle."""
 
 from __future__ import annotations
 
@@ -78,21 +78,21 @@ KINDS: dict[str, Any] = {
         )
     },
 }  # fmt: skip
-"""Dataclasses that cross field by field, by the name under which they do."""
+"""Dataclasses that are serialised field by field, by their names in the format."""
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 BESIDE = ("label", "prompt_texts", "completion_texts")
-"""What a step of another trainer holds beside its arrays."""
+"""Fields of a step of another trainer besides its arrays."""
 
 Tree = Any
-"""What ``json.dumps`` takes."""
+"""Any value that ``json.dumps`` accepts."""
 
 
 def packed(value: object) -> tuple[Tree, list[bytes]]:
-    """``value`` as a tree, and the bytes of its arrays. :func:`unpacked` makes an equal one.
+    """Serialise ``value`` as a tree and the bytes of its arrays, from which :func:`unpacked` makes an equal value.
 
     Raises:
-        TypeError: something in it is of none of the types that cross.
+        TypeError: a part of it has an unsupported type.
     """
     blobs: list[bytes] = []
     return _tree(value, blobs), blobs

@@ -1,7 +1,7 @@
-"""A queue of runs on a cluster: every run a few updates at a time, from its file and back into it.
+"""A queue of runs on a cluster: each call continues a run's file by a few updates and returns the file.
 
-A call takes the file of a run and answers with the longer one, which then takes its place. So what has been done lies
-in the folder whatever becomes of worker, scheduler or client, and no update is there twice.
+A call sends the file of a run and returns a longer one, which replaces it. All finished updates are therefore in the
+folder, even if worker, scheduler or client fail, and no update is stored twice.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from grpo_core.text import tr
 
 
 def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterator[Progress]:
-    """Go on with the queue in ``folder``, all of its runs at once, and yield after every update.
+    """Continue the queue in ``folder`` with all of its runs at once, and yield after every update.
 
-    Arguments, what is yielded and errors are those of :func:`grpo_core.queue.queue.training`, and those of
-    :class:`~grpo_core.jobs.cluster.Cluster`. ``poll`` raises to give up.
+    Arguments, yields and errors are those of :func:`grpo_core.queue.queue.training`, and those of
+    :class:`~grpo_core.jobs.cluster.Cluster`. ``poll`` may raise to stop.
     """
     queue = read(folder)
     with claimed(folder):
@@ -51,7 +51,7 @@ def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterat
 
 
 def _asked(cluster: Cluster, folder: Path, queue: Queue, place: int, done: int) -> Any:
-    """The next updates of a run on their way: up to its next snapshot, from which nothing is replayed."""
+    """Submit the next updates of a run, up to its next snapshot, so that nothing is replayed."""
     run = queue.runs[place]
     path, every = folder / run.file, run.settings.model.snapshot_every
     _require_free(path, run.title)

@@ -1,4 +1,4 @@
-"""Jobs on recorded runs that would keep the window waiting: their series, the audit, the diagnosis."""
+"""Jobs on recorded runs that would block the window: their series, the audit, the diagnosis."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from grpo_core.traces.importers.source import Source
 
 Poll = Callable[[], None]
 BATCH_SECONDS = 0.2
-"""Time between two batches of numbers."""
+"""Seconds between two batches of numbers."""
 
 
 def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict[str, float]]]:
-    """The numbers of the updates ``start`` + 1 to ``end`` of the run at ``path``, in batches, in order.
+    """Yield the numbers of the updates ``start`` + 1 to ``end`` of the run at ``path``, in batches, in order.
 
     Raises:
         RunFileError: it cannot be opened.
@@ -35,11 +35,11 @@ def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict
 
 
 def swept(path: str, *, poll: Poll) -> Iterator[dict[str, object]]:
-    """Of each run of the sweep for TRL in the folder ``path`` that has left a trace: its settings, its updates, and its
-    last KL (estimated) and mean reward.
+    """Yield, for each run with a trace of the TRL sweep in the folder ``path``: its settings, its updates, and its last
+    KL (estimated) and mean reward.
 
     Raises:
-        RunFileError: there is no sweep, no run has left a trace, or one cannot be read.
+        RunFileError: there is no sweep, no run has a trace, or a trace cannot be read.
     """
     from grpo_core.queue.trl_sweep import collected, last_known
 
@@ -51,9 +51,9 @@ def swept(path: str, *, poll: Poll) -> Iterator[dict[str, object]]:
 
 
 def batches(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
-    """The numbers of the updates ``start`` + 1 to ``end``, in batches. Nothing for an update that cannot be read.
+    """Yield the numbers of the updates ``start`` + 1 to ``end``, in batches. An unreadable update has none.
 
-    A last update that cannot be read may be half written: it is left for later.
+    If the last update cannot be read, it may be incomplete and is left for later.
     """
     rows: list[dict[str, float]] = []
     begun = time.monotonic()
@@ -77,11 +77,11 @@ class Verdict:
     """The result of an audit.
 
     Attributes:
-        agrees: whether everything that was compared agrees; None where nothing could be compared.
-        text: the whole of it, in sentences.
-        step: the trainer's number of the first update that departs; None where none does.
-        row: the completion that departs there, from 1; None where the whole update does.
-        put_right: that update beside itself with the named cause put right; None without one.
+        agrees: whether all comparisons agree; None where nothing could be compared.
+        text: the full report, in sentences.
+        step: the trainer's number of the first update that deviates; None where none does.
+        row: the completion that deviates there, from 1; None where the whole update does.
+        put_right: that update compared with itself after correcting the named cause; None without one.
     """
 
     agrees: bool | None
@@ -103,12 +103,12 @@ def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
 
 
 def verdict(source: Source, poll: Poll) -> Verdict:
-    """The audit of a recorded run. Of one without log-probabilities, why there is none."""
+    """Audit a recorded run. Without log-probabilities, the verdict says why there is no audit."""
     recorded = traced(source)
     if recorded is None:
         return Verdict(agrees=None, text=why_not(source))
     result: Audit = audit(recorded, progress=lambda done, count: poll())
-    text = as_text(source, dataclasses.replace(result, put_right=None))  # which the page shows as a table
+    text = as_text(source, dataclasses.replace(result, put_right=None))  # the page shows that as a table
     if result.first is None:
         return Verdict(agrees=result.agrees if result.compared else None, text=text)
     step, number = result.first

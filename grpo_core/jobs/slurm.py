@@ -1,4 +1,4 @@
-"""A cluster whose workers are jobs of SLURM: a small TOML file says of what kind, ``dask-jobqueue`` submits them."""
+"""A cluster whose workers are jobs of SLURM, described by a small TOML file and submitted by ``dask-jobqueue``."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ jobs = 2"""
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmJobs:
-    """Jobs that are asked of SLURM.
+    """Jobs to request from SLURM.
 
     Attributes:
-        partition: in which the jobs run.
-        cores: of each job; each answers one call at a time.
-        memory: of each job, such as "8 GB".
-        walltime: of each job, such as "01:00:00".
-        jobs: how many.
-        account: that is charged; empty for the user's own.
-        interface: the network over which the workers reach this machine, such as "ib0"; empty for the usual one.
-        python: the interpreter on the nodes; empty for the path of this one.
-        prologue: shell commands that each job begins with.
+        partition: partition in which the jobs run.
+        cores: cores of each job; each core answers one call at a time.
+        memory: memory of each job, such as "8 GB".
+        walltime: time limit of each job, such as "01:00:00".
+        jobs: number of jobs.
+        account: account to charge; empty for the user's default.
+        interface: the network over which the workers reach this machine, such as "ib0"; empty for the default.
+        python: path of the interpreter on the nodes; empty for that of the current one.
+        prologue: shell commands at the start of each job.
         directives: further options of ``sbatch``, such as "--exclusive".
     """
 
@@ -50,10 +50,10 @@ class SlurmJobs:
 
     @classmethod
     def read(cls, path: Path) -> SlurmJobs:
-        """The jobs that the file ``path`` asks for.
+        """Read the description of jobs from the file ``path``.
 
         Raises:
-            GrpoError: it cannot be read, a name in it is unknown or missing, or a value cannot be.
+            GrpoError: it cannot be read, a name in it is unknown or missing, or a value is invalid.
         """
         try:
             found = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ class SlurmJobs:
         return cls(**{name: _value(path, name, known[name].type, value) for name, value in found.items()})
 
     def options(self) -> dict[str, Any]:
-        """The arguments of ``dask_jobqueue.SLURMCluster`` that ask for these jobs."""
+        """Arguments of ``dask_jobqueue.SLURMCluster`` for these jobs."""
         return {
             "queue": self.partition, "cores": self.cores, "processes": self.cores, "memory": self.memory,
             "walltime": self.walltime, "account": self.account or None, "interface": self.interface or None,
@@ -92,7 +92,7 @@ class SlurmJobs:
 
 
 def _value(path: Path, name: str, kind: object, value: Any) -> Any:
-    """``value`` of the field ``name`` as the dataclass holds it."""
+    """Convert ``value`` of the field ``name`` to the dataclass's type."""
     if kind == "tuple[str, ...]":
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
             return tuple(value)
@@ -113,7 +113,7 @@ def _value(path: Path, name: str, kind: object, value: Any) -> Any:
 
 
 def described(wanted: SlurmJobs) -> Any:
-    """A scheduler on this machine with the jobs that are to reach it, before any is submitted (:func:`submit`).
+    """Start a scheduler on this machine for the jobs, without submitting any yet (:func:`submit`).
 
     Raises:
         GrpoError: ``dask-jobqueue`` is not installed, or does not take the options.
@@ -131,7 +131,7 @@ def described(wanted: SlurmJobs) -> Any:
 
 
 def submit(there: Any, jobs: int) -> None:
-    """Hand ``jobs`` jobs of ``there`` to SLURM.
+    """Submit ``jobs`` jobs of ``there`` to SLURM.
 
     Raises:
         GrpoError: there is no SLURM on this machine, or it refuses them.

@@ -1,4 +1,4 @@
-"""Experiments in a process of their own: one job at a time, its results as messages as they come, given up when asked
+"""Experiments in a separate process: one job at a time, with results sent as messages, and cancellable
 (``grpo_core/child``)."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
-    """All seeds under every point. Runs that diverge are no error: their numbers show it.
+    """Train all seeds under every point. Diverged runs are not an error: their numbers show it.
 
     Raises:
         SettingsError: a point cannot be trained side by side.
@@ -41,10 +41,10 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
 
 
 def trained_fast(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
-    """The same by JAX.
+    """Train all seeds under every point with JAX.
 
     Raises:
-        GrpoError: a point cannot be trained so, or JAX is not installed.
+        GrpoError: JAX does not support a point, or is not installed.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         yield from fast_ensembles(points, seeds, updates, poll=poll)
@@ -61,12 +61,13 @@ def raced(
     *,
     poll: Poll,
 ) -> Iterator[Digest]:
-    """A race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and what a picture shows of it.
+    """Run a race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and yield the summaries that a
+    window shows.
 
-    ``fast``: by JAX.
+    ``fast``: whether to use JAX.
 
     Raises:
-        GrpoError: the race cannot be, or JAX is not installed. Before anything is computed.
+        GrpoError: the race is not possible, or JAX is not installed. Before anything is computed.
     """
     train = fast_ensembles if fast else ensembles
     lanes = race(
@@ -76,25 +77,25 @@ def raced(
 
 
 def lengths_tried(settings: Settings, *, poll: Poll) -> Iterator[lengths.Lengths]:
-    """One result: how long answers of the length toy become."""
+    """Yield one result: the growth of answers in the length toy."""
     yield lengths.tried(settings, poll=poll)
 
 
 def chain_tried(settings: Settings, updates: int, *, poll: Poll) -> Iterator[chain.ChainProgress]:
-    """One result: the chain of decisions, learned for so many updates."""
+    """Yield one result: the chain of decisions, trained for ``updates`` updates."""
     yield chain.tried(settings, updates, poll=poll)
 
 
 def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
-    """The first update of a language model under each of ``points``."""
+    """Yield the first update of a language model under each of ``points``."""
     models = LanguageModels()
     for settings in points:
         yield next(models.learner(settings, resume=None, earlier=nothing_earlier, cancelled=given_up(poll)))
 
 
 def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
-    """What the process of the shipped language model holds after its first update: blocks, and bytes in all, which
-    torch can say, where it is installed, and NumPy keeps no count of."""
+    """Yield the memory held by the shipped language model's process after its first update: blocks, and total bytes,
+    which torch reports where it is installed and NumPy does not count."""
     from grpo_core.lm.engines import ENGINES, torch_is_there
     from grpo_core.lm.learner import LanguageLearner
     from grpo_core.lm.recorded_engine import NUMPY, TORCH
@@ -132,9 +133,9 @@ JOBS: dict[str, Answer] = {
     "ledger": ledger,
     "queue": queue_job.trained,
 }
-"""What can be asked for, by name. Arguments and results are what :mod:`grpo_core.jobs.packing` knows."""
+"""All jobs by name. Arguments and results are types that :mod:`grpo_core.jobs.packing` supports."""
 
 
 def serve(connection: Connection) -> None:
-    """The process's whole life."""
+    """Serve jobs from ``connection`` until it closes."""
     answer(connection, JOBS, packed, unpacked)

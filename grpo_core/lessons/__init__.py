@@ -1,4 +1,4 @@
-"""Lessons: text files that are read, and predictions that are held against the live run. No window here."""
+"""Lessons: parsing of lesson files, and scoring of predictions against the live run. Independent of the window."""
 
 from grpo_core.lessons.lesson import (
     KINDS,

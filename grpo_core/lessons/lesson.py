@@ -11,13 +11,13 @@ from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 
 KINDS = ("direction", "number", "choice", "ghost")
-"""How a prediction is placed: up, down or the same; a number; one of several texts; the height of a bar."""
+"""Kinds of predictions: up, down or the same. A number. One of several texts. The height of a bar."""
 
 SHOWN = ("digits", "percent", "count")
-"""How an answer's number is read: up to three digits, a percentage, or a whole number."""
+"""Formats of an answer's number: up to three digits, a percentage, or a whole number."""
 
 STAGES = ("sample", "score", "normalize", "update")
-"""How much of an update a step reveals."""
+"""Stages of an update that a step reveals."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Teaching:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The number of the live run that a prediction is scored against. Exactly one of the first three is given.
+    """The number of the live run that a prediction is scored against. Exactly one of the first three fields is set.
 
     Attributes:
         metric: a key of ``METRICS``.
@@ -73,7 +73,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One of several texts. The right one is the one whose range, ends included, holds the answer."""
+    """One of several texts. The right one is that whose range, ends included, contains the answer."""
 
     text: str
     low: float = -math.inf
@@ -230,10 +230,10 @@ class Lesson:
 
     @property
     def minutes(self) -> float:
-        """Minutes that all of it takes before a class, by the author's notes."""
+        """Total minutes in class, by the author's notes."""
         return sum(step.minutes for step in self.steps)
 
     @property
     def asked(self) -> int:
-        """Number of predictions it asks for."""
+        """Number of predictions."""
         return sum(step.predict is not None for step in self.steps)

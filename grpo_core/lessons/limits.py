@@ -1,4 +1,4 @@
-"""Refusals of a lesson file whose form is right but which no run could bear out."""
+"""Checks of a well-formed lesson file for content that no run could support."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from grpo_core.lessons.table import Table
 from grpo_core.text import tr
 
 WIDEST_GAP = 1e-3
-"""Between two choices; a narrower gap, such as from 0 to 1e-9, only tells zero from what is not zero."""
+"""Maximum gap between two choices. Such a gap, from 0 to 1e-9 for example, only separates zero from non-zero."""
 
 
 def check_choices(t: Table, choices: Sequence[Choice]) -> None:
-    """Refuse choices two of which hold the same numbers, or between which an answer could fall.
+    """Refuse choices whose ranges overlap, or leave a gap in which an answer could fall.
 
     Two may share an end. Whole numbers one apart leave no gap: such an answer is a count or a code.
 
@@ -65,7 +65,7 @@ def check_step(t: Table, step: LessonStep, settings: Settings) -> None:
 
 
 def check_lesson(t: Table, lesson: Lesson) -> None:
-    """Refuse a lesson that asks nothing, or asks before it has shown anything.
+    """Refuse a lesson without questions, or with a question before anything is shown.
 
     Raises:
         LessonError: it does.
@@ -100,7 +100,7 @@ def _check_updates(t: Table, predict: Prediction, step: LessonStep) -> None:
 
 
 def _check_places(t: Table, key: str, quantity: Quantity, settings: Settings) -> None:
-    """The places of ``quantity`` against what a bandit's run has."""
+    """Check the parts of ``quantity`` against a bandit's run."""
     task = settings.task
     assert isinstance(task, BanditTask)
     actions = task.actions if task.landscape in LANDSCAPES else None  # a chain's are those of its automaton

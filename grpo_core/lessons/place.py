@@ -1,4 +1,4 @@
-"""Place of something in a lesson file, and the error that names it."""
+"""Location in a lesson file, and the error that names it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LessonError(GrpoError):
 
 
 class Source:
-    """The text of a lesson file, for errors that name a line.
+    """The text of a lesson file, for errors with line numbers.
 
     Attributes:
         path: of the file.
@@ -41,12 +41,12 @@ class Source:
         self.path, self.text = path, text
 
     def error(self, place: Place, what: str) -> LessonError:
-        """The complaint ``what`` about what is at ``place``. The key is named if there is one."""
+        """Make an error about ``place``, naming its key if there is one."""
         return LessonError(self.path.name, line_of(self.text, place), f"{spelled(place)}{what}")
 
 
 def spelled(place: Place) -> str:
-    """A place as an author would name it, such as “steps 3, predict, kind: ”. Empty for the whole file."""
+    """Format a location for the author, such as “steps 3, predict, kind: ”. Empty for the whole file."""
     words: list[str] = []
     for part in place:
         if isinstance(part, int) and words:
@@ -57,7 +57,7 @@ def spelled(place: Place) -> str:
 
 
 def line_of(text: str, place: Place) -> int:
-    """The line in which ``place`` begins, or the last table around it that has a line of its own."""
+    """Line in which ``place`` begins, or the enclosing table if it has no line of its own."""
     found, depth = 1, 0
     here: Place = ()
     counts: dict[Place, int] = {}
@@ -78,7 +78,7 @@ def line_of(text: str, place: Place) -> int:
 
 
 def _entered(name: str, is_list: bool, counts: dict[Place, int]) -> Place:
-    """The place of a table's header. ``counts`` says how many entries each list has had so far."""
+    """Location of a table's header. ``counts`` holds the number of entries of each list so far."""
     here: Place = ()
     parts = [part.strip().strip("\"'") for part in name.split(".")]
     for depth, part in enumerate(parts):

@@ -1,4 +1,6 @@
-"""Lesson files: TOML in, a :class:`Lesson` out, or a sentence that says file, line and key, and what would be right."""
+"""Parser of lesson files: from TOML to a :class:`Lesson`, with errors that name file, line and key, and what would be
+right.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ from grpo_core.regular_file import read_limited
 from grpo_core.text import tr
 
 LARGEST = 1_000_000
-"""Bytes of a lesson file."""
+"""Maximum size of a lesson file in bytes."""
 DIGITS = 16
-"""Of a lesson's digest."""
+"""Number of hexadecimal digits of a lesson's digest."""
 _ID = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
-    """The lesson in a file.
+    """Load the lesson in a file.
 
     Raises:
         LessonError: file and line, what is wrong there, and what would be right.
@@ -49,7 +51,7 @@ def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
 
 
 def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
-    """The lesson in the text of a file. ``path`` is what errors call it.
+    """Parse a lesson from the text of a file. ``path`` is used in errors.
 
     Raises:
         LessonError: file and line, what is wrong there, and what would be right.

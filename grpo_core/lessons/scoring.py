@@ -1,4 +1,4 @@
-"""Predictions held against the live run: the number they are about, and whether they were right."""
+"""Scoring of predictions against the live run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIGNS = {"down": -1, "same": 0, "up": 1}
 def answered(
     answer: Answer, update: int, origin: Origin, step: Callable[[int], Step | None], check: Callable[[str], float]
 ) -> float:
-    """The number that ``answer`` names, from the run itself.
+    """Read the number that ``answer`` names from the run.
 
     Args:
         answer: which number.
@@ -48,7 +48,7 @@ def _value(
 
 
 def right(prediction: Prediction, guess: float, value: float) -> bool:
-    """Whether ``guess`` was right where the run says ``value``.
+    """Whether ``guess`` is right if the run gives ``value``.
 
     A guess is a number, one of :data:`SIGNS`, or the place of a choice.
 
@@ -69,7 +69,7 @@ def right(prediction: Prediction, guess: float, value: float) -> bool:
 
 
 CLOSE = 3.0
-"""A number is close up to this many times the distance at which it still is right."""
+"""A number counts as close up to this multiple of the tolerance for a right answer."""
 
 
 def close(prediction: Prediction, guess: float, value: float) -> bool:
@@ -83,16 +83,16 @@ def close(prediction: Prediction, guess: float, value: float) -> bool:
 
 
 def direction(prediction: Prediction, value: float) -> int:
-    """−1, 0 or 1: which way a change ``value`` goes."""
+    """Direction of a change ``value``: −1, 0 or 1."""
     return 0 if abs(value) <= prediction.within else (1 if value > 0 else -1)
 
 
 def holds(choice: Choice, value: float) -> bool:
-    """Whether a choice is the right one."""
+    """Whether the range of a choice contains ``value``."""
     return choice.low <= value <= choice.high
 
 
 def as_told(prediction: Prediction, value: float) -> bool:
-    """Whether the run agrees with the sentence that the lesson says about it."""
+    """Whether the run agrees with the lesson's sentence about the answer."""
     low, high = prediction.holds
     return low <= value <= high

@@ -1,4 +1,4 @@
-"""The steps of a lesson file, and the predictions in them."""
+"""Parser of the steps and predictions of a lesson file."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 MOST_WORDS = 40
-"""Words that stand beside a picture."""
+"""Maximum number of words beside a picture."""
 MOST_KNOBS = 3
 LONGEST_MINUTES = 60
 MOST_UPDATES = 5000
 POLICIES: Mapping[str, Callable[[], Settings]] = {"bandit": Settings, "language": language_settings}
-"""What learns, and its settings where a lesson says nothing."""
+"""Kinds of policies, with their default settings."""
 _TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """The words that an interactive understands.
+    """The names that an interactive understands.
 
     Attributes:
-        shows: the words of a step's ``show``.
-        checks: the numbers that it answers with.
-        state: the keys of a step's ``state``.
-        parts: what a question can hide of it.
+        shows: values allowed in a step's ``show``.
+        checks: names of the numbers that it computes for predictions.
+        state: keys allowed in a step's ``state``.
+        parts: names of its parts that a question can hide.
     """
 
     shows: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Offer:
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """The words of the program around a lesson: panels, interactives, recorded runs, and words defined elsewhere."""
+    """All names that a lesson may use: panels, interactives, recorded runs, and defined terms."""
 
     panels: tuple[str, ...] = ()
     interactives: Mapping[str, Offer] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Vocabulary:
 
 
 def terms_in(text: str) -> list[str]:
-    """The terms that stand in brackets: [term], or [as it is said|term]."""
+    """The terms in brackets: [term], or [shown text|term]."""
     return [term or said for said, term in _TERM.findall(text)]
 
 
@@ -68,7 +68,7 @@ def spoken(text: str) -> str:
 
 
 class Steps:
-    """Reads the steps. What a step does not say is as in the step before."""
+    """Parses the steps. Fields that a step omits are as in the step before."""
 
     def __init__(self, t: Table, vocabulary: Vocabulary, offer: Offer, terms: set[str]) -> None:
         self._vocabulary, self._offer, self._terms = vocabulary, offer, terms

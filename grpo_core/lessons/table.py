@@ -1,4 +1,4 @@
-"""A table of a lesson file that is read key by key: what has the wrong form, and what nobody reads, is an error."""
+"""A table of a lesson file, read key by key. Wrong types and unread keys are errors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class Table:
     """
 
     def __init__(self, source: Source, place: Place, data: Any) -> None:
-        """
+        """Wrap ``data``, the table at ``place``.
+
         Raises:
-            LessonError: there is something else than a table.
+            LessonError: ``data`` is not a table.
         """
         self.source, self.place = source, place
         if not isinstance(data, dict):
@@ -38,7 +39,7 @@ class Table:
         return key in self._data
 
     def error(self, key: str, what: str) -> LessonError:
-        """The complaint ``what`` about one of its keys."""
+        """Make an error about one of its keys."""
         return self.source.error((*self.place, key) if key else self.place, what)
 
     def any(self, key: str, default: Any = MISSING) -> Any:
@@ -61,7 +62,7 @@ class Table:
         return " ".join(value.split())
 
     def said(self, key: str, default: Any = MISSING) -> str:
-        """A text for people, in the language of the program."""
+        """Read a translatable text."""
         text = self.text(key, default)
         return tr(text) if text else ""
 
@@ -115,7 +116,7 @@ class Table:
         return [Table(self.source, (*self.place, key, n), value) for n, value in enumerate(values)]
 
     def done(self) -> None:
-        """Refuse keys of this table that nobody has asked for.
+        """Refuse keys of this table that were not read.
 
         Raises:
             LessonError: something does.
@@ -132,7 +133,9 @@ class Table:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of a complaint: which of ``known`` is spelled most like ``word``, or nothing where none is near."""
+    """Suggest the word of ``known`` spelled most like ``word``, as the end of an error message. Empty if none is
+    similar.
+    """
     close = difflib.get_close_matches(word, [name for name in known if name], n=1)
     return tr("; the nearest is “{name}”").format(name=close[0]) if close else ""
 

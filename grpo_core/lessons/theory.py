@@ -1,4 +1,4 @@
-"""Expectations of theory, for lessons to hold their counts against."""
+"""Theoretical expectations, which lessons compare their counts with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 SURE = 50.0
-"""A logit this far above the others is chosen always: 1 − p is below 1e-21."""
+"""Difference of logits from which an action is always chosen: 1 − p is below 1e-21."""
 
 
 def dead_share(chance: float, group_size: int) -> float:
@@ -21,7 +21,7 @@ def dead_share(chance: float, group_size: int) -> float:
 
 
 def bias_of(chance: float) -> float:
-    """The logit that makes one of two actions come with probability ``chance``: log p / (1 − p), at most 50 in size."""
+    """The logit that gives one of two actions the probability ``chance``: log p / (1 − p), limited to ±50."""
     if not 0 < chance < 1:
         return SURE if chance >= 1 else -SURE
     return min(max(math.log(chance / (1 - chance)), -SURE), SURE)

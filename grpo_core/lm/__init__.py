@@ -1,1 +1,1 @@
-"""The language model: its tasks (plain Python and NumPy) and, in the modules that import torch, the model itself."""
+"""Language models: their tasks (plain Python and NumPy) and, in the modules that import torch, the model itself."""

@@ -1,5 +1,4 @@
-"""What only the weights of an update can tell: what a typed completion is worth to the policy that sampled its group,
-and what the update would have been under other settings."""
+"""Answers that need the weights of an update: the score of a typed completion, and the update under other settings."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ from grpo_core.text import tr
 class Answering:
     """Answers questions on a copy of the model. The run that trains is not touched.
 
-    The copy of the update asked for last is kept, so that further questions about it are answered at once. It is
-    computed by the engine that made the update.
+    The copy at the most recently queried update is kept, so that further questions about it are answered at once.
+    Answers are computed by the engine that made the update.
     """
 
     def __init__(self) -> None:
@@ -42,18 +41,18 @@ class Answering:
     def __call__(
         self, question: Question | Replay, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
     ) -> AnyAnswer:
-        """The answer.
+        """Answer a question.
 
         Args:
-            question: what is asked.
-            step: the update that it is about.
+            question: the question.
+            step: the update that the question is about.
             history: the updates that lead to the one before it; empty for the first.
-            cancelled: ends it with ``Cancelled``.
+            cancelled: returns true to stop with ``Cancelled``.
 
         Raises:
             GrpoError: there is no answer; the message says why.
         """
-        at = step.settings, step.step, step.old_logp.tobytes()  # two runs may share the first two
+        at = step.settings, step.step, step.old_logp.tobytes()  # the first two may be equal in two runs
         if self._copy is None or self._at != at:
             start = step.settings if not history else history[-1].settings
             engine = ENGINES[chosen_engine(start, step)]
@@ -65,10 +64,10 @@ class Answering:
 
 
 def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Replayed:
-    """``step`` as ``learner``, which is before it, would have learned it under other settings. It stays there.
+    """Recompute ``step`` under other settings. ``learner`` must be just before ``step``, and is left there.
 
     Raises:
-        SettingsError: a structural setting is another one.
+        SettingsError: a structural setting differs.
         GrpoError: the update under those settings is not finite.
     """
     try:
@@ -85,11 +84,11 @@ def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Repla
 def asked(
     question: Question, step: Step, encoded: Callable[[str], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The tokens that a question is about: its prompt's (1, T_prompt), −1 in padding, and the completion's (L,).
+    """Tokens of a question: its prompt's (1, T_prompt), −1 in padding, and the completion's (L,).
 
     Args:
-        question: what is asked.
-        step: the update that it is about.
+        question: the question.
+        step: the update that the question is about.
         encoded: text -> its tokens with the end sign.
 
     Raises:
@@ -108,11 +107,11 @@ def asked(
 
 
 def unpolled(done: int, total: int) -> None:
-    """Goes on: a single completion is not worth asking for."""
+    """Do nothing: the poll for a single completion, which is too short to interrupt."""
 
 
 def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
-    """A completion under the policy of ``learner`` and under its reference.
+    """Score a completion under the policy of ``learner`` and under its reference.
 
     Raises:
         GrpoError: it is empty or too long, or holds a character that the model does not know.

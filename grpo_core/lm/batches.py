@@ -1,4 +1,4 @@
-"""A batch in the making: prompts drawn, completions sampled and scored, dead groups drawn again."""
+"""Making of a batch: draw prompts, sample and score completions, redraw dead groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 
 ATTEMPTS = 10
-"""How often a dead group is drawn again (DAPO, arXiv:2503.14476)."""
+"""Maximum number of times that a dead group is redrawn (DAPO, arXiv:2503.14476)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,8 +34,8 @@ class Drawn:
         mask: (B, T) boolean, those that the loss counts.
         parts: (B, K) of the reward, before their weights.
         rewards: (B,).
-        row_id: (B,) other numbers for the completions of each attempt.
-        redrawn: groups that were drawn again.
+        row_id: (B,), different for the completions of each attempt.
+        redrawn: number of groups that were redrawn.
         watched: (W, T) likeliest completions of the watched prompts, −1 in padding.
     """
 
@@ -53,14 +53,14 @@ class Drawn:
 
 
 def stream(seed: int, step: int, use: int) -> np.random.Generator:
-    """The random numbers of one use at one update: they follow from seed, update and use alone."""
+    """The random generator for one use at one update, determined by seed, update and use alone."""
     return np.random.Generator(np.random.Philox(key=seed, counter=[0, use, step, 0]))
 
 
 def draw(
     settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll, drawing: Drawing | None = None
 ) -> Drawn:
-    """The batch of update ``step`` under the present policy. ``drawing`` reads it while it is sampled.
+    """Draw the batch of update ``step`` under the current policy. ``drawing`` can read it during sampling.
 
     Raises:
         GrpoError: a completion could not be scored.
@@ -83,7 +83,7 @@ def draw(
         dead = np.flatnonzero(equal_rewards(rewards.reshape(len(prompts), group)))
         if not (learner.resample_dead and len(dead)):
             break
-        fresh = source.drawn(stream(settings.seed, step, 2 * number))  # DAPO asks other prompts
+        fresh = source.drawn(stream(settings.seed, step, 2 * number))  # DAPO draws new prompts
         chosen = [fresh[i] for i in dead]
         (new_tokens, new_mask, new_logp), _ = _sampled(
             settings, policy, chosen, [], stream(settings.seed, step, 2 * number + 1), poll,
@@ -115,7 +115,7 @@ def draw(
 
 
 def measured(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> dict[str, float]:
-    """Share of right answers to the held-out prompts: always the likeliest token, and one sample each."""
+    """Share of right answers to the held-out prompts: with greedy decoding, and with one sample each."""
     prompts = source.held_out()
     count, longest = len(prompts), settings.language.max_tokens
     uniforms = stream(settings.seed, step, 63).random((count, longest))
@@ -151,9 +151,10 @@ def _sampled(
     poll: Poll,
     begin: Callable[[np.ndarray, ReadRows], None],
 ) -> tuple[Table, np.ndarray]:
-    """((tokens, mask, logp) of G completions a prompt, likeliest completions of ``watched``), in one go.
+    """Sample G completions of each prompt, (tokens, mask, logp), and the likeliest completions of ``watched``, in one
+    call.
 
-    ``begin`` takes the tokens of all prompts, and what reads the rows while they are sampled.
+    ``begin`` receives the tokens of all prompts, and a function that reads the rows during sampling.
     """
     group, longest = settings.learner.group_size, settings.language.max_tokens
     rows = len(prompts) * group
@@ -174,14 +175,14 @@ def _sampled(
 
 
 def _smallest(tokens: np.ndarray) -> np.ndarray:
-    """``tokens`` as bytes where they fit: those of the character model do, and earlier runs hold them so."""
+    """Convert ``tokens`` to bytes if they fit, as those of the character model do. Older run files store them so."""
     return tokens.astype(np.int8 if tokens.max(initial=0) <= np.iinfo(np.int8).max else np.int32)
 
 
 def _parts(
     settings: Settings, policy: Sampling, prompts: list[Prompt], tokens: np.ndarray, mask: np.ndarray
 ) -> np.ndarray:
-    """Parts of the reward of every completion, (B, K). Equal completions of a prompt are judged once."""
+    """Parts of the reward of every completion, (B, K). Equal completions of a prompt are scored once."""
     group = settings.learner.group_size
     judged: dict[tuple[int, bytes], Any] = {}
     parts = []

@@ -1,8 +1,8 @@
-"""A toy agent: a model that may ask a calculator before it answers.
+"""A toy agent task: a model that may call a calculator before it answers.
 
 A completion is a conversation in one text. The model calls the tool by an expression in parentheses; the tool answers
-with the value and a space, in tokens that the model did not write; then the model goes on:
-``47*8+56=(47*8)376 (376+56)432 432``. The calculator does one operation at a time and answers ``? `` to anything else.
+with the value and a space, in tokens that the model did not write; then the model continues: ``47*8+56=(47*8)376
+(376+56)432 432``. The calculator does one operation at a time and answers ``? `` to anything else.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from grpo_core.lm.vocabulary import VOCABULARY, decode, encode
 from grpo_core.text import tr
 
 REWARD_NAMES = (tr("right answer"), tr("calls"))
-"""(K,) the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
+"""(K,) names of the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
 NAME = "calculator"
 UNKNOWN = "?"
-"""The tool's answer to what it cannot do."""
+"""The tool's answer to an invalid call."""
 OPEN, CLOSE = "(", ")"
 _OPERATION = re.compile(r"(\d{1,4})([+*-])(\d{1,4})")
 _NUMBER = re.compile(r"-?\d+")
@@ -58,17 +58,19 @@ def prompt(text: str) -> Prompt:
 
 
 class Calculator:
-    """The tool's side of a completion (:class:`grpo_core.lm.interface.Environment`).
+    """The tool's side of a completion, an implementation of :class:`grpo_core.lm.interface.Environment`.
 
     Args:
-        calls: that are answered; one more ends the completion.
+        calls: maximum number of calls answered; one more ends the completion.
     """
 
     def __init__(self, calls: int) -> None:
         self._calls = calls
 
     def reply(self, tokens: np.ndarray) -> list[int] | None:
-        """The tool's tokens after a completion (L,) whose last token the model wrote. None where that one ends it."""
+        """The tool's tokens after a completion (L,) whose last token the model wrote. None if the completion ends
+        there.
+        """
         if VOCABULARY[tokens[-1]] != CLOSE:
             return []
         text = decode(tokens)
@@ -79,12 +81,12 @@ class Calculator:
 
 
 def environment(task: LanguageTask) -> Calculator | None:
-    """The tool of ``task``. None where it has none."""
+    """The tool of ``task``. None without a tool."""
     return Calculator(task.calls) if task.has_tool else None
 
 
 def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """The tokens that the model wrote itself, boolean (B, T).
+    """Mark the tokens that the model wrote itself, boolean (B, T).
 
     Args:
         tokens: (B, T) of completions.
@@ -101,12 +103,14 @@ def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def counted(task: LanguageTask, tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Tokens that the loss counts, boolean (B, T): those that the model wrote, or all, as ``task`` says."""
+    """Mark the tokens that the loss counts, boolean (B, T): those that the model wrote, or all, depending on
+    ``task``.
+    """
     return written(tokens, there) if task.has_tool and task.mask_tool else there
 
 
 def final_answer(text: str) -> str:
-    """The words of the model after the tool's last answer."""
+    """The model's text after the tool's last answer."""
     *_, (last, answered) = exchanges(text)
     return "" if answered else last
 
@@ -128,21 +132,21 @@ def verdict(prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
 
 
 def calls(text: str) -> int:
-    """Calls that the tool answered."""
+    """Number of calls that the tool answered."""
     return sum(bool(answered) for _, answered in exchanges(text))
 
 
 def exchanges(text: str) -> Iterator[tuple[str, str]]:
-    """The parts of a completion: what the model wrote, and what the tool answered. Nothing answers the last one."""
+    """Split a completion into pairs of the model's text and the tool's answer, which is empty for the last."""
     place = 0
     while (end := text.find(CLOSE, place) + 1) > 0 and end < len(text):
         answered = calculated(call_in(text[place:end])) + " "
-        answered = answered[: len(text) - end]  # cut off with the completion
+        answered = answered[: len(text) - end]  # cut off at the end of the completion
         yield text[place:end], answered
         place = end + len(answered)
     yield text[place:], ""
 
 
 def call_in(said: str) -> str:
-    """The call with which a turn of the model ends. Empty where it opens no parenthesis."""
+    """The call at the end of the model's turn. Empty if it opens no parenthesis."""
     return said.removesuffix(CLOSE).rpartition(OPEN)[2] if OPEN in said else ""

@@ -1,4 +1,4 @@
-"""The character transformer that comes with the program, as a policy (``interface.py``)."""
+"""The shipped character transformer in torch as a policy (``interface.py``)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from grpo_core.lm.trained_weights import Kept, Policy
 
 
 class CharacterSampling(Characters):
-    """Draws completions of a character transformer (:class:`grpo_core.lm.interface.Sampling`).
+    """Sampling from a character transformer (:class:`grpo_core.lm.interface.Sampling`).
 
     Attributes:
-        model: whose they are.
+        model: the model to sample from.
     """
 
     def __init__(self, model: Transformer) -> None:
@@ -34,7 +34,7 @@ class CharacterSampling(Characters):
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:  # fmt: skip
-        """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
+        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
         done = sample(
             self.model, prompt_tokens, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll,
             drawing=drawing, environment=environment,
@@ -43,7 +43,7 @@ class CharacterSampling(Characters):
 
 
 class CharacterPolicy(Policy):
-    """The policy of a run without a folder (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
+    """The trainable policy of a run without a model folder (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -51,24 +51,24 @@ class CharacterPolicy(Policy):
         self.encoded, self.text, self.sample = self._sampling.encoded, self._sampling.text, self._sampling.sample
 
     def check(self, settings: Settings) -> None:
-        """Refuse nothing: the character model can be trained under all settings."""
+        """Accept all settings: the character model can be trained under any of them."""
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Layout:  # fmt: skip
-        """The batch packed, so that nothing is computed twice."""
+        """Pack the batch, so that nothing is computed twice."""
         return layout(prompt_tokens, tokens, mask, self.device, present)
 
     def score(
         self, batch: Layout, temperature: float, poll: Poll, *, against_reference: bool = False,
         first: Scores | None = None,
     ) -> Scores:  # fmt: skip
-        """The batch under the present policy, without gradients."""
+        """Score the batch under the current policy, without gradients."""
         with torch.no_grad():
             return score(self.model, batch, temperature)
 
     def score_reference(self, batch: Layout, temperature: float, poll: Poll) -> Scores:
-        """The batch under the weights of the run's start."""
+        """Score the batch under the weights of the run's start."""
         with torch.no_grad():
             return score(self.reference, batch, temperature)
 
@@ -76,11 +76,11 @@ class CharacterPolicy(Policy):
         self, settings: Settings, batch: Layout, reference: Scores | None, draft: Drafts, poll: Poll,
         number: int,
     ) -> Passes[Scores]:  # fmt: skip
-        """All passes of update ``number``, each over the whole batch at once."""
+        """Run all passes of update ``number``, each over the whole batch at once."""
         return learned(self, settings, batch, reference, draft, poll, number)
 
     def forward(self, place: Layout, temperature: float) -> Scores:
-        """The batch under the present policy, on autograd's tape."""
+        """Score the batch under the current policy, recorded by autograd."""
         return score(self.model, place, temperature)
 
     def backward(self, place: Layout, temperature: float, loss: Loss) -> None:
@@ -88,7 +88,7 @@ class CharacterPolicy(Policy):
         loss.terms.loss.backward()
 
     def recorded_before(self, batch: Layout, reference: Scores | None) -> dict[str, Any]:
-        """Place of the distributions, and those of the reference."""
+        """Context of each token, and the reference's distributions."""
         return recorded_before(batch.context, reference)
 
     def recorded_after(
@@ -98,9 +98,9 @@ class CharacterPolicy(Policy):
         return recorded_after(objective, scores)
 
     def measurements(self, batch: Layout, after: Scores, reference: Scores | None) -> dict[str, float]:
-        """None: all follows from the recorded distributions."""
+        """No measurements: everything follows from the recorded distributions."""
         return {}
 
     def kept_for(self, settings: Settings) -> Kept:
-        """A copy to go back to if the next update is given up."""
+        """A snapshot to return to if the next update is abandoned."""
         return self.kept()

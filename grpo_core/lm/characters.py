@@ -1,4 +1,4 @@
-"""The part of a policy of the character transformer that all engines share: its text, and its record."""
+"""The parts of the character transformer's policy that all engines share: text encoding and record."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from grpo_core.lm.vocabulary import decode, encode, padded
 
 
 class Characters:
-    """One token a character (:class:`grpo_core.lm.interface.Sampling`)."""
+    """Encoding with one token per character (:class:`grpo_core.lm.interface.Sampling`)."""
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """The tokens of prompts, one a character, (P, T_prompt), −1 in padding."""
+        """Encode prompts, one token per character, (P, T_prompt), −1 in padding."""
         rows = [encode(prompt.text) for prompt in prompts]
         return padded(rows, max(map(len, rows)))
 
@@ -30,8 +30,8 @@ class Characters:
 
 
 def recorded_before(context: Array, reference: Scores | None) -> dict[str, Any]:
-    """Fields of the step that are known before the first pass: where the distributions are, ``context`` (B, T), and
-    those of the reference."""
+    """Fields of the step that are known before the first pass: ``context`` (B, T), the row of each token in the
+    distributions, and the reference's distributions."""
     known: dict[str, Any] = {"context": to_numpy(context).astype(np.int32)}
     if reference is not None:
         known |= {"ref_logp": array_of(reference.logp), "ref_dist_logp": array_of(reference.dist_logp)}
@@ -39,8 +39,8 @@ def recorded_before(context: Array, reference: Scores | None) -> dict[str, Any]:
 
 
 def recorded_after(objective: Objective, scores: list[Scores]) -> dict[str, Any]:
-    """Log-probabilities of every pass, and full distributions: of all where the loss was made of them, else of the
-    ends."""
+    """Log-probabilities of every pass, and full distributions: of all passes where the loss depends on them, otherwise
+    of the first and last."""
     whole = scores if objective.kl == EXACT or objective.entropy_bonus else [scores[0], scores[-1]]
     return {
         "logp": np.stack([array_of(each.logp) for each in scores]),

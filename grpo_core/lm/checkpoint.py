@@ -19,7 +19,7 @@ from grpo_core.text import tr
 
 
 def started(size: Model, seed: int, device: torch.device) -> Transformer:
-    """The model of a run before its first update.
+    """Create the model of a run before its first update.
 
     Raises:
         SettingsError: its checkpoint cannot be used.
@@ -33,7 +33,7 @@ def started(size: Model, seed: int, device: torch.device) -> Transformer:
 
 
 def save_model(model: Transformer, path: Path, about: dict[str, str]) -> None:
-    """Writes the weights of ``model`` and what they are. What stood at ``path`` is replaced once they are whole.
+    """Write the weights of ``model`` with the metadata ``about``. ``path`` is replaced once they are complete.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full.
@@ -45,7 +45,7 @@ def save_model(model: Transformer, path: Path, about: dict[str, str]) -> None:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether ``path`` is an ordinary file that begins like a safetensors file."""
+    """Whether ``path`` is a regular file that begins like a safetensors file."""
     try:
         with opened_regular(path) as file:
             head = file.read(9)
@@ -55,10 +55,10 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def load(model: Transformer, path: Path) -> dict[str, str]:
-    """Fills ``model`` with the weights at ``path``. Returns what the file says of itself.
+    """Load the weights at ``path`` into ``model``. Returns the file's metadata.
 
     Raises:
-        SettingsError: the file cannot be read, is no checkpoint, or belongs to a model of another size.
+        SettingsError: the file cannot be read, is not a checkpoint, or belongs to a model of another size.
     """
     expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     weights, about = read_checkpoint(path, model.size, expected)
@@ -70,7 +70,7 @@ def device_named(name: str) -> torch.device:
     """The device called ``name``.
 
     Raises:
-        SettingsError: it is not there, or was never tried.
+        SettingsError: it is not available, or is untested.
     """
     if name == "mps":
         raise SettingsError("model.device", name, tr("this program has never been tried on it; choose cpu"))
@@ -84,7 +84,7 @@ def device_named(name: str) -> torch.device:
 
 
 def devices() -> list[str]:
-    """The devices that are offered here for models, in words. What was never tried on a real one is called untried."""
+    """Names of the devices available for models. A kind that was never tested is marked as untried."""
     names = [tr("cpu ({cpu_count} cores)").format(cpu_count=os.cpu_count() or 1)]
     if torch.cuda.is_available():
         names.append(tr("cuda ({get_device_name}, untried)").format(get_device_name=torch.cuda.get_device_name()))

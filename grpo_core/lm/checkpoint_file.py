@@ -1,7 +1,7 @@
-"""Reading a checkpoint of the character transformer: a safetensors file, as NumPy arrays.
+"""Reader of the character transformer's checkpoints, safetensors files, into NumPy arrays.
 
-The format (github.com/huggingface/safetensors): the length of a header in 8 bytes, little-endian; the header, JSON that
-names each tensor's type, shape and place; the numbers.
+The format (github.com/huggingface/safetensors): the length of a header in 8 bytes, little-endian; the header, JSON with
+each tensor's type, shape and offsets; the numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grpo_core.text import tr
 
 SIZE = ("layers", "width", "heads", "context")
 LONGEST_HEADER = 100_000_000
-"""Bytes; the format's own limit."""
+"""Maximum length of a header in bytes, from the format's specification."""
 _DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(kind)
     for name, kind in {
@@ -34,11 +34,11 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 
 
 class _NoSafetensorsError(ValueError):
-    """The file is none. The message says why."""
+    """The file is not a safetensors file. The message says why."""
 
 
 def checkpoint_path(size: Model) -> Path:
-    """Place of the weights of a run that does not start untrained."""
+    """Path of the initial weights of a run that does not start untrained."""
     shipped = CHECKPOINTS.get(size.checkpoint)
     return Path(size.checkpoint) if shipped is None else resource(shipped)
 
@@ -46,7 +46,7 @@ def checkpoint_path(size: Model) -> Path:
 def read_checkpoint(
     path: Path, size: Model, expected: Mapping[str, tuple[int, ...]]
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The weights at ``path``, float32, and what the file says of itself.
+    """Read the weights at ``path``, as float32, and the file's metadata.
 
     Args:
         path: of the file.
@@ -54,17 +54,17 @@ def read_checkpoint(
         expected: name -> shape of its tensors.
 
     Raises:
-        SettingsError: the file cannot be read, is no checkpoint, or belongs to a model of another size.
+        SettingsError: the file cannot be read, is not a checkpoint, or belongs to a model of another size.
     """
 
     def refuse(allowed: str) -> SettingsError:
         return SettingsError("model.checkpoint", str(path), allowed)
 
     try:
-        with opened_regular(path.expanduser()) as file:  # reading a pipe would wait for somebody to write to it
+        with opened_regular(path.expanduser()) as file:  # reading a pipe would block
             tensors, about = _header(file)
             shapes = {name: tuple(entry["shape"]) for name, entry in tensors.items()}
-            # others are not loaded: a file with holes may stand for more than the computer has room for
+            # unexpected tensors are not loaded: a sparse file may declare more than fits into memory
             weights = _weights(file, tensors) if shapes == dict(expected) else {}
     except OSError as error:
         raise refuse(
@@ -93,7 +93,7 @@ def read_checkpoint(
 
 
 def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """(name -> entry of each tensor, what the file says of itself), with the file behind its header."""
+    """Read the header: (name -> entry of each tensor, metadata). The file is then positioned after the header."""
     end = file.seek(0, 2)
     file.seek(0)
     length = int.from_bytes(file.read(8), "little")
@@ -114,7 +114,7 @@ def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]
 
 
 def _place(entry: Any) -> tuple[int, int]:
-    """Begin and end of a tensor's numbers, in bytes behind the header."""
+    """Start and end of a tensor's data, as byte offsets after the header."""
     match entry:
         case {"dtype": str(), "shape": list(shape), "data_offsets": [int(start), int(stop)]} if all(
             type(n) is int and n >= 0 for n in shape
@@ -133,9 +133,9 @@ def _weights(file: IO[bytes], tensors: Mapping[str, dict[str, Any]]) -> dict[str
         begin, stop = entry["data_offsets"]
         file.seek(start + begin)
         stored = np.frombuffer(file.read(stop - begin), _DTYPES[entry["dtype"]])
-        if entry["dtype"] == "BF16":  # the upper half of a float32
+        if entry["dtype"] == "BF16":  # bfloat16 is the upper half of a float32
             stored = (stored.astype(np.uint32) << 16).view(np.float32)
-        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused
+        with np.errstate(over="ignore"):  # overflow becomes infinite and is refused
             weights[name] = stored.astype(np.float32).reshape(entry["shape"])
     return weights
 

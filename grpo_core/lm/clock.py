@@ -1,7 +1,7 @@
 """Timing of the stages of an update.
 
-Nobody waits for the device at the end of a stage: each ends with numbers that the host has read, except the optimizer's
-last step, whose time on a device counts to the stage after it.
+No explicit synchronisation with the device is needed: each stage ends with numbers read by the host, except the
+optimizer's last step, whose time on a GPU is counted in the following stage.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Clock:
         self.seconds: dict[str, float] = {}
 
     def lap(self, name: str) -> None:
-        """Count the time since the last lap as that of ``name``."""
+        """Add the time since the last lap to ``name``."""
         now = time.perf_counter()
         self.seconds[name] = now - self._last
         self._last = now

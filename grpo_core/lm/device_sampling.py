@@ -1,8 +1,8 @@
-"""Drawing completions without waiting for the device: everything about a token stays where the model is.
+"""Sampling of completions without waiting for the device: all data about tokens stay on the model's device.
 
-On the CPU equal beginnings are computed once (``sampling.py``, ``grpo_core.hf.sampling``), for which the host has to
-read each token before the next. A GPU computes many rows as fast as a few, and waiting for it is what costs time. Here
-every completion is a row of its own, random numbers are sent once, and the host asks every :data:`LOOK` tokens whether
+On the CPU equal prefixes are computed once (``sampling.py``, ``grpo_core.hf.sampling``), for which the host has to read
+each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what costs time. Here
+every completion has its own row, random numbers are sent once, and the host checks every :data:`LOOK` tokens whether
 all completions have ended.
 """
 
@@ -19,65 +19,67 @@ from grpo_core.lm.interface import Poll, ReadRows, Table
 from grpo_core.lm.sampling import LARGEST, WORTH_COMPACTING
 
 LOOK = 32
-"""Tokens after which the host asks the device which completions have ended. Asking is the only wait between the first
-token and the last; at most this many tokens are computed that nobody reads."""
+"""Number of tokens between two checks of which completions have ended. These checks are the only synchronisation
+between the first token and the last, and at most this many tokens are computed in vain."""
 
 
 class Rows(Protocol):
-    """Completions that a model is computing: its cache, an entry for each, large enough for all their tokens."""
+    """Completions that a model is computing: its key-value cache, with an entry for each and capacity for all their
+    tokens.
+    """
 
     @property
     def logits(self) -> Tensor:
-        """(n, V) of the next token of each."""
+        """Logits (n, V) of each completion's next token."""
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with copies of these entries (m,) in place of all."""
+        """Replace all entries by copies of the entries ``rows`` (m,)."""
 
     def advance(self, tokens: Tensor) -> None:
-        """Make each longer by one of ``tokens`` (n,)."""
+        """Append ``tokens`` (n,), one to each completion."""
 
 
 def sent(array: np.ndarray, device: torch.device) -> Tensor:
-    """``array`` as a tensor on ``device``. A copy to a GPU is made from pinned memory, for which nobody waits."""
+    """Copy ``array`` to ``device`` as a tensor. A copy to a GPU is made asynchronously, from pinned memory."""
     tensor = torch.from_numpy(array)
     return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
 
 
 def inverse_kind(device: torch.device) -> torch.dtype:
-    """The numbers in which cumulative probabilities over a large vocabulary are added up: float64 where the device has
-    it, and float32 elsewhere (MPS), where a random number within rounding of a boundary draws the neighbour."""
+    """The dtype in which cumulative probabilities over a large vocabulary are summed: float64 where the device supports
+    it. In float32 (MPS), a random number within rounding of a boundary may draw the neighbouring token."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def inverse(dist: Tensor, chance: Tensor) -> Tensor:
-    """The token (n,) at which the cumulative probability passes ``chance`` (n,).
+    """The token (n,) at which the cumulative probability exceeds ``chance`` (n,).
 
     Args:
         dist: (n, V) log-probabilities.
-        chance: in [0, 1); its numbers are those in which probabilities are added up.
+        chance: (n,) in [0, 1); its dtype is used to sum the probabilities.
     """
     return passed(dist.to(chance.dtype).exp().cumsum(dim=-1), chance)
 
 
 def passed(cumulative: Tensor, chance: Tensor) -> Tensor:
-    """The place (n,) at which each row of ``cumulative`` (n, V) passes ``chance`` (n,) of its last number."""
+    """The index (n,) at which each row of ``cumulative`` (n, V) exceeds ``chance`` (n,) times the row's last entry."""
     found = torch.searchsorted(cumulative, chance[:, None] * cumulative[:, -1:], right=True)
     return found[:, 0].clamp_(max=cumulative.shape[1] - 1)
 
 
 def chances(uniforms: np.ndarray, kind: torch.dtype) -> np.ndarray:
-    """Random numbers in [0, 1) as numbers of ``kind``. In float32 a number just below 1 would round to 1 and draw the
-    last token, however unlikely."""
+    """Convert random numbers in [0, 1) to dtype ``kind`` without rounding up to 1: in float32 a number just below 1
+    would become 1 and draw the last token, however unlikely."""
     return np.minimum(uniforms.astype(np.float32), LARGEST) if kind == torch.float32 else uniforms.astype(np.float64)
 
 
 class Completions:
-    """Completions in the making, on the model's device.
+    """Completions during sampling, on the model's device.
 
     Args:
-        shape: B rows, and T tokens of the longest.
+        shape: (B, T), T being the maximum length.
         ends: tokens that end a completion.
-        device: where they are.
+        device: their device.
     """
 
     def __init__(self, shape: tuple[int, int], ends: tuple[int, ...], device: torch.device) -> None:
@@ -92,19 +94,19 @@ class Completions:
         """Sample the completions ``places`` (b,), in one batch.
 
         Args:
-            places: among all rows.
-            rows: of the model, in the same order.
+            places: row indices of the completions.
+            rows: the model's rows, in the same order.
             uniforms: (b, T) in [0, 1).
             temperature: divides the logits.
             greedy: (b,) rows that take the likeliest token.
-            poll: called before every token with its number and the longest completion.
-            kind: numbers in which probabilities are added up.
+            poll: called before every token with its number and the maximum length.
+            kind: dtype in which probabilities are summed.
         """
         device, longest = self._device, uniforms.shape[1]
         chance = sent(np.ascontiguousarray(chances(uniforms, kind).T), device)  # (T, b)
         place, best = sent(places.astype(np.int64), device), sent(np.array(greedy), device)
         stop = sent(np.array(self._ends), device)
-        going = torch.ones_like(best)  # (n,) which have not ended
+        going = torch.ones_like(best)  # (n,) those that have not ended
         for t in range(longest):
             poll(t + 1, longest)
             dist = torch.log_softmax(rows.logits.float() / temperature, dim=-1)  # (n, V)
@@ -127,12 +129,12 @@ class Completions:
             rows.advance(token)
 
     def read(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens, mask and which have ended, of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
+        """Tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
         tokens = self._tokens[:, rows].cpu().numpy().T
         return np.maximum(tokens, 0), tokens >= 0, np.asarray(np.isin(tokens, self._ends).any(axis=-1))
 
     def table(self) -> Table:
-        """All completions on the host, copied at once."""
+        """All completions, copied to the host at once."""
         tokens, logp = torch.stack([self._tokens, self._logp.view(torch.int32)]).cpu().numpy().transpose(0, 2, 1)
         mask = tokens >= 0
         return np.where(mask, tokens, 0), mask, np.ascontiguousarray(logp).view(np.float32)
@@ -142,7 +144,7 @@ def drawn_on_device(
     rows: Rows, uniforms: np.ndarray, ends: tuple[int, ...], device: torch.device, *, temperature: float,
     greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None, kind: torch.dtype,
 ) -> Table:  # fmt: skip
-    """One completion a row of ``rows``, all in one batch (:meth:`Completions.fill`)."""
+    """Sample one completion for each row of ``rows``, all in one batch (:meth:`Completions.fill`)."""
     done = Completions(uniforms.shape, ends, device)
     if drawing is not None:
         drawing(done.read)

@@ -1,4 +1,4 @@
-"""The completions of an update in progress, read while they are being sampled."""
+"""Access to the completions of an update during sampling."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from grpo_core.progress import Written
 
 
 class Drawing:
-    """The draws of the sampler so far. Nothing is copied until a group is read.
+    """The completions sampled so far. Nothing is copied until a group is read.
 
     Args:
-        group_size: completions of a group, which are rows beside each other.
+        group_size: completions of a group, which are adjacent rows.
     """
 
     def __init__(self, group_size: int) -> None:
@@ -20,11 +20,11 @@ class Drawing:
         self._places: dict[int, tuple[np.ndarray, ReadRows, slice]] = {}
 
     def begin(self, groups: np.ndarray, prompt_tokens: np.ndarray, read: ReadRows) -> None:
-        """The completions of ``groups`` are sampled from now on, in place of those that they had.
+        """Begin sampling the completions of ``groups``, which replace earlier ones of the same groups.
 
         Args:
-            groups: (n,) numbers of the groups, in the order of the sampler's rows.
-            prompt_tokens: (at least n, T_prompt) of their prompts, −1 in padding.
+            groups: (n,) indices of the groups, in the order of the sampler's rows.
+            prompt_tokens: (at least n, T_prompt), tokens of their prompts, −1 in padding.
             read: reads the sampler's rows.
         """
         for place, group in enumerate(groups.tolist()):
@@ -32,7 +32,7 @@ class Drawing:
             self._places[group] = prompt_tokens[place], read, rows
 
     def written(self, group: int) -> Written | None:
-        """The completions of ``group`` as far as they are drawn. None of a group that the update does not have."""
+        """The completions of ``group`` as far as they are sampled. None if the update has no such group."""
         if group not in self._places:
             return None
         prompt, read, rows = self._places[group]
@@ -45,8 +45,7 @@ class Drawing:
         )
 
     def shares(self) -> tuple[float, ...]:
-        """(P,) the written share of each group (:attr:`grpo_core.progress.Progress.groups`), in the order of their
-        numbers."""
+        """Written share of each group, (P,), as in :attr:`grpo_core.progress.Progress.groups`, in order of index."""
         return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))
 
     @staticmethod

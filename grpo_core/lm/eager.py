@@ -1,7 +1,7 @@
-"""torch's optimizers without torch's compiler: nothing here is compiled, and importing the compiler takes a second.
+"""Torch's optimizers without importing torch's compiler, which takes a second and is not used.
 
 torch 2.13 marks some methods of its optimizers as not to be compiled, and imports the compiler to do so when they are
-first called. A later torch that does it otherwise is no worse for this file: the second is back.
+first called. If a later torch does this differently, the only loss is that second.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ MARKED = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
 
 
 def spare_the_compiler() -> None:
-    """Call this before the first optimizer is made. The methods are then called as they are."""
+    """Unwrap the optimizers' methods, so that they do not import the compiler. Call before creating the first
+    optimizer.
+    """
     for name in MARKED:
         method = inspect.unwrap(getattr(torch.optim.Optimizer, name))
         if not hasattr(method, "__dynamo_disable"):

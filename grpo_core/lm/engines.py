@@ -15,11 +15,11 @@ MakePolicy = Callable[[Settings], CharacterPolicy]
 
 
 def torch_policy(settings: Settings) -> CharacterPolicy:
-    """The model in torch.
+    """Create the model in torch.
 
     Raises:
         ImportError: torch is not installed, or cannot be loaded.
-        SettingsError: the settings ask for something that is not there.
+        SettingsError: the settings need something that is not available.
     """
     from grpo_core.lm.character_policy import CharacterPolicy as TorchPolicy
 
@@ -27,10 +27,10 @@ def torch_policy(settings: Settings) -> CharacterPolicy:
 
 
 def numpy_policy(settings: Settings) -> CharacterPolicy:
-    """The model in NumPy.
+    """Create the model in NumPy.
 
     Raises:
-        SettingsError: the settings ask for something that NumPy cannot do.
+        SettingsError: the settings need something that NumPy cannot do.
     """
     from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy
 
@@ -38,28 +38,28 @@ def numpy_policy(settings: Settings) -> CharacterPolicy:
 
 
 ENGINES: Mapping[str, MakePolicy] = {TORCH: torch_policy, NUMPY: numpy_policy}
-"""Name -> what makes a policy."""
+"""Name -> function that creates a policy."""
 
 
 def torch_is_there() -> bool:
-    """Whether torch is installed and can be loaded. Imports it where it is installed."""
+    """Whether torch is installed and can be loaded, found out by importing it."""
     try:
         import torch  # noqa: F401
-    except (ImportError, OSError):  # the latter of a library that lacks another
+    except (ImportError, OSError):  # OSError: a shared library's dependency is missing
         return False
     return True
 
 
 def chosen_engine(settings: Settings, recorded: Step | None = None) -> str:
-    """The engine of a run, a key of :data:`ENGINES`.
+    """Choose the engine of a run, a key of :data:`ENGINES`.
 
-    NumPy computes what begins on the CPU, where it is as fast as torch or faster and loads in no time
-    (``benchmarks/bench_language.py``); torch what is to be computed elsewhere, and what it has computed so far, if it
-    can be loaded. It is imported only then.
+    New runs on the CPU use NumPy, which is at least as fast as torch there and loads instantly
+    (``benchmarks/bench_language.py``). Runs on other devices use torch, and so do runs that torch began, if it can be
+    loaded. Torch is imported only in these cases.
 
     Args:
         settings: of a run of the character transformer.
-        recorded: an update of it that is gone on from or asked about; None where there is none.
+        recorded: the update to continue from or to answer questions about, if any.
     """
     wanted = settings.model.device != "cpu" or (recorded is not None and engine_of(recorded) == TORCH)
     return TORCH if wanted and torch_is_there() else NUMPY

@@ -1,8 +1,8 @@
-"""The interface of a language model's policy, whatever computes it: sample, score, train, reference, snapshot.
+"""The interface of a language model's policy, independent of its engine: sample, score, train, reference, snapshot.
 
-Three kinds of policy do this: the character transformer that comes with the program, in torch (``character_policy.py``)
-or in NumPy (``numpy_engine/numpy_policy.py``), and a model from a folder of the user's
-(``grpo_core.hf.folder_policy``). Prompts, rewards, loss and record are the same for all.
+It has three implementations: the shipped character transformer, in torch (``character_policy.py``) or in NumPy
+(``numpy_engine/numpy_policy.py``), and a model from a user's folder (``grpo_core.hf.folder_policy``). Prompts, rewards,
+loss and record are the same for all.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from grpo_core.record import Step
 
 
 class Poll(Protocol):
-    """Called before each piece of work. Whatever it raises ends the work."""
+    """Callback before each piece of work. It may raise to stop the work."""
 
     def __call__(self, done: int, total: int, /) -> None:
         """Piece ``done`` of at most ``total`` is next, counted from 1."""
 
 
 Drafts = Callable[[np.ndarray, np.ndarray | None], Step]
-"""(log-probabilities before the first pass (B, T), a critic's values (B, T)) -> the update as far as it is known then:
-all that its advantages follow from."""
+"""Function of (log-probabilities before the first pass (B, T), a critic's values (B, T)) that returns the update as far
+as known then: everything that its advantages depend on."""
 
 
 class Scored(Protocol):
-    """Results of a forward pass over a batch, and whatever else a policy measures there."""
+    """Results of a forward pass over a batch, with policy-specific measurements."""
 
     @property
     def logp(self) -> Array:
@@ -56,16 +56,16 @@ class Scores:
 
 
 ReadRows = Callable[[slice], tuple[np.ndarray, np.ndarray, np.ndarray]]
-"""Rows of completions being sampled -> their tokens (n, T) and mask (n, T) so far, and which of them the model has
-ended (n,). Called between two tokens, by whom the sampler polls."""
+"""Function from rows of completions during sampling to their tokens (n, T) and mask (n, T) so far, and whether each has
+ended (n,). It may be called between two tokens, from the sampler's ``poll``."""
 
 
 class Environment(Protocol):
-    """Whoever answers a model within its completion."""
+    """An environment that answers a model within its completion."""
 
     def reply(self, tokens: np.ndarray) -> list[int] | None:
-        """The tokens that follow a completion (L,) whose last token the model wrote: none where nobody answers it.
-        None where that token ends the completion."""
+        """The tokens that follow a completion (L,) whose last token the model wrote. Empty if there is no answer. None
+        if that token ends the completion."""
 
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -73,10 +73,10 @@ Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Sampling(Protocol):
-    """Methods that drawing a batch needs of a policy."""
+    """Methods of a policy that sampling a batch needs."""
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """The tokens of prompts, (P, T_prompt), −1 in padding on the right."""
+        """Encode prompts as tokens, (P, T_prompt), −1 in padding on the right."""
 
     def text(self, tokens: np.ndarray) -> str:
         """Text of a completion's tokens (L,), without its end sign."""
@@ -86,17 +86,18 @@ class Sampling(Protocol):
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:  # fmt: skip
-        """One completion a row.
+        """Sample one completion per row.
 
         Args:
             prompt_tokens: (P, T_prompt), −1 in padding.
             prompt_of: (B,) the prompt of each row.
-            uniforms: (B, T) in [0, 1), the random number of each token; T is the longest completion.
+            uniforms: (B, T) in [0, 1), the random number of each token; T is the maximum length.
             temperature: divides the logits.
             greedy: (B,) rows that take the likeliest token instead.
             poll: called before every token with its number and T.
-            drawing: takes, before the first token, what reads the rows while they are sampled.
-            environment: answers the model; its tokens are in the completion, with the model's log-probabilities.
+            drawing: called before the first token with a function that reads the rows during sampling.
+            environment: answers the model; its tokens are part of the completion and have the model's
+                log-probabilities.
         """
 
 
@@ -120,23 +121,23 @@ class Passes(Generic[ScoresT]):
 
 
 class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
-    """A trainable language model with its frozen reference and the optimizer's memory."""
+    """A trainable language model with its frozen reference and the optimizer's state."""
 
     @property
     def engine(self) -> str:
         """Name of the engine, a key of :data:`grpo_core.lm.engines.ENGINES`."""
 
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
-        """Everything that is computed under ``settings`` is computed inside this."""
+        """Context manager in which all computation under ``settings`` must run."""
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` says that memory was too short."""
+        """Whether ``error`` reports lack of memory."""
 
     def make_space(self) -> bool:
-        """Free what is held in reserve, and compute fewer rows at once from now on. False where there are no fewer."""
+        """Free cached memory, and compute fewer rows at once from now on. False where that is not possible."""
 
     def check(self, settings: Settings) -> None:
-        """Nothing, if this policy can be trained under ``settings``.
+        """Check that this policy can be trained under ``settings``.
 
         Raises:
             SettingsError: naming what it cannot do.
@@ -145,39 +146,40 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> BatchT:  # fmt: skip
-        """Prompts (P, T_prompt) and completions (B, T) as this policy computes them.
+        """Convert prompts (P, T_prompt) and completions (B, T) to this policy's batch format.
 
         Args:
             prompt_tokens, tokens: with −1 in the padding of prompts.
             mask: (B, T) tokens that the loss counts.
-            present: (B, T) tokens that are there; None where these are the same.
+            present: (B, T) tokens that exist; None where these are the same.
         """
 
     def score(
         self, batch: BatchT, temperature: float, poll: Poll, *, against_reference: bool = False,
         first: ScoresT | None = None,
     ) -> ScoresT:  # fmt: skip
-        """The batch under the present policy, without gradients.
+        """Score the batch under the current policy, without gradients.
 
         Args:
-            batch: what is scored.
+            batch: the batch to score.
             temperature: divides the logits.
-            poll: called before every chunk of rows with its number and how many there are.
-            against_reference: the distance from the reference is measured, where it does not follow from the record.
+            poll: called before every chunk of rows with its number and their count.
+            against_reference: whether to measure the distance from the reference, where it does not follow from the
+                record.
             first: the scores before the first pass, whose likeliest tokens are looked up again where the full
                 distributions are not recorded.
         """
 
     def score_reference(self, batch: BatchT, temperature: float, poll: Poll) -> ScoresT:
-        """The batch under the reference."""
+        """Score the batch under the reference."""
 
     def train(
         self, settings: Settings, batch: BatchT, reference: ScoresT | None, draft: Drafts, poll: Poll,
         number: int,
     ) -> Passes[ScoresT]:  # fmt: skip
-        """All passes of update ``number``. The policy has moved afterwards.
+        """Run all passes of update ``number``, which change the policy.
 
-        ``poll`` is called several times in each pass, with its number and how many passes there are.
+        ``poll`` is called several times in each pass, with the pass's number and the number of passes.
 
         Raises:
             NonFiniteError: a loss or a gradient is not finite.
@@ -192,23 +194,23 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Fields of the step that follow from the scores before each pass and after the last."""
 
     def measurements(self, batch: BatchT, after: ScoresT, reference: ScoresT | None) -> dict[str, float]:
-        """Numbers that only the model could produce, for the step's own."""
+        """Measurements of the step that only the model can produce."""
 
     def kept_for(self, settings: Settings) -> Any:
-        """State that is needed to give the next update up."""
+        """Snapshot with which the next update can be undone."""
 
     def put_back(self, kept: Any) -> None:
-        """Return to where :meth:`kept_for` was asked.
+        """Restore the snapshot ``kept`` of :meth:`kept_for`.
 
         Raises:
-            GrpoError: nothing was kept, and the weights have moved.
+            GrpoError: there is no snapshot, and the weights have changed.
         """
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that later updates depend on, for the run file. Empty where it is not kept there."""
+        """Everything that later updates depend on, for the run file. Empty where it is not stored there."""
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
-        """Return to where :meth:`state` was taken.
+        """Restore the state returned by :meth:`state`.
 
         Raises:
             GrpoError: it belongs to another model.

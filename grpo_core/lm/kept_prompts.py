@@ -1,7 +1,7 @@
-"""The user's own prompts, read once for as long as their file stays the same.
+"""Cache of the user's prompts, read once as long as their file is unchanged.
 
-Reading a large file takes seconds: whoever must not wait, such as a window's thread, asks whether it is at hand, and if
-it is not has another thread read it first.
+Reading a large file takes seconds. Code that must not block, such as a window's thread, checks whether the prompts are
+in the cache, and otherwise has another thread read them first.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import each_prompt, located
 
 SMALL = 64_000
-"""Bytes of a file that is read within a frame or two."""
+"""Size in bytes of a file that can be read within a frame or two."""
 
 
 class Read(Protocol):
-    """Reads a file of prompts, as :func:`grpo_core.lm.prompt_file.each_prompt` does."""
+    """Function that reads a file of prompts, such as :func:`grpo_core.lm.prompt_file.each_prompt`."""
 
     def __call__(
         self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]
@@ -29,13 +29,13 @@ class Read(Protocol):
 
 
 class Prompts(Sequence[Prompt]):
-    """A sequence of prompts that are stored as plain texts. Each :class:`Prompt` is made when it is asked for.
+    """A sequence of prompts stored as plain texts. Each :class:`Prompt` is created on access.
 
     Texts are not tracked by Python's garbage collector, so that millions of them cost it nothing.
     """
 
     def __init__(self, answers: Mapping[str, str]) -> None:
-        """``answers``: the text of each prompt -> what its checker compares with."""
+        """Store ``answers``: the text of each prompt -> the answer that its checker compares with."""
         self._texts, self._answers = tuple(answers), tuple(answers.values())
 
     def __len__(self) -> int:
@@ -51,12 +51,12 @@ class Prompts(Sequence[Prompt]):
         return Prompt(self._texts[place], self._answers[place])
 
     def find(self, text: str) -> Prompt | None:
-        """The prompt with this text. None where there is none."""
+        """The prompt with this text. None if there is none."""
         return self[self._texts.index(text)] if text in self._texts else None
 
 
 class _Kept:
-    """Progress of reading a file. Empty before."""
+    """Progress of reading a file, empty at first."""
 
     prompts: Prompts | None = None
     error: str = ""
@@ -64,7 +64,7 @@ class _Kept:
 
 @lru_cache(maxsize=4)
 def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) -> _Kept:
-    """The place for the prompts of a file in one of its states. A file that has changed has another place."""
+    """The cache entry for a file in one of its states. A changed file has a new entry."""
     return _Kept()
 
 
@@ -76,9 +76,9 @@ def prompts_at(
 
     Args:
         path: as for :func:`grpo_core.lm.prompt_file.read_prompts`, also what follows.
-        checker: what an answer has to be.
-        longest: tokens that a prompt may have.
-        cancelled: asked before each prompt.
+        checker: the kind of answers.
+        longest: maximum number of tokens of a prompt.
+        cancelled: called before each prompt.
         read: reads the file.
 
     Raises:
@@ -101,7 +101,7 @@ def prompts_at(
 
 
 def at_hand(settings: Settings) -> bool:
-    """Whether the prompts of a run under ``settings`` can be had, or refused, without a wait."""
+    """Whether the prompts of a run under ``settings`` can be returned, or refused, without blocking."""
     if not settings.is_language or not settings.language.from_file:
         return True
     path = located(settings.language.file)
@@ -114,7 +114,7 @@ def at_hand(settings: Settings) -> bool:
 
 
 def read_ahead(settings: Settings, cancelled: Callable[[], bool], read: Read = each_prompt) -> None:
-    """Reads the prompts of a run under ``settings``, so that they are at hand. What is wrong with them is kept too.
+    """Read the prompts of a run under ``settings`` into the cache. An error in them is cached too.
 
     ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.each_prompt` does.
 
@@ -128,7 +128,7 @@ def read_ahead(settings: Settings, cancelled: Callable[[], bool], read: Read = e
     except Cancelled:
         raise
     except GrpoError:
-        return  # told to whoever asks for the prompts
+        return  # raised again for whoever needs the prompts
 
 
 def _longest(settings: Settings) -> int | None:
@@ -141,6 +141,6 @@ def _place(path: Path, checker: str, longest: int | None) -> _Kept:
         path = path.expanduser().absolute()
         status = path.stat()
     except (OSError, RuntimeError, ValueError):
-        return _Kept()  # reading it says why
+        return _Kept()  # reading the file gives the error
     state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     return _kept(str(path), state, checker, longest)

@@ -34,12 +34,12 @@ class Layout:
 
     @cached_property
     def added(self) -> tuple[Tensor, Tensor]:
-        """What is added to the scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's
+        """Bias of the attention scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's
         tokens on [its prompt, itself, padding] (M, 1, T − 1, S)."""
         prompts, width, own = self.shape
         device = self.tokens.device
         past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
-        # a row of padding sees itself, so that its softmax is finite
+        # a row of padding attends to itself, so that its softmax is finite
         within = (past & self.prompt_seen) | torch.eye(width, dtype=torch.bool, device=device)
         before = self.prompt_seen.expand(prompts, 1, own, width)
         itself = torch.ones(own, own, dtype=torch.bool, device=device).tril().expand(prompts, 1, own, own)
@@ -48,7 +48,7 @@ class Layout:
         return _added(within), _added(after).index_select(0, self.prompt_of)
 
     def over_completions(self, of_completions: Tensor) -> Tensor:
-        """The sum over each prompt's distinct completions, (M, ...) -> (P, ...)."""
+        """Sum over each prompt's distinct completions, (M, ...) -> (P, ...)."""
         total = of_completions.new_zeros(self.shape[0], *of_completions.shape[1:])
         return total.index_add_(0, self.prompt_of, of_completions)
 
@@ -57,7 +57,7 @@ def layout(
     prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, device: torch.device,
     present: np.ndarray | None = None,
 ) -> Layout:  # fmt: skip
-    """The layout of a batch. Arguments as for :func:`~grpo_core.lm.packing.packed`."""
+    """Make the layout of a batch. Arguments as for :func:`~grpo_core.lm.packing.packed`."""
     packing = packed(prompt_tokens, tokens, mask, present)
     tensors = {
         field.name: torch.from_numpy(getattr(packing, field.name)).to(device)

@@ -1,4 +1,6 @@
-"""The language model as a generator of steps: sample, score, compare, and take the gradient of the shared loss."""
+"""The language model's learner, a generator of steps: sample, score, compute advantages, and descend the shared
+loss.
+"""
 
 from __future__ import annotations
 
@@ -34,22 +36,22 @@ class PolicyLearner(Generic[PolicyT]):
     """One run of a language model. Each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
 
     Args:
-        make_policy: makes the model at its start, its reference and its optimizer.
-        settings: of the next update.
-        history: the recorded updates that lead to where the run goes on: the first holds weights, or is update 1; those
-            after it are replayed.
-        cancelled: asked before every token and every pass.
-        progress: takes how far a long update is (:class:`grpo_core.progress.UpdateProgress`).
-        group: the number of the group whose completions are told while they are sampled.
+        make_policy: creates the initial model, its reference and its optimizer.
+        settings: settings of the next update.
+        history: the recorded updates up to the point where the run continues: the first holds weights, or is update 1;
+            the others are replayed.
+        cancelled: called before every token and every pass.
+        progress: receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`).
+        group: returns the index of the group whose completions are reported during sampling.
 
     Attributes:
-        policy: the model, its reference and the optimizer's memory.
+        policy: the model, its reference and the optimizer's state.
         drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
             and with the versions that recorded them.
-        recorded_by: the engine that made the last of the recorded updates; this one's own where there is none.
+        recorded_by: the engine that made the last of the recorded updates; this learner's own where there is none.
 
     Raises:
-        SettingsError: the settings ask for something that is not there, or a structural one differs.
+        SettingsError: the settings need something that is not available, or a structural one differs.
         GrpoError: the prompts, the checkpoint or the recorded updates cannot be used.
     """
 
@@ -73,7 +75,7 @@ class PolicyLearner(Generic[PolicyT]):
 
     @property
     def settings(self) -> Settings:
-        """The settings of the next update. Structural fields cannot be changed: that is another run."""
+        """The settings of the next update. Structural fields cannot be changed within a run."""
         return self._settings
 
     @settings.setter
@@ -96,7 +98,9 @@ class PolicyLearner(Generic[PolicyT]):
         return step
 
     def _tried(self) -> Step | None:
-        """The next update. None where memory was too short for it; by then the error and its frames are gone."""
+        """Compute the next update. None if memory ran out, in which case the error and its frames have been
+        released.
+        """
         before = self.policy.kept_for(self._settings)
         try:
             return self._update(self._settings, self._step + 1)
@@ -139,22 +143,23 @@ class PolicyLearner(Generic[PolicyT]):
         )
 
     def watched_tokens(self) -> np.ndarray:
-        """The likeliest answers to the fixed prompts under the weights as they are: tokens (W, T), −1 in padding.
+        """The likeliest answers to the fixed prompts under the current weights: tokens (W, T), −1 in padding.
 
-        No random number of an update is used.
+        It consumes no random numbers.
         """
         with self._autocast():
             return likeliest(self._settings, self.policy, self._source.watched, self._poll)
 
     def again(self, step: Step, settings: Settings) -> Step:
-        """The next update under ``settings`` if it drew the batch of ``step``. Nothing is left behind.
+        """The next update under ``settings``, with the batch of ``step``. The learner is unchanged afterwards.
 
         Args:
-            step: the recorded update after the one where this learner is.
+            step: the recorded update that follows this learner's state.
             settings: with the structural settings of the run.
 
         Returns:
-            The update, bit for bit the passes of ``step`` under its own settings; without a state to go on from.
+            The update, without a state to continue from; under the step's own settings its passes equal those of
+            ``step`` bit for bit.
 
         Raises:
             NonFiniteError: a number of it is not finite.
@@ -208,7 +213,7 @@ class PolicyLearner(Generic[PolicyT]):
         return after
 
     def _replay(self, step: Step) -> None:
-        """Return to where ``step`` ended: at its weights, or by learning once more from its completions."""
+        """Return to the state at the end of ``step``: from its weights, or by replaying it with its completions."""
         self._ask()
         if holds_weights(step):
             self.policy.restore(step.resume, step.settings.optimizer)
@@ -233,7 +238,9 @@ class PolicyLearner(Generic[PolicyT]):
         self._step = step.step
 
     def _compare_scores(self, step: Step) -> None:
-        """Note how this engine scores what another one has scored under the same weights, after ``step``."""
+        """Record the difference between this engine's scores and those that another engine recorded in ``step`` under
+        the same weights.
+        """
         if step.prompt_tokens is None or not step.scored_after:
             return
         batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask, step.present)
@@ -246,7 +253,7 @@ class PolicyLearner(Generic[PolicyT]):
         self.drift = max(self.drift, float(difference.max(initial=0.0)))
 
     def _poll_in(self, phase: Phase) -> Poll:
-        """Asks whether to give up, and notes how far the update is in ``phase``."""
+        """Make a poll that checks for cancellation and reports progress in ``phase``."""
 
         def poll(done: int, total: int) -> None:
             self._ask()
@@ -255,7 +262,7 @@ class PolicyLearner(Generic[PolicyT]):
         return poll
 
     def _poll(self, done: int, total: int) -> None:
-        """Asks whether to give up what is no new update."""
+        """Check for cancellation, in work that is not a new update."""
         self._ask()
 
     def _ask(self) -> None:
@@ -267,10 +274,10 @@ class PolicyLearner(Generic[PolicyT]):
 
 
 class LanguageLearner(PolicyLearner[Any]):
-    """One run of the character transformer that comes with the program. The arguments are those of its base.
+    """One run of the shipped character transformer. The arguments are those of its base class.
 
     Args:
-        make_policy: None for the engine that is chosen for a new run, or that made the last update of ``history``.
+        make_policy: None for the default engine of a new run, or the one that made the last update of ``history``.
     """
 
     def __init__(
@@ -290,7 +297,7 @@ def _draft(
     old_logp: np.ndarray,
     values: np.ndarray | None,
 ) -> Step:
-    """The record of an update as it is known before its first pass."""
+    """The record of an update as known before its first pass."""
     rows, group = len(drawn.tokens), settings.learner.group_size
     return Step(
         step=number,
@@ -313,17 +320,17 @@ def _draft(
 
 
 def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
-    """The record of an update that is learned once more."""
+    """The record of an update that is recomputed."""
     return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
 
 
 def _masks(mask: np.ndarray, there: np.ndarray) -> dict[str, Any]:
-    """Fields of a step that say which tokens are there and which of them the loss counts, (B, T) each."""
+    """Fields of a step that mark which tokens exist and which of them the loss counts, (B, T) each."""
     return {"mask": mask, "present": None if np.array_equal(mask, there) else there}
 
 
 def _watches_reference(settings: Settings) -> bool:
-    """Whether completions are scored under the reference too."""
+    """Whether completions are also scored under the reference."""
     return settings.objective.beta != 0 or settings.model.watch_reference
 
 

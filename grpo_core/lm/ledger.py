@@ -1,4 +1,4 @@
-"""The memory ledger of a model that is really being trained: its own tensors, counted."""
+"""Memory ledger of a model in training, counted from its tensors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from grpo_core.text import tr
 
 
 def counted(policy: Policy) -> list[Block]:
-    """The blocks of a policy, its reference and its optimizer, in bytes of their tensors' storage.
+    """The memory blocks of a policy, its reference and its optimizer, in bytes of their tensors' storage.
 
-    Gradients are held while an update is computed, one number a trained weight; between updates there are none, so they
-    are counted by the weights they belong to.
+    Gradients exist only while an update is computed, one number per trained weight, so they are counted from the
+    weights.
     """
     parameters = list(policy.model.parameters())
     blocks = [
@@ -30,7 +30,7 @@ def counted(policy: Policy) -> list[Block]:
 
 
 def allocated(policy: Policy) -> int | None:
-    """Bytes that torch says its allocator has handed out on the policy's device. None where it keeps no count (CPU)."""
+    """Bytes allocated by torch on the policy's device. None where torch keeps no count (CPU)."""
     device = next(policy.model.parameters()).device
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
@@ -38,9 +38,9 @@ def allocated(policy: Policy) -> int | None:
 
 
 def held() -> int:
-    """Bytes of the storage of every tensor of this process that Python can reach, whoever made it, each once.
+    """Bytes of the storage of all tensors in this process that Python can reach, each storage counted once.
 
-    Counted without a look at any ledger, it is what a ledger is held against where torch keeps no count of its own.
+    It is independent of the ledger and serves to verify it where torch keeps no count.
     """
     tensors = (thing for thing in gc.get_objects() if issubclass(type(thing), Tensor))
     storages = {x.untyped_storage().data_ptr(): x.untyped_storage().nbytes() for x in tensors}
@@ -48,7 +48,7 @@ def held() -> int:
 
 
 def _block(model: str, part: str, tensors: Iterable[Tensor]) -> Block:
-    storages = {x.untyped_storage().data_ptr(): x for x in tensors}  # tied weights are one
+    storages = {x.untyped_storage().data_ptr(): x for x in tensors}  # tied weights share storage
     numbers = sum(x.untyped_storage().nbytes() // x.element_size() for x in storages.values())
     size = sum(x.untyped_storage().nbytes() for x in storages.values())
     kinds = sorted({str(x.dtype).removeprefix("torch.") for x in storages.values()})

@@ -1,8 +1,7 @@
 """A decoder-only character transformer (arXiv:1706.03762, pre-norm as in GPT-2): the plain forward pass.
 
 LayerNorm, learned positions, ReLU (four times as fast as GELU on a CPU), and a head tied to the embedding.
-``scoring.py`` and ``sampler.py`` walk through the same blocks faster; tests hold their log-probabilities against this
-pass.
+``scoring.py`` and ``sampler.py`` compute the same blocks faster; tests compare their log-probabilities with this pass.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from grpo_core.lm.vocabulary import VOCABULARY
 
 
 class Block(nn.Module):
-    """Attention and an MLP, each added to the stream. What attends to what is the caller's."""
+    """Attention and an MLP, each added to the residual stream. The caller applies the attention mask."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -35,7 +34,7 @@ class Block(nn.Module):
         return self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1))  # type: ignore[no-any-return]
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
-        """The stream after this block, from ``attended`` (..., D)."""
+        """The residual stream after this block, given the attention's output ``attended`` (..., D)."""
         x = x + self.out(attended)
         return x + self.down(F.relu(self.up(self.norm2(x))))  # type: ignore[no-any-return]
 
@@ -44,7 +43,7 @@ class Transformer(nn.Module):
     """The language model.
 
     Attributes:
-        size: what it was made from.
+        size: its settings.
     """
 
     def __init__(self, size: Model) -> None:
@@ -56,16 +55,18 @@ class Transformer(nn.Module):
         self.norm = nn.LayerNorm(size.width)
 
     def start(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """The stream before the first block, (..., D)."""
+        """The residual stream before the first block, (..., D)."""
         return self.embed(tokens) + self.position(positions)  # type: ignore[no-any-return]
 
     def logits(self, x: Tensor) -> Tensor:
-        """Logits of the next token from the stream after the last block: (..., D) -> (..., V), float32 or float64."""
+        """Logits of the next token from the residual stream after the last block: (..., D) -> (..., V), float32 or
+        float64.
+        """
         return widened(F.linear(self.norm(x), self.embed.weight))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of the next token at every place: (B, T) -> (B, T, V). Tokens are left-aligned, padding is ignored by
-        causality alone, so any token may stand in it."""
+        """Logits of the next token at every position: (B, T) -> (B, T, V). Tokens are left-aligned, so the causal mask
+        hides padding, which may hold any token."""
         length = tokens.shape[-1]
         x = self.start(tokens, torch.arange(length, device=tokens.device))
         past = torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()
@@ -78,12 +79,14 @@ class Transformer(nn.Module):
 
 
 def widened(x: Tensor) -> Tensor:
-    """``x`` in float32 where it has fewer digits."""
+    """Convert ``x`` to float32 if it has lower precision."""
     return x if x.dtype == torch.float64 else x.float()
 
 
 def initialized(model: Transformer, seed: int) -> Transformer:
-    """``model`` with random weights as in GPT-2: normal with 0.02, those that add to the stream scaled by 1/√(2 L)."""
+    """Initialise ``model`` with random weights as in GPT-2: normal with std 0.02, and std 0.02/√(2 L) for weights that
+    write to the residual stream.
+    """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():

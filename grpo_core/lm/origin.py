@@ -1,4 +1,4 @@
-"""The language model's run before its first update. Without torch, for the window."""
+"""The origin of a language model's run, computed without torch for the window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grpo_core.record import Origin
 
 
 def origin(settings: Settings) -> Origin:
-    """The origin of a run. Its policy is known only to the model, so there are no distributions.
+    """The origin of a run. Only the model knows its policy, so there are no distributions.
 
     Raises:
         GrpoError: the user's prompts cannot be used.

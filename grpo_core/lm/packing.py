@@ -1,8 +1,8 @@
-"""Place of the tokens of an update when nothing is computed twice and no padding is computed at all.
+"""Packing of an update's tokens, so that nothing is computed twice and no padding is computed.
 
-The prompt of a group is computed once, and so are completions that are equal: most are, once a policy has learned. What
-is computed of a completion are its tokens but the last: token t + 1 is predicted at token t, and the first one at the
-prompt's last token, which the whole group shares.
+The prompt of a group is computed once, and so are completions that are equal: most are, once a policy has learned. All
+tokens of a completion except the last are computed: token t + 1 is predicted at token t, and the first token at the
+prompt's last one, which the whole group shares.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 
 KEYS = 16
-"""Columns of a table of keys come in multiples of this. The CPU's attention takes the exponentials of sixteen scores at
-once and of what is left over one by one: 25 columns take twice as long as 32."""
+"""Column counts of key tables are multiples of this. On the CPU, attention computes the exponentials of sixteen scores
+at once but those of the remainder one by one: 25 columns take twice as long as 32."""
 
 
 def key_columns(count: int) -> int:
-    """The columns of a table that holds ``count`` keys a row."""
+    """Number of columns of a table with ``count`` keys per row."""
     return -(-count // KEYS) * KEYS
 
 
@@ -26,14 +26,14 @@ def key_columns(count: int) -> int:
 class Packing:
     """An update's tokens, packed: first those of the P prompts, then those of its M distinct completions, N together.
 
-    Places, "contexts", at which a distribution is wanted: C = P + Σ (L_m − 1), the prompts' ends first.
+    Positions ("contexts") at which a distribution is needed: C = P + Σ (L_m − 1), the prompts' ends first.
 
     Attributes:
-        tokens, positions: (N,) what is computed.
-        prompt_cells: (N_prompt,) where those tokens lie in a (P, T_prompt) table whose prompts are right-aligned.
+        tokens, positions: (N,), the computed tokens.
+        prompt_cells: (N_prompt,), cells of the prompts' tokens in a (P, T_prompt) table of right-aligned prompts.
         prompt_table: (P T_prompt,) the token in each cell of that table; in padding any of the N.
-        completion_cells: (N − N_prompt,) where those lie in a (M, T − 1) table.
-        key_cells: (N − N_prompt,) where those lie in a (M, S) table of what a completion's tokens attend to: its
+        completion_cells: (N − N_prompt,), cells of the completions' tokens in a (M, T − 1) table.
+        key_cells: (N − N_prompt,), cells of the same tokens in a (M, S) table of keys that a completion attends to: its
             prompt, T_prompt columns; itself, T − 1; padding up to S = :func:`key_columns`.
         key_table: (M S,) the token in each cell of that table; in padding any of the N.
         prompt_seen: (P, 1, 1, T_prompt) boolean, True for real tokens of that table.
@@ -43,7 +43,7 @@ class Packing:
         context: (B, T) the context of each token of the batch; 0 in padding.
         targets: (B, T) the token itself; 0 in padding.
         mask: (B, T) boolean, tokens that the loss counts.
-        present: (B, T) boolean, tokens that are there.
+        present: (B, T) boolean, tokens that exist.
     """
 
     tokens: np.ndarray
@@ -64,10 +64,10 @@ class Packing:
 
     @cached_property
     def allowed(self) -> tuple[np.ndarray, np.ndarray]:
-        """What a token attends to, boolean: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's tokens
-        on [its prompt, itself, padding] (M, 1, T − 1, S)."""
+        """Attention masks, boolean: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's tokens on [its
+        prompt, itself, padding] (M, 1, T − 1, S)."""
         prompts, width, own = self.shape
-        # a row of padding sees itself, so that its softmax is finite
+        # a row of padding attends to itself, so that its softmax is finite
         within = (np.tri(width, dtype=bool) & self.prompt_seen) | np.eye(width, dtype=bool)
         after = np.zeros((prompts, 1, own, key_columns(width + own)), dtype=bool)
         after[..., :width] = self.prompt_seen
@@ -76,20 +76,20 @@ class Packing:
 
     @cached_property
     def first_of_prompt(self) -> np.ndarray:
-        """(P,) the first distinct completion of each prompt: those of a prompt are beside each other."""
+        """Index of the first distinct completion of each prompt, (P,). Those of a prompt are adjacent."""
         return np.searchsorted(self.prompt_of, np.arange(self.shape[0]))
 
 
 def packed(
     prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
 ) -> Packing:  # fmt: skip
-    """The packing of a batch.
+    """Pack a batch.
 
     Args:
         prompt_tokens: (P, T_prompt), −1 in padding.
         tokens: (B, T), every completion has at least one token; row p G + g is completion g of prompt p.
         mask: (B, T) boolean, tokens that the loss counts.
-        present: (B, T) boolean, tokens that are there; None where these are the same.
+        present: (B, T) boolean, tokens that exist; None where these are the same.
     """
     there = mask if present is None else present
     prompts, rows = len(prompt_tokens), len(tokens)
@@ -99,7 +99,7 @@ def packed(
     inside = there[first, 1:]  # (M, T − 1): token t is computed where token t + 1 is real
     real = prompt_tokens >= 0  # (P, T_prompt)
     lengths = real.sum(axis=-1)  # (P,)
-    right = np.arange(real.shape[1]) >= real.shape[1] - lengths[:, None]  # the same prompts, standing right
+    right = np.arange(real.shape[1]) >= real.shape[1] - lengths[:, None]  # the same prompts, right-aligned
     prompt_count, width, own = int(lengths.sum()), real.shape[1], inside.shape[1]
     order = np.cumsum(inside.ravel()).reshape(inside.shape) - 1  # (M, T − 1) number of each computed token
     context = np.zeros(tokens.shape, dtype=np.int64)
@@ -134,8 +134,8 @@ def packed(
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of ``rows`` (B, n): the places of those that equal none before them (M,), in order, and for each row the number
-    of its equal among these (B,)."""
+    """Deduplicate ``rows`` (B, n): indices of the first occurrences (M,), in order, and for each row the index of its
+    equal among these (B,)."""
     numbers: dict[bytes, int] = {}
     first, which = list[int](), list[int]()
     for place, row in enumerate(rows):

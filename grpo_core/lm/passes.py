@@ -1,4 +1,4 @@
-"""The passes over a batch: forward, the shared loss, backward, one step of the optimizer, and again."""
+"""The passes over a batch, each a forward pass, the shared loss, a backward pass and an optimizer step."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from grpo_core.text import tr
 
 
 class Place(Protocol):
-    """Place of the tokens of a batch. Of :class:`~grpo_core.lm.packing.Packing` what the loss needs."""
+    """The part of :class:`~grpo_core.lm.packing.Packing` that the loss needs."""
 
     @property
     def context(self) -> Array:
-        """(B, T) the context of each token. 0 in padding."""
+        """Context of each token, (B, T). 0 in padding."""
 
     @property
     def mask(self) -> Array:
-        """(B, T) boolean."""
+        """Tokens that the loss counts, (B, T) boolean."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Loss:
-    """The loss of one pass, in whichever library its arrays are.
+    """The loss of one pass, for any array library.
 
     Attributes:
-        objective: its switches.
-        place: where the tokens lie.
-        now: the present scores.
+        objective: its settings.
+        place: contexts and mask of the tokens.
+        now: the current scores.
         old: (B, T) log-probabilities before the first pass.
         advantage: (B,) or (B, T).
-        reference: the scores of the reference policy; None where nobody watches it.
+        reference: the scores of the reference policy; None where they are not needed.
         sampling: (B, T) log-probabilities as the sampler gave them; None without an importance cap.
     """
 
@@ -55,12 +55,12 @@ class Loss:
 
     @cached_property
     def terms(self) -> Terms:
-        """The loss and every number on the way to it. What flows through the full distributions, autograd adds."""
+        """The loss with all intermediate values. Autograd adds the gradient through the full distributions."""
         return evaluate(self.objective, self.now.logp, self.old, self.advantage, self.place.mask, **self._given)
 
     @property
     def token_gradient(self) -> Array:
-        """d loss / d logp (B, T) in closed form, without what flows through the full distributions."""
+        """d loss / d logp (B, T) in closed form, without the gradient through the full distributions."""
         return gradient(self.objective, self.now.logp, self.old, self.advantage, self.place.mask, **self._given)
 
     @cached_property
@@ -78,22 +78,22 @@ PlaceT = TypeVar("PlaceT", bound=Place)
 
 
 class Trained(Protocol[PlaceT_contra]):
-    """Methods that the passes need of a policy.
+    """Methods of a policy that the passes need.
 
     Attributes:
-        critic: (D + 1,) a linear value of the stream, and its constant.
+        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
     """
 
     critic: Array
 
     def forward(self, place: PlaceT_contra, temperature: float) -> Scores:
-        """The batch under the present policy, such that :meth:`backward` can go back."""
+        """Score the batch under the current policy, in preparation for :meth:`backward`."""
 
     def backward(self, place: PlaceT_contra, temperature: float, loss: Loss) -> None:
         """Compute d loss / d weights, from the scores of the last forward pass."""
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before it was limited."""
+        """Take one optimizer step along the gradients. Returns their norm before clipping."""
 
 
 def learned(
@@ -105,7 +105,7 @@ def learned(
     poll: Poll,
     number: int,
 ) -> Passes[Scores]:
-    """All passes of update ``number`` over the batch at ``place``. ``policy`` has moved afterwards.
+    """Run all passes of update ``number`` over the batch at ``place``, which change ``policy``.
 
     The first pass is on-policy by construction: the old log-probabilities are its own.
 
@@ -154,7 +154,7 @@ def require_finite(value: float, number: int, what: str) -> None:
     """Check that ``value`` is finite.
 
     Raises:
-        NonFiniteError: it is not; ``what`` says which number of update ``number`` it is.
+        NonFiniteError: it is not; ``what`` names the quantity of update ``number``.
     """
     if not math.isfinite(value):
         raise NonFiniteError(number, what)
@@ -169,8 +169,9 @@ def array_of(x: Array) -> np.ndarray:
 def exact_kl(dist_logp: Array, ref_dist_logp: Array) -> Array:
     """KL(π‖π_ref) of each context, (C, V) -> (C,), whose derivative by log π(a) is π(a) (log π(a) − log π_ref(a) − KL).
 
-    The formula's own derivative has no − KL but + 1. Both are the same on the logits, where Σ π is 1: but only in exact
-    numbers, and Adam makes full steps of the rounding. This one is exactly 0 where policy and reference agree.
+    Differentiating the formula directly gives + 1 in place of − KL. On the logits, where Σ π is 1, both are equal in
+    exact arithmetic, but Adam turns the rounding error of the direct form into full steps. This form is exactly 0 where
+    policy and reference agree.
     """
     xp = array_namespace(dist_logp)
     now = stop_gradient(dist_logp)
@@ -181,7 +182,7 @@ def exact_kl(dist_logp: Array, ref_dist_logp: Array) -> Array:
 
 
 def _learn_values(critic: Array, rate: float, now: Scores, place: Place, rewards: np.ndarray) -> None:
-    """One gradient step of the critic on half the squared distance from the reward, averaged over the tokens."""
+    """Take one gradient step of the critic on half the squared distance from the reward, averaged over the tokens."""
     xp = array_namespace(critic)
     wanted = from_numpy(np.nan_to_num(rewards), critic)[:, None]
     error = xp.where(place.mask, values_of(critic, now, place) - wanted, 0.0) / place.mask.sum()  # (B, T)

@@ -1,11 +1,10 @@
-"""A child process that matches regular expressions, one request after the other, and ends itself when one takes too
-long.
+"""A child process that matches regular expressions one by one, and exits if one takes too long.
 
 A pattern such as ``(a+)+$`` tries every way to divide a text, twice as many for each further letter, and Python's
-matcher lets nothing else run in its process meanwhile. So it runs here; the timer is one of the operating system's
-threads, which needs no interpreter to end the process.
+matcher lets nothing else run in its process meanwhile. Matching therefore runs in this process, with a timer thread of
+the operating system that can end the process without the interpreter.
 
-This file imports nothing that takes long to import: the process is there within a tenth of a second.
+This file imports nothing that takes long to import: the process starts within a tenth of a second.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 SECONDS = 2.0
-"""What one request may take."""
+"""Time limit of one request, in seconds."""
 
 compiled = lru_cache(maxsize=4096)(re.compile)
 
 
 def serve(connection: Connection) -> None:
-    """The process's whole life: requests from ``connection`` are answered, until it ends.
+    """Answer requests from ``connection`` until it closes.
 
     A request holds a pattern and a text; the answer is true or false, or a sentence where the pattern is no regular
-    expression. Without a text (null) the pattern is only looked at, and the answer is true.
+    expression. Without a text (null) the pattern is only compiled, and the answer is true.
     """
-    warnings.simplefilter("ignore")  # of patterns that another Python would read otherwise
+    warnings.simplefilter("ignore")  # of patterns whose meaning differs between Python versions
     with Path(os.devnull).open("wb") as nowhere:
         while True:
             try:
@@ -49,7 +48,7 @@ def serve(connection: Connection) -> None:
 
 
 def matched(pattern: str, text: str | None) -> bool | str:
-    """Whether ``pattern`` is found in ``text``, or why it is no regular expression."""
+    """Whether ``pattern`` is found in ``text``, or the reason why it is not a regular expression."""
     try:
         expression = compiled(pattern)
         return text is None or expression.search(text) is not None

@@ -1,8 +1,8 @@
-"""Regular expressions that somebody else wrote, matched by Python's ``re`` under a time limit.
+"""Foreign regular expressions, matched by Python's ``re`` under a time limit.
 
-``re`` itself has none; the package ``regex`` has one, but reads some patterns otherwise, and a recorded run's rewards
-have to stay what they are. So the matching is done in a process of its own (``pattern_process.py``), which ends itself
-when a match takes too long and is started again for the next.
+``re`` itself has none; the package ``regex`` has one, but interprets some patterns differently, and a recorded run's
+rewards must not change. Matching is therefore done in a separate process (``pattern_process.py``), which exits when a
+match takes too long and is restarted for the next.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from grpo_core.lm.pattern_process import SECONDS, serve
 from grpo_core.text import tr
 
 _TRIES = 2
-"""Processes that are tried: one may have been slow because the whole computer was."""
+"""Number of attempts: one process may have been slow because the whole computer was."""
 _PATIENCE = 4.0
-"""Seconds after which a process that has not even ended itself is ended: somebody has stopped it, say."""
+"""Seconds after which a process is killed that has not exited by itself, for example because it was suspended."""
 
 
 class PatternMatcher:
-    """Matches patterns, in whichever thread. Its process is started with the first of them."""
+    """Matches patterns in a child process. Thread-safe; the process is started on first use."""
 
     def __init__(self) -> None:
         self._process: ChildProcess | None = None
         self._lock = threading.Lock()
 
     def check(self, pattern: str) -> None:
-        """Whether ``pattern`` is a regular expression.
+        """Check that ``pattern`` is a regular expression.
 
         Raises:
-            GrpoError: it is none, or it takes too long to read.
+            GrpoError: it is not, or it takes too long to compile.
         """
         self._answer(pattern, None)
 
     def found(self, pattern: str, text: str) -> bool:
-        """Whether ``pattern`` is found anywhere in ``text``, as :func:`re.search` finds it.
+        """Whether ``pattern`` is found anywhere in ``text``, as by :func:`re.search`.
 
         Raises:
-            GrpoError: it is no regular expression, or the search takes too long; both are named.
+            GrpoError: it is not a regular expression, or the search takes too long; the message says which.
         """
         return self._answer(pattern, text)
 
@@ -80,7 +80,7 @@ class PatternMatcher:
         )
 
     def _asked(self, pattern: str, text: str | None) -> bool | str | None:
-        """The answer of the process. Nothing ("") where it has ended itself, None where it had to be ended."""
+        """The answer of the process. Empty ("") if it exited by itself, None if it had to be killed."""
         if self._process is None:
             self._process = ChildProcess(serve)
             weakref.finalize(self, _end, self._process)
@@ -94,12 +94,12 @@ class PatternMatcher:
 
 
 def _end(process: ChildProcess) -> None:
-    """End it. It may be within a match."""
+    """Kill the process, which may be in the middle of a match."""
     process.kill()
     process.close()
 
 
 @cache
 def matcher() -> PatternMatcher:
-    """The one of this process."""
+    """The matcher shared by this process."""
     return PatternMatcher()

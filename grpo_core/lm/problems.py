@@ -2,7 +2,7 @@
 
 A working writes the whole expression after each single operation until a number is left. Two solvers write workings:
 one respects precedence; one goes from left to right, whatever the operation. The second is the habit that the shipped
-checkpoint was given and that GRPO repairs. Every number that either solver meets lies between 0 and 99.
+checkpoint was given and that GRPO unlearns. All intermediate results of both solvers are between 0 and 99.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _NUMBER = re.compile(r"-?\d+")
 _LINE = re.compile(r"\d+([+*-]\d+)*")
 OPERATIONS: dict[str, Callable[[int, int], int]] = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
 MIXTURE = {"easy": 0.2, "sweet_spot": 0.6, "hard": 0.2}
-"""How often each difficulty is drawn in the mixture."""
+"""Probability of each difficulty in the mixture."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt of a task, and what its checker compares a completion with: an answer, or a regular expression."""
+    """A prompt of a task, with what its checker compares a completion with: an answer, or a regular expression."""
 
     text: str
     answer: str
@@ -36,7 +36,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Judgement of a completion, in a few words. ``right`` is None where it cannot be told."""
+    """Verdict on a completion in a few words. ``right`` is None where it cannot be determined."""
 
     right: bool | None
     words: str
@@ -52,7 +52,7 @@ def working(expression: str, *, left_to_right: bool = False) -> str:
 
 
 def terms(expression: str) -> list[str]:
-    """The numbers and signs of ``expression`` in order."""
+    """The numbers and operators of ``expression``, in order."""
     return _PARTS.findall(expression)
 
 
@@ -73,13 +73,13 @@ def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = Fal
 
 
 def is_held_out(expression: str) -> bool:
-    """Whether an expression belongs to the eighth that is never trained on."""
+    """Whether an expression is in the eighth that is never trained on."""
     return zlib.crc32(expression.encode()) % 8 == 0
 
 
 def well_formed(prompt: str, text: str) -> bool:
-    """Whether ``text`` is a working: lines of arithmetic, each with fewer operations than the one before, at last a
-    number. It need not be right."""
+    """Whether ``text`` is a working, not necessarily a right one: lines of arithmetic, each with fewer operations than
+    the one before, ending in a number."""
     lines = text.split("=")
     counts = [len(_PARTS.findall(line)) for line in (prompt.rstrip("="), *lines)]
     whole = all(_LINE.fullmatch(line) for line in lines)
@@ -88,7 +88,7 @@ def well_formed(prompt: str, text: str) -> bool:
 
 
 def verdict(prompt: str, text: str, *, ended: bool = True) -> Verdict:
-    """Outcome of an arithmetic prompt: right, the left-to-right habit, a slip, ..."""
+    """Verdict on an arithmetic completion: right, the left-to-right habit, a slip, ..."""
     expression = prompt.rstrip("=")
     if not _LINE.fullmatch(expression):
         return Verdict(None, "")
@@ -113,7 +113,7 @@ def _words(expression: str, text: str, right: bool) -> str:
 
 
 def _once(text: str) -> str:
-    """``text`` without the times it repeats its last line."""
+    """``text`` without repetitions of its last line."""
     lines = text.split("=")
     while len(lines) > 1 and lines[-1] == lines[-2]:
         lines.pop()
@@ -121,14 +121,16 @@ def _once(text: str) -> str:
 
 
 def _reduced(parts: list[str], left_to_right: bool) -> list[str]:
-    """One operation done: the first multiplication, else the first of all."""
+    """Carry out one operation: the first multiplication, or else the first operation of all."""
     place = parts.index("*") if "*" in parts and not left_to_right else 1
     value = OPERATIONS[parts[place]](int(parts[place - 1]), int(parts[place + 1]))
     return [*parts[: place - 1], str(value), *parts[place + 2 :]]
 
 
 def is_small(expression: str) -> bool:
-    """Whether both solvers stay between 0 and 99: a minus sign would begin no number."""
+    """Whether all intermediate results of both solvers are between 0 and 99: a number must not begin with a minus
+    sign.
+    """
     for habit in (False, True):
         parts = _PARTS.findall(expression)
         while len(parts) > 1:
@@ -139,7 +141,7 @@ def is_small(expression: str) -> bool:
 
 
 def _easy(numbers: np.random.Generator) -> str:
-    """A problem that is solved alike with precedence and from left to right."""
+    """A problem with the same result with precedence and from left to right."""
     if numbers.random() < 0.6:
         return _filled(str(numbers.choice(["a+b", "a-b", "a*b"])), numbers)
     return _filled(str(numbers.choice(["a+b+c", "a+b-c", "a*b+c", "a*b-c"])), numbers)
@@ -154,7 +156,7 @@ def _hard(numbers: np.random.Generator) -> str:
 
 
 def _hopeless(numbers: np.random.Generator) -> str:
-    """Products of two-digit numbers, of which the checkpoint has seen none."""
+    """A product of two-digit numbers, which the checkpoint was never trained on."""
     return f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}"
 
 

@@ -1,4 +1,4 @@
-"""The user's own prompts and answers, from a CSV or JSONL file."""
+"""Reading of the user's prompts and answers from a CSV or JSONL file."""
 
 from __future__ import annotations
 
@@ -17,43 +17,45 @@ from grpo_core.shipped import resource
 from grpo_core.text import tr
 
 LARGEST = 20_000_000
-"""Bytes that a prompt file may have."""
+"""Maximum size of a prompt file in bytes."""
 LONGEST_ANSWER = 20_000
-"""Characters of an answer; a completion has some dozens."""
+"""Maximum number of characters of an answer. Completions have a few dozen."""
 
 PIECE = 64_000
-"""Characters of a file that are cut into lines at a time."""
+"""Number of characters that are split into lines at a time."""
 
 SHIPPED = "shipped:"
-"""What the name of a list begins with that comes with the program."""
+"""Prefix of the names of prompt lists that come with the program."""
 
 
 def located(file: str) -> Path:
-    """Place of the prompts of a setting: a path, or “shipped:” and the name of a list that comes with the program."""
+    """Path of the prompts named in the settings: a path, or “shipped:” and the name of a list that comes with the
+    program.
+    """
     return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 
 
 def read_prompts(
     path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False
 ) -> list[Prompt]:
-    """The prompts of a file, as :func:`each_prompt` reads them."""
+    """Read the prompts of a file, as :func:`each_prompt` does, into a list."""
     return [*each_prompt(path, checker=checker, longest=longest, cancelled=cancelled)]
 
 
 def each_prompt(
     path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[Prompt]:
-    """The prompts of a file with the columns (or keys) “prompt” and “answer”, one after the other.
+    """Yield the prompts of a file with the columns (or keys) “prompt” and “answer”.
 
-    Millions of prompts would have Python's garbage collector stop every thread for a third of a second now and then:
-    who reads a large file beside a window keeps their texts.
+    With millions of prompt objects, Python's garbage collector would now and then stop every thread for a third of a
+    second. Code that reads a large file in a window's process should therefore keep the texts instead.
 
     Args:
         path: a ``.csv`` or ``.jsonl`` file in UTF-8.
-        checker: "exact", "number" or "regex"; what an answer has to be.
-        longest: characters that a prompt for the character model may have; None for a model whose tokenizer reads any
-            text.
-        cancelled: asked before each prompt.
+        checker: kind of answer: "exact", "number" or "regex".
+        longest: maximum number of characters of a prompt for the character model; None for a model whose tokenizer
+            reads any text.
+        cancelled: called before each prompt.
 
     Raises:
         Cancelled: ``cancelled()`` turned true.
@@ -71,7 +73,7 @@ def each_prompt(
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise GrpoError(tr("{name} is not text in UTF-8; save it as such.").format(name=path.name)) from None
-    except (OSError, RuntimeError, ValueError) as error:  # the latter two: a home or a name that cannot be
+    except (OSError, RuntimeError, ValueError) as error:  # the last two: an unknown home directory, or an invalid name
         reason = getattr(error, "strerror", None) or str(error).rstrip(".")
         raise GrpoError(
             tr("{path} cannot be read: {reason}. Choose a CSV or JSONL file.").format(path=path, reason=reason)
@@ -88,7 +90,9 @@ def each_prompt(
 
 
 def _lines(text: str) -> Iterator[str]:
-    """As ``text.splitlines()``, in pieces: cutting a large text in one go would stop every other thread meanwhile."""
+    """Like ``text.splitlines()``, but in pieces: splitting a large text at once would block all other threads
+    meanwhile.
+    """
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin + PIECE) + 1 or len(text)
@@ -171,10 +175,10 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
 
 
 def _check_characters(where: str, prompt: str, longest: int) -> None:
-    """Nothing, if the character model can read ``prompt`` and has room for it.
+    """Check that the character model can read ``prompt`` and that it fits the context.
 
     Raises:
-        GrpoError: naming ``where`` it is, what was wrong and what would be right.
+        GrpoError: naming its location ``where``, what was wrong and what would be right.
     """
     try:
         tokens = encode(prompt)

@@ -1,6 +1,6 @@
-"""Answers of the shipped model before any training: kept beside its weights, for a window that never loads them.
+"""Stored answers of the shipped model before any training, for a window that never loads its weights.
 
-The file names the digest of the weights that answered. With other weights in their place it says nothing.
+The file contains the digest of the weights that gave the answers, and is ignored with other weights.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from grpo_core.shipped import CHECKPOINT, resource
 
 ANSWERS = "checkpoints/arithmetic.answers.json"
 LONGEST = 24
-"""Tokens of an answer up to which it was recorded, its end sign included."""
+"""Maximum number of tokens of a stored answer, including its end sign."""
 
 
 def recorded_answers(settings: Settings, prompts: Sequence[str]) -> tuple[str | None, ...]:
     """The likeliest answers to ``prompts`` under the weights that ``settings`` start from, with their end sign.
 
-    None where none was recorded: for other weights and other prompts. An answer that is longer than completions may be
-    is cut off, as the model's is; the shipped model's tokens are single characters.
+    None where no answer is stored: for other weights and other prompts. An answer longer than the maximum length of
+    completions is cut off, as in sampling; the shipped model's tokens are single characters.
     """
     if not settings.is_language or settings.model.checkpoint != "shipped":
         return (None,) * len(prompts)
@@ -40,14 +40,14 @@ def digest() -> str:
 
 
 def _cut(answer: str | None, longest: int) -> str | None:
-    if answer is None or (len(answer) == LONGEST < longest):  # what would have followed was not recorded
+    if answer is None or (len(answer) == LONGEST < longest):  # the rest of the answer was not stored
         return None
     return answer[:longest]
 
 
 @lru_cache(maxsize=1)
 def known_answers() -> dict[str, str]:
-    """Answers by prompt. None where the file is absent, or was written for other weights."""
+    """Answers by prompt. Empty where the file is absent, or was written for other weights."""
     try:
         recorded = json.loads(resource(ANSWERS).read_text(encoding="utf-8"))
         return dict(recorded["answers"]) if recorded["sha256"] == digest() else {}

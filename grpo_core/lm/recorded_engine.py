@@ -1,4 +1,4 @@
-"""The engine that made an update of the character transformer, as its record says it."""
+"""Identification of the engine that made an update of the character transformer, from its record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _BY_NUMPY = "by_numpy"
 
 
 def marks(engine: str) -> dict[str, float]:
-    """The measurements by which an update says that ``engine`` made it: none for torch, which made all earlier runs."""
+    """Measurements that mark an update as made by ``engine``. Torch, which made all earlier runs, has none."""
     return {_BY_NUMPY: 1.0} if engine == NUMPY else {}
 
 

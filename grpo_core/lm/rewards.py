@@ -1,4 +1,4 @@
-"""Rewards of completions: parts that a rule can check, and their weights in the settings."""
+"""Rewards of completions: rule-based parts, weighted by the settings."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
 
 REWARD_NAMES = (tr("right answer"), tr("well-formed working"), tr("“=” signs"))
-"""(K,) the parts, in the order of :attr:`LanguageTask.part_weights`."""
+"""(K,), names of the parts, in the order of :attr:`LanguageTask.part_weights`."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 WATCHED = 8
-"""Held-out prompts whose likeliest completion every update records."""
+"""Number of held-out prompts whose likeliest completion every update records."""
 HELD_OUT_SEED = 20_260_101
-"""Held-out prompts are the same in every run of a task, whatever its seed."""
+"""Seed of the held-out prompts, the same in every run of a task."""
 
 
 class PromptSource:
     """Source of prompts: drawn by rule, or from the user's file.
 
     Args:
-        task: what is asked.
-        context: tokens of the character model that prompt and completion may have together; None for another model,
+        task: settings of the task.
+        context: maximum number of tokens of prompt and completion together in the character model; None for a model
             whose tokenizer reads any text.
 
     Raises:
@@ -49,7 +49,7 @@ class PromptSource:
             self._own = prompts_at(located(task.file), task.checker, longest)
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
-        """The P prompts of an update. Own prompts come without repetition as long as there are enough."""
+        """The P prompts of an update. The user's prompts are not repeated as long as there are enough."""
         count = self.task.prompts
         if not self._own:
             return [_drawn(self.task, numbers) for _ in range(count)]
@@ -58,11 +58,13 @@ class PromptSource:
         return [self._own[int(places[order[i % len(places)]])] for i in range(count)]
 
     def own_to_train_on(self) -> list[Prompt]:
-        """All of the user's prompts that are not held out. None where prompts are drawn by rule."""
+        """The user's prompts that are not held out. None where prompts are drawn by rule."""
         return [self._own[int(place)] for place in self._trained_on]
 
     def held_out(self) -> list[Prompt]:
-        """The fixed prompts on which accuracy is measured. Of own prompts every eighth, once there are sixteen."""
+        """The fixed prompts on which accuracy is measured. Of the user's prompts every eighth is held out, if there are
+        at least sixteen.
+        """
         return list(self._held_out)
 
     @cached_property
@@ -74,16 +76,16 @@ class PromptSource:
 
     @cached_property
     def watched(self) -> tuple[Prompt, ...]:
-        """The held-out prompts that a run watches. They stay the same when its difficulty is changed on the way."""
+        """The held-out prompts that a run watches. They do not change when its difficulty is changed during the run."""
         if self._own or self.task.in_words or self.task.has_tool:
             return tuple(self._held_out[:WATCHED])
         return tuple(_fixed(dataclasses.replace(self.task, difficulty="mixed"), min(WATCHED, self.task.held_out)))
 
     def prompt(self, text: str) -> Prompt:
-        """The prompt that reads ``text``, with its answer.
+        """The prompt with the text ``text``, and its answer.
 
         Raises:
-            GrpoError: it is none of the user's.
+            GrpoError: it is not one of the user's prompts.
         """
         if not self._own and self.task.in_words:
             return words.read(self.task.problem, text)
@@ -102,7 +104,7 @@ class PromptSource:
 
     @cached_property
     def _trained_on(self) -> np.ndarray:
-        """Places of the own prompts that are not held out."""
+        """Indices of the user's prompts that are not held out."""
         places = np.arange(len(self._own))
         return places if len(places) < 16 else places[places % 8 != 0]
 
@@ -117,7 +119,7 @@ def _fixed(task: LanguageTask, count: int) -> list[Prompt]:
 
 
 def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
-    """A prompt by the task's rule, to be trained on."""
+    """Draw a training prompt by the task's rule."""
     if task.in_words:
         return words.drawn(task.problem, numbers)
     if task.has_tool:
@@ -126,7 +128,7 @@ def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
 
 
 def reward_names(task: LanguageTask) -> tuple[str, ...]:
-    """(K,) names of the parts of the reward."""
+    """Names of the parts of the reward, (K,)."""
     return words.REWARD_NAMES if task.in_words else calculator.REWARD_NAMES if task.has_tool else REWARD_NAMES
 
 
@@ -134,13 +136,13 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
     """The parts of the reward of one completion, before their weights.
 
     Args:
-        task: what is paid.
-        prompt: what was asked.
+        task: settings of the rewards.
+        prompt: the prompt.
         text: the completion, without an end sign.
-        tokens: that it has, which only the brevity of an answer in words is made of.
+        tokens: its number of tokens, used only for the brevity of an answer in words.
 
     Raises:
-        GrpoError: the rule failed; the message says on which completion and why.
+        GrpoError: the rule failed; the message gives the completion and the reason.
     """
     try:
         if task.has_tool:
@@ -159,7 +161,7 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
 
 
 def rewards(task: LanguageTask, table: np.ndarray) -> np.ndarray:
-    """Reward of each completion from its parts: (B, K) -> (B,)."""
+    """Reward of each completion, the weighted sum of its parts: (B, K) -> (B,)."""
     return np.asarray(table @ np.array(task.part_weights))
 
 

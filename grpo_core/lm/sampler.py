@@ -1,4 +1,4 @@
-"""Sampling in torch: the cache of keys and values behind ``sampling.py``."""
+"""Sampling in torch: the key-value cache for ``sampling.py``."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def sample(
     drawing: Callable[[ReadRows], None] | None = None,
     environment: Environment | None = None,
 ) -> Sampled:
-    """One completion a row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in padding. Where an
-    environment answers, every token is read before the next, on any device."""
+    """Sample one completion per row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in padding.
+    With an environment, every token is read by the host before the next, on any device."""
     if model.embed.weight.device.type != "cpu" and environment is None:
         return sampled_on_device(
             model, prompt_tokens, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll,
@@ -49,8 +49,8 @@ def sampled_on_device(
     model: Transformer, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
     greedy: np.ndarray | None = None, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
 ) -> Sampled:  # fmt: skip
-    """:func:`sample` without reading tokens on the way (``device_sampling.py``). Probabilities are added up in float32,
-    as :func:`sample` does."""
+    """:func:`sample` without reading tokens back during sampling (``device_sampling.py``). Probabilities are summed in
+    float32, as in :func:`sample`."""
     device, rows = model.embed.weight.device, CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
     rows.keep(sent(prompt_of.astype(np.int64), device))
     tokens, mask, logp = drawn_on_device(
@@ -65,9 +65,9 @@ class CachedPrefixes:
     :class:`grpo_core.lm.device_sampling.Rows`).
 
     Args:
-        model: whose they are.
+        model: the model.
         prompt_tokens: (P, T_prompt), −1 in padding.
-        longest: T, the longest completion.
+        longest: T, the maximum length of a completion.
 
     Attributes:
         logits: (n, V) of the next token of each.
@@ -80,20 +80,20 @@ class CachedPrefixes:
 
     @property
     def count(self) -> int:
-        """n, how many there are."""
+        """Number n of prefixes."""
         return len(self._positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Of the next token of each: cumulative probabilities and log-probabilities, (n, V) each."""
+        """Cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
         dist = torch.log_softmax(self.logits if temperature == 1 else self.logits / temperature, dim=-1)
         return dist.exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
 
     def select(self, order: np.ndarray) -> None:
-        """Go on with copies of these entries (m,) in place of all."""
+        """Replace all entries by copies of the entries ``order`` (m,)."""
         self._chosen(torch.from_numpy(order).to(self._device))
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with copies of these entries (m,) in place of all, logits included."""
+        """Replace all entries, logits included, by copies of the entries ``rows`` (m,)."""
         self._chosen(rows)
         self.logits = self.logits.index_select(0, rows)
 
@@ -102,11 +102,11 @@ class CachedPrefixes:
         self._cache = [both.index_select(0, rows) for both in self._cache]
 
     def extend(self, tokens: np.ndarray) -> None:
-        """Make each longer by one of ``tokens`` (n,)."""
+        """Append ``tokens`` (n,), one to each prefix."""
         self.advance(torch.from_numpy(tokens).to(self._device))
 
     def advance(self, tokens: Tensor) -> None:
-        """Make each longer by one of ``tokens`` (n,)."""
+        """Append ``tokens`` (n,), one to each prefix."""
         self.logits = self._decode(tokens, self._positions, self._cache, self._bias, self._column)
         self._positions, self._column = self._positions + 1, self._column + 1
 
@@ -114,11 +114,11 @@ class CachedPrefixes:
 def prefilled(
     model: Transformer, prompt_tokens: np.ndarray, longest: int
 ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-    """The prompts computed: (per block keys and values (P, 2, H, S, D / H), what is added to the scores (P, 1, 1, S),
-    prompts' lengths (P,), logits of the first token (P, V)).
+    """Compute the prompts: (per block keys and values (P, 2, H, S, D / H), bias of the scores (P, 1, 1, S), prompts'
+    lengths (P,), logits of the first token (P, V)).
 
-    The cache has S = :func:`key_columns` of T_prompt + T. Prompts are aligned to the right in its first T_prompt, so
-    that completions begin in the same column; what is not filled yet is hidden.
+    The cache has S = :func:`key_columns` of T_prompt + T. Prompts are right-aligned in its first T_prompt columns, so
+    that all completions begin in the same column; columns not yet filled are masked.
     """
     device = model.embed.weight.device
     lengths = (prompt_tokens >= 0).sum(axis=-1)
@@ -135,7 +135,7 @@ def prefilled(
     for block in model.blocks:
         assert isinstance(block, Block)
         q, k, v = block.queries(x).permute(2, 0, 3, 1, 4)  # (P, H, T_prompt, D / H) each
-        # what is hidden is multiplied by 0, and must be a number
+        # masked entries are multiplied by 0, so they must not be NaN
         both = k.new_zeros((prompts, 2, q.shape[1], key_columns(width + longest), q.shape[3]))
         both[:, 0, :, :width], both[:, 1, :, :width] = k, v
         cache.append(both)
@@ -147,8 +147,8 @@ def prefilled(
 
 
 def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tensor, int], Tensor]:
-    """One more token of every row, by the functions behind the model's modules: calling a module takes longer than the
-    arithmetic of a single token.
+    """Make the function that computes one more token of every row. It calls the functions behind the model's modules
+    directly: calling a module takes longer than the arithmetic of a single token.
 
     Returns:
         From (tokens (B,), their positions (B,), cache, bias, the cache's column) to the logits of the next token
@@ -181,6 +181,6 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
 
 
 def linear(x: Tensor, layer: tuple[Tensor, Tensor]) -> Tensor:
-    """``x`` (B, D) through a linear layer, (its bias, its transposed weights): what ``F.linear`` computes, called
-    directly."""
+    """Apply a linear layer, (its bias, its transposed weights), to ``x`` (B, D). The result is that of ``F.linear``,
+    without its overhead."""
     return torch.addmm(layer[0], x, layer[1])

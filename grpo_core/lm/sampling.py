@@ -1,7 +1,7 @@
-"""Drawing completions from a model with a cache, in which nothing is computed twice.
+"""Sampling of completions from a model with a key-value cache, without computing anything twice.
 
-The prompt of a group is computed once, and so are the tokens with which several of its completions begin: they part
-where they first differ. What has the same beginning is one *prefix*, and the cache holds an entry for each.
+The prompt of a group is computed once, and so are the tokens with which several of its completions begin. Completions
+that are equal so far share one *prefix*, and the cache holds one entry per prefix.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from grpo_core.lm.vocabulary import STOP
 
 LARGEST = np.float32(1 - 2**-24)
 ALIKE = 11
-"""Rows from which on a matrix product computes each of them alike, bit for bit, however many there are (seen with
-oneMKL on AVX-512): with fewer, a completion's last bits would depend on its company."""
+"""Minimum number of rows for which a matrix product computes each row bit for bit alike, however many there are
+(observed with oneMKL on AVX-512). With fewer rows, a completion's last bits would depend on the others."""
 WORTH_COMPACTING = 0.75
-"""Share of the cache's entries that still go on, below which the others are taken out: copying the cache for each
-completion that ends costs more than to compute a few tokens that nobody reads."""
+"""Share of active cache entries below which the ended ones are removed. Copying the cache each time a completion ends
+would cost more than computing a few unused tokens."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sampled:
-    """Completions.
+    """Sampled completions.
 
     Attributes:
         tokens: (B, T), the end sign included; 0 in padding.
@@ -42,30 +42,30 @@ class Sampled:
 
     @property
     def ended(self) -> np.ndarray:
-        """The completions that were ended rather than cut off, boolean (B,)."""
+        """Completions that ended by themselves or by the environment rather than being cut off, boolean (B,)."""
         return self.rows(slice(None))[2]
 
     def rows(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens, mask and which have ended, of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
+        """Tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
         tokens, mask = self.tokens[rows], self.mask[rows]
         return tokens, mask, np.asarray((mask & (tokens == STOP)).any(axis=-1)) | self.closed[rows]
 
 
 class Prefixes(Protocol):
-    """Prefixes that a model has computed, at first one a prompt: its cache, in whichever library."""
+    """The cache of the prefixes that a model has computed, initially one per prompt, in any array library."""
 
     @property
     def count(self) -> int:
-        """n, how many there are."""
+        """Number n of prefixes."""
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Of the next token of each: cumulative probabilities and log-probabilities, (n, V) each."""
+        """Cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
 
     def select(self, order: np.ndarray) -> None:
-        """Go on with copies of these entries (m,) in place of all."""
+        """Replace all entries by copies of the entries ``order`` (m,)."""
 
     def extend(self, tokens: np.ndarray) -> None:
-        """Make each longer by one of ``tokens`` (n,)."""
+        """Append ``tokens`` (n,), one to each prefix."""
 
 
 def drawn(
@@ -79,16 +79,16 @@ def drawn(
     drawing: Callable[[ReadRows], None] | None = None,
     environment: Environment | None = None,
 ) -> Sampled:
-    """One completion a row.
+    """Sample one completion per row.
 
     Args:
-        prefixes: of the prompts.
+        prefixes: the computed prompts.
         prompt_of: (B,) the prompt of each row.
-        uniforms: (B, T) in [0, 1), the random number of each token; T is the longest completion.
+        uniforms: (B, T) in [0, 1), the random number of each token; T is the maximum length.
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token instead.
-        poll: called before every token with its number and the longest completion.
-        drawing: takes, before the first token, what reads the rows while they are sampled.
+        poll: called before every token with its number and the maximum length.
+        drawing: called before the first token with a function that reads the rows during sampling.
         environment: answers the model within the completions.
     """
     rows, longest = uniforms.shape
@@ -98,11 +98,11 @@ def drawn(
         tokens=np.zeros(chance.shape, dtype=np.int32), mask=np.zeros(chance.shape, dtype=bool),
         logp=np.zeros(chance.shape, dtype=np.float32), closed=np.zeros(rows, dtype=bool),
     )  # fmt: skip
-    replies = None if environment is None else np.full(chance.shape, -1)  # (B, T) tokens that others wrote, or −1
+    replies = None if environment is None else np.full(chance.shape, -1)  # (B, T) tokens of the environment, or −1
     if drawing is not None:
         drawing(done.rows)
     any_greedy = greedy is not None and bool(greedy.any())
-    # (b,) the rows that have not ended, and the entry of the cache that each goes on
+    # (b,) active rows, and the cache entry of each
     going, prefix = np.arange(rows), prompt_of.astype(np.int64)
     for t in range(longest):
         poll(t + 1, longest)
@@ -136,7 +136,9 @@ def drawn(
 
 
 def _answer(environment: Environment, done: Sampled, replies: np.ndarray, rows: np.ndarray, t: int) -> None:
-    """Ask ``environment`` what follows token ``t`` of the completions ``rows`` (n,), in which the model wrote it."""
+    """Ask ``environment`` for the reply after token ``t`` of the completions ``rows`` (n,), whose token ``t`` the model
+    wrote.
+    """
     for row in rows.tolist():
         reply = environment.reply(done.tokens[row, : t + 1])
         if reply is None:
@@ -147,15 +149,17 @@ def _answer(environment: Environment, done: Sampled, replies: np.ndarray, rows: 
 
 
 def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """``numbers`` (n,), each below ``count``: the distinct ones in order, and the place of each among them (n,)."""
+    """Distinct values of ``numbers`` (n,), each below ``count``, in order, and the index of each number among them
+    (n,).
+    """
     occurs = np.zeros(count, dtype=bool)
     occurs[numbers] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
 
 
 def _as_they_are(before: np.ndarray, entries: int) -> bool:
-    """Whether the cache's entries stay where they are, ``before`` (n,) being in order those that go on: no prefix
-    parts into several, and most go on.
+    """Whether the cache's entries can stay in place. ``before`` (n,) lists the active ones in order. They can if no
+    prefix splits and most are active.
     """
     most = entries >= ALIKE and len(before) >= WORTH_COMPACTING * entries
     return most and bool((np.diff(before) > 0).all())

@@ -17,7 +17,7 @@ Tables = tuple[Tensor, Tensor, Tensor]
 
 
 def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
-    """The log-probabilities of a batch, equal completions computed once."""
+    """Compute the log-probabilities of a batch, with equal completions computed once."""
     x = model.start(batch.tokens, batch.positions)  # (N, D)
     within, after = batch.added
     for block in model.blocks:
@@ -36,13 +36,13 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
 
 
 class _Placed(torch.autograd.Function):
-    """Queries, keys and values of the packed tokens (N, 3, H, D / H) in the tables in which they attend to each other:
-    of the prompts (P, T_prompt, H, D / H) each, of the M distinct completions (M, T − 1, H, D / H) and twice
-    (M, S, H, D / H).
+    """Scatter of the packed tokens' queries, keys and values (N, 3, H, D / H) to the tables in which they attend to
+    each other: of the prompts (P, T_prompt, H, D / H) each, of the M distinct completions (M, T − 1, H, D / H) and
+    twice (M, S, H, D / H).
 
-    Autograd would undo this indexing by filling and copying several whole tables. But padding gets no gradient: no
-    score reaches a padded key, and nobody reads what a padded query finds. So each token's gradient is read from its
-    own cells; to a prompt's come those of its place in every completion's keys and values.
+    Autograd's backward pass of this indexing would fill and copy several whole tables. But padding has no gradient:
+    padded keys are masked, and the output of padded queries is not read. Each token's gradient is therefore read from
+    its own cells, and a prompt's tokens sum those of their cells in every completion's keys and values.
     """
 
     @staticmethod
@@ -76,7 +76,7 @@ def _placed(packed: Tensor, batch: Layout) -> tuple[Tables, Tables]:
 
 
 def _picked(table: Tensor, cells: Tensor) -> Tensor:
-    """(rows, columns, ...) -> (n, ...), what lies in these cells."""
+    """Gather cells of (rows, columns, ...), as (n, ...)."""
     return table.flatten(0, 1).index_select(0, cells)
 
 
@@ -85,5 +85,5 @@ def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 
 def _gathered(attended: Tensor, cells: Tensor) -> Tensor:
-    """(rows, H, width, D / H) -> the packed tokens' (n, D)."""
+    """Gather cells of (rows, H, width, D / H), with the heads concatenated, as the packed tokens' (n, D)."""
     return _picked(attended.transpose(1, 2), cells).flatten(1)

@@ -1,4 +1,4 @@
-"""Number of parameters of a model, without building it."""
+"""Parameter count of a model, computed without building it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from grpo_core.lm.vocabulary import VOCABULARY
 
 
 def parameters(model: Model) -> int:
-    """Parameters of the transformer: tied embedding, positions, and per block two norms, attention and an MLP."""
+    """Number of parameters of the transformer: tied embedding, positions, and per block two norms, attention and an
+    MLP.
+    """
     d = model.width
     block = 2 * 2 * d + (3 * d * d + 3 * d) + (d * d + d) + (4 * d * d + 4 * d) + (4 * d * d + d)
     return len(VOCABULARY) * d + model.context * d + model.layers * block + 2 * d

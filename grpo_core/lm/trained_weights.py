@@ -1,4 +1,6 @@
-"""What an update changes: the model's weights, a critic's, and the optimizer's memory. Kept, restored, stepped."""
+"""The state that an update changes, with its snapshots and optimizer steps: the model's weights, a critic's, and the
+optimizer's state.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ State = dict[str, np.ndarray]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kept:
-    """A policy as it was before an update. ``memory`` is the optimizer's, one entry a weight."""
+    """Snapshot of a policy before an update. ``memory`` is the optimizer's state, one entry per weight."""
 
     weights: list[Tensor]
     critic: Tensor
@@ -34,12 +36,12 @@ class Kept:
 
 
 class TrainedWeights:
-    """Weights under an optimizer, and a critic's, whatever model they belong to.
+    """A model's weights and a critic's, with their optimizer, for any kind of model.
 
     Args:
-        weights: in an order that is the same whenever the model is made.
-        critic: (D + 1,) a linear value of the stream, and its constant.
-        optimizer: of the first step.
+        weights: in an order that is the same each time the model is created.
+        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
+        optimizer: settings of the first step.
     """
 
     def __init__(self, weights: Sequence[nn.Parameter], critic: Tensor, optimizer: Optimizer) -> None:
@@ -55,22 +57,22 @@ class TrainedWeights:
         return TORCH
 
     def computing(self, settings: Settings) -> torch.autocast:
-        """Everything that is computed under ``settings`` is computed inside this."""
+        """Context manager in which all computation under ``settings`` must run."""
         wanted = settings.model.precision == "bfloat16"
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` says that memory was too short."""
+        """Whether ``error`` reports lack of memory."""
         return isinstance(error, torch.OutOfMemoryError)
 
     def make_space(self) -> bool:
-        """Free what torch holds in reserve. False: the whole batch is computed at once."""
+        """Free torch's cached memory. Returns False, since the whole batch is always computed at once."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         return False
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before it was limited.
+        """Take one optimizer step along the gradients. Returns their norm before clipping.
 
         Nothing is changed if that norm is not finite.
         """
@@ -88,7 +90,7 @@ class TrainedWeights:
         return norm
 
     def state(self) -> State:
-        """Weights, critic and the optimizer's memory: everything that later updates depend on."""
+        """Weights, critic and the optimizer's state: everything that later updates depend on."""
         moments = list(self._moments())
         steps = moments[0]["step"] if moments and "step" in moments[0] else torch.zeros(())
         snapshot = {
@@ -102,7 +104,7 @@ class TrainedWeights:
         return snapshot
 
     def restore(self, state: State, optimizer: Optimizer) -> None:
-        """Return to where :meth:`state` was taken.
+        """Restore the state returned by :meth:`state`.
 
         Raises:
             GrpoError: it belongs to a model of another size.
@@ -124,7 +126,7 @@ class TrainedWeights:
                 }  # fmt: skip
 
     def kept(self) -> Kept:
-        """A copy to go back to if the next update is given up, where the model is."""
+        """A snapshot on the model's device, to return to if the next update is abandoned."""
         memory = [
             {name: value.clone() for name, value in self._optimizer.state.get(weight, {}).items()}
             for weight in self._weights
@@ -138,7 +140,7 @@ class TrainedWeights:
         )
 
     def put_back(self, kept: Kept) -> None:
-        """Return to where ``kept`` was taken."""
+        """Restore the snapshot ``kept``."""
         self._optimizer.zero_grad(set_to_none=True)
         with torch.no_grad():
             self.critic.copy_(kept.critic)
@@ -162,7 +164,7 @@ class TrainedWeights:
 
     @property
     def optimizer_states(self) -> list[Tensor]:
-        """The optimizer's memory of earlier steps."""
+        """Tensors of the optimizer's state."""
         return [tensor for moments in self._moments() for tensor in moments.values()]
 
     def _moments(self) -> Iterator[dict[str, Tensor]]:
@@ -184,7 +186,7 @@ class Policy(TrainedWeights):
     Attributes:
         model: the policy.
         reference: the same weights as at the run's start.
-        critic: (D + 1,) a linear value of the stream, and its constant.
+        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""The characters that the language model reads and writes: one token each."""
+"""The language model's vocabulary: one token per character."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _INDEX = {character: token for token, character in enumerate(VOCABULARY) if toke
 
 
 def encode(text: str) -> list[int]:
-    """The tokens of ``text``, without an end sign.
+    """Encode ``text`` as tokens, without an end sign.
 
     Raises:
-        GrpoError: a character that the model does not know; the message says which and what it does know.
+        GrpoError: the model does not know a character; the message names it and the known ones.
     """
     for place, character in enumerate(text):
         if character not in _INDEX:
@@ -34,7 +34,7 @@ def encode(text: str) -> list[int]:
 
 
 def decode(tokens: Iterable[int]) -> str:
-    """The text up to the end sign, or up to padding (−1)."""
+    """Decode tokens up to the end sign, or up to padding (−1)."""
     letters = []
     for token in tokens:
         if token <= STOP:
@@ -44,7 +44,7 @@ def decode(tokens: Iterable[int]) -> str:
 
 
 def padded(rows: list[list[int]], width: int, *, left: bool = False) -> np.ndarray:
-    """``rows`` of tokens as one array (len(rows), width), −1 in padding, which is right or ``left``."""
+    """Pad ``rows`` of tokens to one array (len(rows), width), with −1 on the right, or on the left if ``left``."""
     table = np.full((len(rows), width), -1, dtype=np.int32)
     for place, row in enumerate(rows):
         if row:

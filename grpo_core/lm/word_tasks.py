@@ -1,4 +1,6 @@
-"""Tasks in words, for a model that reads any text: what is asked and paid, what to watch, how it may be gamed."""
+"""Tasks in words, for a model that reads any text: prompts, rewards, and advice on what to watch and how the reward may
+be gamed.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,18 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.text import tr
 
 REWARD_NAMES = (tr("right answer"), tr("form"), tr("brevity"))
-"""(K,) the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
+"""(K,) names of the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
 LARGEST = 9
-"""Numbers of a sum run from 1 to this."""
+"""Largest summand. The smallest is 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Facts on a task, for people, before it is trained.
+    """Advice to the user about a task before it is trained.
 
     Attributes:
-        watch: what to look at while it is learned.
-        gamed: how the reward can be earned without what was meant.
+        watch: what to look at during training.
+        gamed: how the reward can be earned without the intended behaviour.
     """
 
     watch: str
@@ -55,7 +57,7 @@ ABOUT: dict[str, About] = {
         ),
     ),
 }
-"""Every problem in words by its name in the settings."""
+"""Advice on every problem in words, by its name in the settings."""
 
 _QUESTIONS = {
     "sums": "What is {a} plus {b}? Reply with the number only.",
@@ -76,8 +78,8 @@ def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False)
 
 
 def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Prompt]:
-    """``count`` sums that are never trained on: none twice, as long as there are so many. Otherwise each is drawn on
-    its own and some repeat.
+    """``count`` sums that are never trained on, without repetition if there are enough. Otherwise each is drawn
+    independently and some repeat.
 
     Raises:
         KeyError: the problem's prompts are not drawn by rule.
@@ -92,10 +94,10 @@ def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Pro
 
 
 def read(problem: str, text: str) -> Prompt:
-    """The prompt that reads ``text``, with its answer.
+    """The prompt with the text ``text``, and its answer.
 
     Raises:
-        GrpoError: it is none of the problem's.
+        GrpoError: it is not one of the problem's prompts.
     """
     numbers = range(1, LARGEST + 1)
     sums = {_QUESTIONS[problem].format(a=a, b=b): a + b for a in numbers for b in numbers}
@@ -109,14 +111,14 @@ def _is_held_out(a: int, b: int) -> bool:
 
 
 HELD_OUT = sum(_is_held_out(a, b) for a in range(1, LARGEST + 1) for b in range(1, LARGEST + 1))
-"""How many sums are never trained on."""
+"""Number of sums that are never trained on."""
 
 
 def other_parts(task: LanguageTask, text: str, tokens: int) -> tuple[float, float]:
-    """Form and brevity of an answer of so many tokens. A part that is not paid for is not looked at.
+    """Rewards for form and brevity of an answer with ``tokens`` tokens. A part with weight 0 is not computed.
 
     Raises:
-        GrpoError: the form is no regular expression, or takes too long.
+        GrpoError: the form is not a regular expression, or takes too long.
     """
     formed = bool(task.form) and bool(task.form_weight or task.problem == "form") and matcher().found(task.form, text)
     return float(formed), 1.0 - min(tokens / task.max_tokens, 1.0)

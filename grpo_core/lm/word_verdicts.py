@@ -1,4 +1,4 @@
-"""Outcome of an answer in words, said in a few words: right, another number, no number, cut off."""
+"""Verdicts on answers in words: right, another number, no number, cut off."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _DIGIT = re.compile(r"\d")
 
 
 def verdict_in_words(task: LanguageTask, prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
-    """The verdict on an answer to ``prompt``, by the rule that pays it.
+    """Make the verdict on an answer to ``prompt``, by the rule that rewards it.
 
     Args:
         task: a task in words.
-        prompt: what was asked, with its answer.
+        prompt: the prompt, with its answer.
         text: the completion, without its end sign.
-        ended: whether it had one.
+        ended: whether it had an end sign.
 
-    Where a regular expression pays, it is not searched for here: it may take long, and the reward says what it found.
+    A regular expression is not searched for here: that may take long, and the reward shows the result.
     """
     rule = task.checker if task.from_file else "number"
     if rule == "regex":

@@ -1,8 +1,8 @@
-"""A queue of runs in a folder: trained one after the other, given up at any time, gone on with where the files are.
+"""A queue of runs in a folder, trained one after the other, that can be interrupted at any time and resumed from its
+files.
 
-The folder holds a manifest, which says what is wanted (``queue_plan.py``), and one ordinary run file for each run. What
-has been done is read from those files (``queue_state.py``) and is written down nowhere else, so that a killed process
-leaves nothing to be repaired.
+The folder holds a manifest with the plan (``queue_plan.py``) and one ordinary run file for each run. Progress is read
+from those files (``queue_state.py``) and stored nowhere else, so that a killed process leaves nothing to repair.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ __all__ = [
 
 
 class Progress(NamedTuple):
-    """One more update, or the early end of a run.
+    """Progress of a queue: one more update, or the early end of a run.
 
     Attributes:
-        place: of the run in the queue.
-        done: updates that it has now.
+        place: index of the run in the queue.
+        done: number of its finished updates.
         scalars: the metrics of the update.
-        left: seconds until the queue is done, at the pace so far.
-        trouble: why the run ends here, without another update; else empty.
-        note: with the first update of a run that is gone on with: that another engine does it, or how far the replay
-            differs; else empty.
+        left: estimated seconds until the queue is finished.
+        trouble: why the run ends here, without another update; empty otherwise.
+        note: on the first update of a resumed run, whether another engine continues it, or how far the replay differs;
+            empty otherwise.
     """
 
     place: int
@@ -56,10 +56,10 @@ def work(
     cancelled: Callable[[], bool] = never,
     progress: Callable[[Progress], None] = lambda report: None,
 ) -> bool:
-    """Go on with the queue in ``folder`` (:func:`training`), and tell ``progress`` after every update.
+    """Continue the queue in ``folder`` (:func:`training`), and report to ``progress`` after every update.
 
     Returns:
-        Whether everything is done.
+        Whether all runs are finished.
     """
     try:
         for report in training(folder, cancelled):
@@ -70,17 +70,17 @@ def work(
 
 
 def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
-    """Go on with the queue in ``folder`` where its files end, and yield after every update.
+    """Continue the queue in ``folder`` from its files, and yield after every update.
 
-    A run with a number that is not finite ends there, with the sentence beside its file; the others go on.
+    A run with a non-finite number ends there, with the error message in a file beside its own; the others continue.
 
     Args:
-        folder: of the queue.
-        cancelled: asked before every token and every pass.
+        folder: folder of the queue.
+        cancelled: called before every token and every pass.
 
     Raises:
-        Cancelled: ``cancelled`` turned true; what was finished stays.
-        RunFileError: somebody else works on the queue, or a run cannot be written.
+        Cancelled: ``cancelled`` turned true; finished updates are kept.
+        RunFileError: another process works on the queue, or a run cannot be written.
         GrpoError: the runs cannot be trained here.
     """
     queue = read(folder)
@@ -112,8 +112,8 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
 def trained_until(
     path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[int, Mapping[str, float], str]]:
-    """Train a run on until it has so many updates, and yield after each how many it has, its metrics, and what is to be
-    known of how it was taken up."""
+    """Train a run until it has ``updates`` updates, and yield after each their number, its metrics, and a note on how
+    the run was resumed."""
     from grpo_core.lm.learner import PolicyLearner
 
     there = path.exists()
@@ -132,7 +132,7 @@ def trained_until(
 
 
 class Pace:
-    """An estimate of the remaining time, at the mean pace so far."""
+    """Estimate of the remaining time from the mean pace so far."""
 
     def __init__(self, updates: int) -> None:
         self._updates, self._done, self._began = updates, 0, time.monotonic()
@@ -143,18 +143,18 @@ class Pace:
         return max(self._updates, 0) * (time.monotonic() - self._began) / max(self._done, 1)
 
     def lap(self) -> float:
-        """One update is done. Seconds until the last."""
+        """Count one finished update. Returns the seconds until the last."""
         self._updates, self._done = self._updates - 1, self._done + 1
         return self.left
 
     def give_up(self, updates: int) -> None:
-        """So many will not be computed."""
+        """Remove updates that will not be computed from the estimate."""
         self._updates -= updates
 
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Nobody else works on the queue meanwhile."""
+    """Context that locks the queue against other processes."""
     try:
         claim = lock(folder / MANIFEST)
     except RunFileError:

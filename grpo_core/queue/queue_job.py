@@ -1,4 +1,4 @@
-"""A queue of runs as a job of ``grpo_core/jobs``: first how far each run is, then every update as it is made."""
+"""A queue of runs as a job of ``grpo_core/jobs``: reports the state of each run, then every update."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from grpo_core.queue.queue import Progress, read, run_status, training
 
 
 def trained(folder: str, *, poll: Poll) -> Iterator[dict[str, object]]:
-    """The :func:`messages` of the queue in ``folder``, trained here.
+    """Train the queue in ``folder`` here and yield its :func:`messages`.
 
     Raises:
-        Cancelled: ``poll`` raised it; what was finished is on disk.
-        GrpoError: as of :func:`grpo_core.queue.queue.training`.
+        Cancelled: ``poll`` raised it; finished updates are on disk.
+        GrpoError: as raised by :func:`grpo_core.queue.queue.training`.
     """
     return messages(Path(folder), training(Path(folder), given_up(poll)))
 
 
 def messages(folder: Path, work: Iterator[Progress]) -> Iterator[dict[str, object]]:
-    """Messages: the “status” of each run, “ready” when the work begins, and the “progress” of every update."""
+    """Yield messages: the “status” of each run, “ready” when the work begins, and the “progress” of every update."""
     for place, run in enumerate(read(folder).runs):
         yield {"is": "status", "place": place, **asdict(run_status(folder, run))}
     yield {"is": "ready"}

@@ -1,4 +1,4 @@
-"""The plan of a queue of runs: a manifest in a folder, beside the run files that it names."""
+"""The plan of a queue of runs: a manifest in the same folder as the run files that it names."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Planned:
 
     Attributes:
         file: its name in the folder.
-        title: what it is called, such as “β 0.04, seed 7”.
-        settings: of the whole run.
+        title: its title, such as “β 0.04, seed 7”.
+        settings: settings of the whole run.
     """
 
     file: str
@@ -43,9 +43,9 @@ class Queue:
 
     Attributes:
         axes: dotted paths of the settings in which the runs differ, besides the seed.
-        updates: that each run shall have.
-        runs: in the order in which they are trained.
-        ended: nobody wants the rest any more.
+        updates: target number of updates of each run.
+        runs: the runs, in the order in which they are trained.
+        ended: whether the rest has been abandoned.
     """
 
     axes: tuple[str, ...]
@@ -55,13 +55,13 @@ class Queue:
 
 
 def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequence[int], updates: int) -> Queue:
-    """A queue over a grid of settings with each of the seeds: every place of the grid under the first seed, and so on.
+    """Plan a queue over a grid of settings with several seeds: all points of the grid under the first seed, and so on.
 
     Args:
-        settings: what all runs share.
-        axes: dotted path of a setting -> the values it takes.
-        seeds: one run each at every place of the grid.
-        updates: of each run.
+        settings: the common settings.
+        axes: dotted path of a setting -> its values.
+        seeds: one run for each at every point of the grid.
+        updates: number of updates of each run.
 
     Raises:
         SettingsError: there is no such setting, a value is not allowed, or there would be too many runs.
@@ -86,10 +86,10 @@ def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequen
 
 
 def axis(settings: Settings, text: str) -> tuple[str, list[Any]]:
-    """A setting and the values it takes, as typed: ``objective.beta=0,0.04,0.2``.
+    """Parse an axis, a setting and its values: ``objective.beta=0,0.04,0.2``.
 
     Raises:
-        SettingsError: it cannot be read, or a value is not allowed.
+        SettingsError: it cannot be parsed, or a value is not allowed.
     """
     path, equals, values = text.partition("=")
     if not equals:
@@ -99,10 +99,10 @@ def axis(settings: Settings, text: str) -> tuple[str, list[Any]]:
 
 
 def begin(folder: Path, queue: Queue) -> Queue:
-    """Write ``queue`` into ``folder``. Where it is there already, what is wanted now may be more updates.
+    """Write ``queue`` into ``folder``. If it exists there already, the number of updates may grow.
 
     Returns:
-        The queue as it stands in the folder.
+        The queue as stored in the folder.
 
     Raises:
         RunFileError: the folder holds another queue, or cannot be written.
@@ -121,12 +121,12 @@ def begin(folder: Path, queue: Queue) -> Queue:
 
 
 def end(folder: Path) -> None:
-    """Nobody wants the rest of the queue any more. What was done stays, and :func:`begin` takes it up again."""
+    """Abandon the rest of the queue. Finished work is kept, and :func:`begin` resumes it."""
     _write(folder, replace(read(folder), ended=True))
 
 
 def read(folder: Path) -> Queue:
-    """The queue in ``folder``.
+    """Read the queue in ``folder``.
 
     Raises:
         RunFileError: there is none, or it is damaged.
@@ -187,7 +187,7 @@ def _settings(stored: object) -> Settings:
 
 
 def _inside(name: object) -> str:
-    """A file's name, which must not lead out of the folder."""
+    """Check a file's name, which must not lead out of the folder."""
     if not isinstance(name, str) or Path(name).name != name:
         raise ValueError(name)
     return name

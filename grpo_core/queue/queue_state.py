@@ -1,4 +1,4 @@
-"""Progress of the runs of a queue, and their last metrics: read from their files."""
+"""State of the runs of a queue and their last metrics, read from their files."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class RunStatus:
 
     Attributes:
         done: updates in its file.
-        last: the last value that was measured of each series.
+        last: the last measured value of each series.
         trouble: why it has ended early, in a sentence, or empty.
-        note: how it was gone on with, in a sentence, or empty; known only while the queue is at work.
+        note: how it was resumed, in a sentence, or empty; known only while the queue is running.
     """
 
     done: int = 0
@@ -35,21 +35,21 @@ class RunStatus:
     note: str = ""
 
     def finished(self, queue: Queue) -> bool:
-        """Whether nothing of it is left to be done."""
+        """Whether the run is finished, or has ended early."""
         return self.done >= queue.updates or bool(self.trouble)
 
     def after(self, done: int, scalars: Mapping[str, float], trouble: str = "", note: str = "") -> RunStatus:
-        """The run's state after a further update, or after its early end, which ``trouble`` then explains."""
+        """The run's state after another update, or after its early end, explained by ``trouble``."""
         known = {name: value for name, value in scalars.items() if value == value}
         return replace(self, done=done, last={**self.last, **known}, trouble=trouble, note=note or self.note)
 
 
 class Result(NamedTuple):
-    """The series of a run of the queue, as far as it is.
+    """The series of a run of the queue so far.
 
     Attributes:
-        settings: of the run.
-        seed: of the run.
+        settings: settings of the run.
+        seed: seed of the run.
         measures: name of a series -> its values, (updates done,); entry i is update i + 1, NaN where not measured.
     """
 
@@ -59,7 +59,7 @@ class Result(NamedTuple):
 
 
 def run_status(folder: Path, run: Planned) -> RunStatus:
-    """Progress of ``run``, whose file lies in ``folder``.
+    """State of ``run``, whose file is in ``folder``.
 
     Raises:
         RunFileError: its file is damaged.
@@ -76,7 +76,7 @@ def run_status(folder: Path, run: Planned) -> RunStatus:
 
 
 def unfinished(folder: Path) -> bool:
-    """Whether the queue in ``folder`` waits for somebody to go on with it. False where it cannot be read."""
+    """Whether the queue in ``folder`` has unfinished runs. False where it cannot be read."""
     try:
         queue = read(folder)
         if queue.ended or in_use(folder / MANIFEST):
@@ -87,7 +87,7 @@ def unfinished(folder: Path) -> bool:
 
 
 def results(folder: Path) -> list[Result]:
-    """The series of the runs of the queue in ``folder``, in its order. Runs that have not begun are left out.
+    """The series of the runs of the queue in ``folder``, in its order. Runs not yet begun are left out.
 
     Raises:
         RunFileError: there is no queue, or a run is damaged.
@@ -104,7 +104,7 @@ def results(folder: Path) -> list[Result]:
 
 
 def trouble_beside(path: Path) -> Path:
-    """The file that says why the run in ``path`` has ended early."""
+    """Path of the file that says why the run in ``path`` ended early."""
     return path.with_suffix(".stopped.txt")
 
 

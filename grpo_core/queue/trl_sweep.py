@@ -1,4 +1,4 @@
-"""A sweep for TRL: one script, a table of what differs, a job array, and the series of its traces."""
+"""A sweep for TRL: one script, a table of the differences, a job array, and the series of its traces."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from grpo_core.traces.importers.source import Source
 from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
 
 SCRIPT, TABLE, ARRAY, ONE_BY_ONE, TRACES = "train.py", "settings.csv", "array.sbatch", "all.sh", "traces"
-"""Files of a sweep, and the folder in which each run leaves its trace."""
+"""Files of a sweep, and the folder for the traces of its runs."""
 
 
 def write(folder: Path, queue: Queue) -> Queue:
     """Write script, table, job array and recorder for the runs of ``queue`` into ``folder``.
 
     Raises:
-        SettingsError: TRL cannot do it.
+        SettingsError: TRL does not support it.
         RunFileError: the folder holds another sweep, or cannot be written.
     """
     rows = differing([run.settings for run in queue.runs])
@@ -55,11 +55,11 @@ Opened = Callable[[Path], AbstractContextManager[Source]]
 
 
 def collected(folder: Path, opened: Opened) -> Iterator[Result]:
-    """The series of every run of the sweep in ``folder`` that has left a trace, in order, as each is read.
+    """Yield the series of every run with a trace of the sweep in ``folder``, in order.
 
     Args:
-        folder: of the sweep.
-        opened: opens each trace; they may be a stranger's, and are read where such files are.
+        folder: folder of the sweep.
+        opened: function that opens a trace in the process for untrusted files.
 
     Raises:
         RunFileError: there is no sweep, or a trace cannot be read.
@@ -84,13 +84,13 @@ def collected(folder: Path, opened: Opened) -> Iterator[Result]:
 
 
 def last_known(values: np.ndarray) -> float:
-    """The last of ``values`` (n,) that is a number. NaN where none is."""
+    """The last of ``values`` (n,) that is not NaN. NaN if there is none."""
     known = values[np.isfinite(values)]
     return float(known[-1]) if len(known) else math.nan
 
 
 def trace_of(file: str) -> str:
-    """Name of the folder in which a run leaves its trace, without spaces."""
+    """Name of the folder for a run's trace, without spaces."""
     return "".join(c if c.isalnum() or c in ".-" else "_" for c in Path(file).stem)
 
 

@@ -1,4 +1,4 @@
-"""Reasons why a zero is zero, and what looks unhealthy: each is checked against the numbers of the update itself."""
+"""Reasons why a number is zero or unhealthy, each verified against the numbers of the update."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from grpo_core.record import Step
 __all__ = ["LONGEST_CHIP", "Reason", "reason_for", "reasons"]
 
 GROUP = "group:"
-"""Before the number of a group, as a key."""
+"""Prefix of a group's number in a key."""
 CHECKS: dict[str, Check] = groups.CHECKS | lengths.CHECKS | loss.CHECKS | policy.CHECKS
-"""What is checked of an update besides its groups, by key."""
+"""Checks of an update, other than of its groups, by key."""
 
 
 def reasons(

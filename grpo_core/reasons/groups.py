@@ -1,4 +1,4 @@
-"""The groups that carry no signal, and why. Rewards that differ only between prompts, or hardly at all."""
+"""Reasons for groups without a signal, and for rewards that hardly differ or differ only between prompts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
 
 
 def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
-    """Names of what acts on the tokens of these completions without an advantage: "kl", "entropy"."""
+    """Terms other than the advantage with a gradient on these completions: "kl", "entropy"."""
     used = n.used(passed)[rows]
     kl = bool(np.any(n.pull(passed)[rows][used]))
     if n.kl_in_loss and n.objective.kl == EXACT:  # it acts through the whole distribution
@@ -72,7 +72,7 @@ def _what(n: Numbers, scored: np.ndarray) -> str:
     if len(scored) == 1:
         return "G = 1"
     paid = float(scored[0])
-    of_ours = not n.step.settings.is_recorded  # of another trainer's run nobody knows what the best reward is
+    of_ours = not n.step.settings.is_recorded  # the highest possible reward of another trainer's run is unknown
     sort = sort_of(paid) if of_ours and paid in (0.0, 1.0) else "same"
     return {"right": tr("all correct"), "wrong": tr("all wrong"), "same": tr("all {reward}")}[sort].format(
         reward=plain(paid)
@@ -106,7 +106,7 @@ def _alike(group: int, scored: np.ndarray) -> Card:
 
 
 def _although_equal(n: Numbers, group: int | None) -> Card:
-    """The reason why equal rewards, of a group or of all dead ones, have advantages that are not 0."""
+    """The reason why equal rewards, of a group or of all dead ones, have non-zero advantages."""
     if n.step.advantage is not None:
         return Card.of("given", group=group)
     baseline = BASELINES[n.objective.baseline]

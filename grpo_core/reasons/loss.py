@@ -1,4 +1,6 @@
-"""Reasons why the loss is 0 though the gradient is not, or not 0 though nothing has moved. Why the gradient is 0."""
+"""Reasons why the loss is 0 although the gradient is not, or not 0 although nothing has changed, and why the gradient
+is 0.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,7 @@ def _still(n: Numbers, passed: int) -> tuple[str, tuple[Card, ...]]:
 
 
 def _pushed(n: Numbers) -> np.ndarray:
-    """Tokens with an advantage, boolean (B, T)."""
+    """Tokens with a non-zero advantage, boolean (B, T)."""
     advantage = n.advantage
     return np.broadcast_to((advantage if advantage.ndim > 1 else advantage[:, None]) != 0, n.step.mask.shape)
 

@@ -1,4 +1,4 @@
-"""The claim that a caption makes of what the rewards became."""
+"""The claim of a caption on the advantages that follow from the rewards."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def normalized(
 
 
 def normalized_words(made: Claim[Drawn] | None) -> str:
-    """The sentence on what the rewards became."""
+    """The sentence on the advantages that follow from the rewards."""
     return tr("Normalize: rewards become advantages.") if made is None else made.words()

@@ -1,4 +1,4 @@
-"""Ratio and clip of the passes, and how the policy is to the reference and to certainty."""
+"""Reasons for ratios and clipping of the passes, the distance to the reference, and the entropy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grpo_core.surrogates import SURROGATES, Clip, Ratio
 from grpo_core.text import tr
 
 MOST = 0.5
-"""Above this share of clipped tokens most of the batch no longer pushes."""
+"""Share of clipped tokens above which most of the batch has no gradient."""
 FAR = 5.0
 """Nats per token: a KL above this means that text likely under one policy is all but impossible under the other."""
 SPIKE = 100.0
@@ -99,7 +99,7 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
 
 
 def _unmoved(n: Numbers, passed: int) -> bool:
-    """Whether every token is as likely as it was when it was sampled. Moves may cancel in a completion's ratio."""
+    """Whether every token is as likely as when it was sampled. Changes may cancel in a completion's ratio."""
     return bool((np.abs(n.step.logp[passed] - n.step.old_logp)[n.used(passed)] <= n.precision).all())
 
 
@@ -114,7 +114,7 @@ def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
 def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
     """The bound to which the range would have to be narrowed for the clip to act, where all ratios are inside it.
 
-    A clip stops the push up of a ratio above 1 and the push down of one below; a cap cuts every ratio above it.
+    A clip stops gradients that would raise a ratio above 1 or lower one below 1; a cap reduces every ratio above it.
     """
     algorithm = SURROGATES[n.objective.surrogate]
     assert algorithm.clip is not None
@@ -213,7 +213,7 @@ def kl(n: Numbers) -> Reason | None:
 
 
 def _would_pull_back(n: Numbers) -> Card:
-    """Whether a β above 0 would pull the policy back, with the estimate that is set."""
+    """Whether a positive β would pull the policy back, with the configured estimator."""
     o = n.objective.replace(beta=1.0)
     alone = o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere
     if not o.kl_in_reward and alone and not o.kl_importance:

@@ -1,1 +1,1 @@
-"""Run files: one SQLite file a run, and the folder that keeps them."""
+"""Run files, one SQLite file per run, and the folder that holds them."""

@@ -1,7 +1,8 @@
-"""Checksums of what a run file says beside its updates: its meta data, settings, layouts, texts, answers and notes.
+"""Checksums of a run file's content other than updates: meta data, settings, layouts, texts, answers and notes.
 
 Updates and the values of their series have checksums of their own. These are in one row of the table ``meta``, which
-earlier versions ignore. Each is of so many rows of a table, as an earlier version that goes on with the file adds more.
+earlier versions ignore. Each covers a stated number of rows of a table, since an earlier version that continues the
+file adds rows without it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from grpo_core.runs.connection import RunConnection
 
 KEY = "checks"
 _META = ("id", "title", "created", "settings", "seed", "parent", "parent_step", "parent_path", "version", "origin")
-"""What never changes after a run file has been made."""
+"""Meta data that never change after a run file has been created."""
 _TABLES = {
     "layout": "SELECT id, fields FROM layout ORDER BY id",
     "settings": "SELECT id, json FROM settings ORDER BY id",
@@ -26,14 +27,14 @@ _TABLES = {
     "note": "SELECT step, created, text FROM note ORDER BY rowid",
 }
 CHECKED = ("meta", "series", *_TABLES)
-"""What has a checksum: the meta data, the names of the series, and the tables."""
+"""Everything that has a checksum: the meta data, the names of the series, and the tables."""
 _LONGEST = 10_000
-"""Characters of the row."""
+"""Maximum number of characters of the row."""
 _KNOWN_SERIES = json.dumps(tuple(METRICS))
 
 
 def note_checks(connection: sqlite3.Connection | RunConnection, *tables: str) -> None:
-    """Keep the checksums of ``tables``, by default of all, as they are now. Within the caller's transaction."""
+    """Store the current checksums of ``tables``, by default of all, within the caller's transaction."""
     rows = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     kept = _kept(rows)
     for name in tables or CHECKED:
@@ -49,20 +50,20 @@ def note_checks(connection: sqlite3.Connection | RunConnection, *tables: str) ->
 
 
 def damaged_meta(rows: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the meta data and the names of the series where they are not those written, as far as checksums say so."""
+    """Names of those meta data, or of the series' names, that do not match their checksums."""
     kept = _kept(rows)
     found = {"meta": _of_meta(rows), "series": _crc([rows.get("series")])}
-    if rows.get("series") == _KNOWN_SERIES:  # an earlier version may have written its names instead
+    if rows.get("series") == _KNOWN_SERIES:  # an earlier version may have written its own names
         found.pop("series")
     return tuple(name for name, crc in found.items() if name in kept and kept[name][1] != crc)
 
 
 def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str, Any], table: str) -> bool:
-    """Whether a table is not what was written, as far as there is a checksum.
+    """Whether a table does not match its checksum, if there is one.
 
     Args:
-        connection: to the file.
-        rows: its table ``meta``.
+        connection: connection to the file.
+        rows: content of its table ``meta``.
         table: one of :data:`CHECKED` with rows of its own.
 
     Raises:
@@ -83,12 +84,12 @@ def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str
 
 
 def covered(rows: Mapping[str, Any]) -> frozenset[str]:
-    """Names of those of :data:`CHECKED` that the file has checksums of. Files of earlier versions have none."""
+    """Names of those of :data:`CHECKED` with checksums in the file. Files of earlier versions have none."""
     return frozenset(_kept(rows))
 
 
 def _kept(rows: Mapping[str, Any]) -> dict[str, list[int]]:
-    """(number of rows, checksum) by table. A damaged entry is none."""
+    """(number of rows, checksum) by table. A damaged entry is ignored."""
     try:
         found = json.loads(str(rows.get(KEY, "{}"))[:_LONGEST])
         return {name: [int(count), int(crc)] for name, (count, crc) in found.items() if name in CHECKED}

@@ -1,4 +1,5 @@
-"""A connection to a run file that may have been made by anybody: nothing in it runs, and no statement goes on for ever.
+"""A hardened connection to a run file of unknown origin: nothing in it is executed, and every statement has a time
+limit.
 
 The b-trees of a damaged database can lead in circles, and a few kilobytes can stand for more rows than will ever be
 read. So each statement has an allowance of processor time; a slow disk costs none of it.
@@ -13,25 +14,25 @@ from pathlib import Path
 from typing import Any
 
 PROCESSOR_SECONDS = 2.0
-"""What one statement may take; a series of a million updates takes hundredths."""
+"""Processor time allowed for one statement. A series of a million updates takes hundredths of a second."""
 LONGEST_VALUE = 64_000_000
-"""Bytes that a value may have in a file which is smaller than that; otherwise, as many as the file has."""
+"""Maximum size in bytes of a value in a smaller file. In larger files, the file's size."""
 _NO_LIMIT = 1_000_000_000
 """SQLite's own."""
 _LOOK_EVERY = 1000
-"""Instructions of SQLite's between two looks at the clock."""
+"""Number of SQLite's instructions between two checks of the time."""
 
 
 class RunConnection(sqlite3.Connection):
-    """A connection on which each statement has its allowance. Used by one thread at a time."""
+    """A connection with a time limit for each statement. Used by one thread at a time."""
 
     _end = 0.0
 
     def guard(self, size: int) -> None:
-        """Switch off what a database can do by itself, and limit what is read.
+        """Disable active features of databases, and limit the size of values.
 
         Args:
-            size: bytes of the file; no value in it can be longer.
+            size: size of the file in bytes, which no value can exceed.
         """
         self.set_progress_handler(self._exhausted, _LOOK_EVERY)
         self._renew()
@@ -44,7 +45,7 @@ class RunConnection(sqlite3.Connection):
         self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(size, LONGEST_VALUE), _NO_LIMIT))
 
     def allow_writing(self) -> None:
-        """Take values of any length, which the file does not have yet."""
+        """Remove the limit on the size of values, for writing."""
         self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _NO_LIMIT)
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
@@ -63,20 +64,20 @@ class RunConnection(sqlite3.Connection):
 
 
 def connected(path: Path, mode: str) -> RunConnection:
-    """A connection to the database at ``path``. Each statement stands for itself until BEGIN.
+    """Connect to the database at ``path``, in autocommit mode.
 
     Args:
         path: of the file.
-        mode: of SQLite's URI, such as ``mode=ro``.
+        mode: mode in SQLite's URI, such as ``mode=ro``.
 
     Raises:
-        sqlite3.Error: it cannot be opened, or is no database.
+        sqlite3.Error: it cannot be opened, or is not a database.
     """
     size = sum(beside.stat().st_size for beside in (path, path.with_name(path.name + "-wal")) if beside.exists())
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",
         uri=True, timeout=2.0, isolation_level=None, cached_statements=32, factory=RunConnection,
-        check_same_thread=False,  # a run is opened beside the window, which then has it
+        check_same_thread=False,  # a run is opened in another thread and then passed to the window
     )  # fmt: skip
     try:
         connection.guard(size)

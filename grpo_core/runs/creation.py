@@ -1,4 +1,4 @@
-"""A new run file: the tables, what the run says about itself, and for a branch what it takes along from its parent."""
+"""Creation of a run file: its tables and meta data, and for a branch the data copied from its parent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grpo_core.runs.schema import TABLES
 def build(
     path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, int] | None, resumed: Step | None = None
 ) -> None:
-    """A whole, closed run file without updates of its own. In one transaction, as each waits for the disk.
+    """Create a complete, closed run file without updates of its own, in one transaction, since each waits for the disk.
 
     ``resumed`` is the parent's update to keep inside, where it is to hold other weights than in the parent.
     """

@@ -1,4 +1,4 @@
-"""The SQLite side of a run file: what it looks like inside, how it is opened, and its errors in plain words."""
+"""The SQLite level of a run file: its structure, how it is opened, and error messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from grpo_core.text import tr
 APPLICATION_ID = 0x4752504F  # "GRPO"
 VERSION = 1
 CHUNK = 4096
-"""Values of a series stored together; the newest that do not fill a chunk lie in ``tail``, one row an update."""
+"""Number of values of a series stored together. The newest ones, which do not fill a chunk, are in ``tail``, one row
+per update.
+"""
 
 COMPANIONS = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
@@ -28,7 +30,7 @@ _DAMAGED = tr("the file is damaged or was cut short")
 _READ_ONLY = tr("the file or its folder is read-only")
 _TOO_LONG = tr("its path is too long; choose a folder nearer to the root of the disk")
 _LONGEST_PATH = 500
-"""Bytes of a path, the endings of its companions left out, beyond which SQLite opens nothing."""
+"""Maximum length of a path in bytes, without its companions' endings, that SQLite can open."""
 _NO_HANDLE = tr("the program has as many files open as the system allows it")
 _REASONS = {
     "EMFILE": _NO_HANDLE,
@@ -58,7 +60,7 @@ _REASONS = {
 
 
 def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
-    """A connection to the run file at ``path``, whose tables are those of a run, and its ``user_version``.
+    """Open the run file at ``path`` and check its tables. Returns the connection and the file's ``user_version``.
 
     Nothing but SQLite ever opens the file: closing another handle on it would drop SQLite's own locks.
 
@@ -101,7 +103,7 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
 
 
 def _size_of_file(path: Path) -> int:
-    """Bytes of the file at ``path``, before it is opened.
+    """Size in bytes of the file at ``path``, checked before it is opened.
 
     Raises:
         RunFileError: there is none, it is empty, a folder or a device, or beside it is one.
@@ -111,10 +113,10 @@ def _size_of_file(path: Path) -> int:
             raise RunFileError(tr("{path} is a folder; choose a run file, whose name ends in .grpo.").format(path=path))
         try:
             status = path.stat()
-        except (FileNotFoundError, ValueError):  # the latter: a name that no file can have
+        except (FileNotFoundError, ValueError):  # ValueError: an invalid file name
             raise RunFileError(tr("There is no run file at {path}.").format(path=path)) from None
         for beside in (path, *(path.with_name(path.name + ending) for ending in COMPANIONS)):
-            if beside.exists() and not beside.is_file():  # opening a pipe would wait for somebody to write to it
+            if beside.exists() and not beside.is_file():  # opening a pipe would block
                 raise RunFileError(
                     tr("{name} is a device or a pipe; a run is an ordinary file.").format(name=beside.name)
                 )
@@ -151,22 +153,22 @@ def _read_only(path: Path) -> RunConnection:
 
 
 CANNOT = {"read": tr("{name} cannot be read: {why}."), "written": tr("{name} cannot be written: {why}.")}
-"""The sentence about a file, by what was done with it."""
+"""Error message about a file, by the operation that failed."""
 
 
 @contextmanager
 def explained(path: Path, doing: str = "read") -> Iterator[None]:
-    """Errors of SQLite and of the file system inside the block become one :class:`RunFileError`.
+    """Context that turns errors of SQLite and the file system into one :class:`RunFileError`.
 
     Args:
         path: the file.
-        doing: what the block does with it, a key of :data:`CANNOT`.
+        doing: the operation, a key of :data:`CANNOT`.
     """
     sentence = CANNOT[doing]
     try:
         yield
     except sqlite3.ProgrammingError:
-        raise  # a mistake in our own code
+        raise  # a bug in our own code
     except (UnicodeDecodeError, OverflowError) as error:
         # damage that reached the text of SQLite's own message, or a number that SQLite does not have
         raise RunFileError(sentence.format(name=path.name, why=_DAMAGED)) from error
@@ -199,7 +201,7 @@ def _reason(path: Path, error: sqlite3.Error | OSError) -> str:
 
 
 def _takes_no_file(path: Path, error: sqlite3.Error | OSError) -> bool:
-    """Whether ``error`` comes from a file system that has room for content, but for no further file."""
+    """Whether ``error`` comes from a folder that accepts content, but no further file."""
     full = error.errno == errno.ENOSPC if isinstance(error, OSError) else _code(error) == sqlite3.SQLITE_CANTOPEN
     if not full or not hasattr(os, "statvfs"):
         return False
@@ -220,7 +222,7 @@ def _no_handle_is_left() -> bool:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """All or nothing of the block. DEFERRED for several reads of one state."""
+    """Transaction: all of the block or nothing. DEFERRED for several reads of one state."""
     connection.execute(f"BEGIN {kind}")
     try:
         yield

@@ -1,7 +1,7 @@
-"""The files of a run on disk: who may write them, how they become one file, how a file takes another's place.
+"""The files of a run on disk: their locks, merging into one file, and atomic replacement.
 
-While a run is written its file is in write-ahead mode and has ``-wal`` and ``-shm`` files beside it; closing collapses
-them into the one file that people copy and send. The writer holds ``<name>.lock`` beside it.
+While a run is written its file is in write-ahead mode and has ``-wal`` and ``-shm`` files beside it; closing merges
+them into a single file, which can be copied and sent. The writer holds ``<name>.lock`` beside it.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 
 PART = ".part"
-"""What the name of a file ends in that is not whole yet."""
+"""Ending of the name of an incomplete file."""
 LEFT_BEHIND = 3600
-"""Seconds without a change after which a temporary file is one that a killed process has left."""
+"""Seconds without a change after which a temporary file is considered left behind by a killed process."""
 
 
 class InUseError(RunFileError):
-    """Somebody else writes the run file."""
+    """Another process or window is writing the run file."""
 
 
 def lock_path(path: Path) -> Path:
-    """The file whose lock says that somebody writes ``path``."""
+    """The lock file of the writer of ``path``."""
     return path.with_name(path.name + ".lock")
 
 
 def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
-    """The writer's lock of ``path``, taken. ``patience`` in seconds outlasts a look from another window.
+    """Acquire the writer's lock of ``path``. ``patience`` in seconds is enough to outlast a check by another window.
 
     Raises:
         InUseError: somebody else holds it.
-        RunFileError: the folder takes no new files.
+        RunFileError: no new file can be created in the folder.
     """
     import filelock
 
@@ -64,8 +64,8 @@ def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
 
 
 def release(held: BaseFileLock) -> None:
-    """Gives the lock back and leaves no lock file behind."""
-    with suppress(OSError):  # unlinked while held: whoever waits for the old one notices and takes the new one
+    """Release the lock and delete its file."""
+    with suppress(OSError):  # deleted while held: whoever waits for the old one notices and takes the new one
         Path(held.lock_file).unlink()
     held.release()
 
@@ -78,20 +78,20 @@ def in_use(path: Path) -> bool:
         file_lock = lock(path, patience=0)
     except InUseError:
         return True
-    except RunFileError:  # a lock that was left in a folder which cannot be written: nobody writes there
+    except RunFileError:  # a lock file left in a read-only folder, where nobody writes
         return False
     release(file_lock)
     return False
 
 
 def files_of(path: Path) -> list[Path]:
-    """The file itself and what SQLite keeps beside it while it is open, as far as they exist."""
+    """The file and SQLite's companion files, as far as they exist."""
     names = (path.name, path.name + "-wal", path.name + "-shm")
     return [beside for name in names if (beside := path.with_name(name)).exists()]
 
 
 def size_of(path: Path) -> int:
-    """Bytes on disk, write-ahead log included."""
+    """Size on disk in bytes, including the write-ahead log."""
     total = 0
     for name in (path.name, path.name + "-wal"):
         with suppress(OSError):
@@ -100,7 +100,7 @@ def size_of(path: Path) -> int:
 
 
 def collapsed(path: Path) -> bool:
-    """Whether ``path`` is one whole file now: folds the write-ahead log in unless somebody still has it open.
+    """Merge the write-ahead log into ``path`` unless somebody has it open. Returns whether it is now a single file.
 
     Raises:
         RunFileError: somebody writes the file, or it cannot be written.
@@ -115,13 +115,13 @@ def collapsed(path: Path) -> bool:
 
 
 def folded(path: Path) -> bool:
-    """As :func:`collapsed`, for whoever holds the lock already."""
+    """Like :func:`collapsed`, for callers that hold the lock."""
     connection, _ = opened(path, writable=True)
     try:
         connection.execute("PRAGMA busy_timeout=0")
         return bool(connection.execute("PRAGMA journal_mode=DELETE").fetchone()[0] == "delete")
     except sqlite3.Error:
-        with suppress(sqlite3.Error):  # a reader is in the way: the log stays, and is empty
+        with suppress(sqlite3.Error):  # a reader prevents it: the log remains, but is empty
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return False
     finally:
@@ -129,7 +129,7 @@ def folded(path: Path) -> bool:
 
 
 def clear_left_behind(folder: Path) -> None:
-    """Deletes the temporary files of this program in ``folder`` whose processes were killed while they wrote them."""
+    """Delete the temporary files of this program in ``folder`` left behind by killed processes."""
     with suppress(OSError):
         for file in folder.glob(f".????????.*{PART}*"):
             if _TEMPORARY.fullmatch(file.name) and time.time() - file.stat().st_mtime > LEFT_BEHIND:
@@ -141,7 +141,7 @@ _TEMPORARY = re.compile(rf"\.[0-9a-f]{{8}}\.\d+{re.escape(PART)}(-wal|-shm|-jour
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place when the block ends well, and vanishes when it does not.
+    """Context with a temporary path beside ``path`` that replaces it on success and is deleted on failure.
 
     Raises:
         RunFileError: the folder cannot be written, or the disk is full.
@@ -161,7 +161,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def take_place(new: Path, path: Path) -> None:
-    """The closed file ``new`` takes the place of ``path``. At every moment one of the two is there, whole."""
-    for beside in files_of(path)[1:]:  # a log of the replaced file would be read into the new one
+    """Atomically replace ``path`` by the closed file ``new``."""
+    for beside in files_of(path)[1:]:  # a log of the replaced file would be applied to the new one
         beside.unlink()
     new.replace(path)

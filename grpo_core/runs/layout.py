@@ -1,7 +1,7 @@
-"""A step as bytes: its arrays one after the other, little-endian, described in JSON as NumPy describes a dtype.
+"""Serialisation of a step: its arrays concatenated, little-endian, described in JSON by NumPy's dtype strings.
 
 Steps of the same shapes share one layout, so a record holds numbers and nothing else. Each array starts at a multiple
-of eight bytes: what is read back are aligned views of the record, on which NumPy computes as it did on the originals.
+of eight bytes: arrays are read as aligned views of the record, on which NumPy's results equal those of the originals.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from grpo_core.text import tr
 _ALIGNMENT = 8
 _PLAIN = "biuf"
 _KINDS = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iuf" for size in (2, 4, 8))})
-"""The element types that a layout may name; of others NumPy would build whatever they describe."""
+"""Element types that a layout may name. For others NumPy would construct whatever they describe."""
 _MEASUREMENT, _RESUME = "measurement.", "resume."
 _RECORDS: WeakKeyDictionary[Step, tuple[str, bytes]] = WeakKeyDictionary()
-"""Of steps that are still in use: an update is written to its file and sent to the window from the same bytes."""
+"""Records of steps still in use, since an update is written to its file and sent to the window from the same bytes."""
 _LONGEST_NAME = 200
 _LARGEST = 1 << 40
-"""Bytes that no record has."""
+"""Upper bound on the size of a record in bytes."""
 
 
 def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
-    """``arrays`` as (layout in JSON, record). A value that is None is left out of both.
+    """Serialise ``arrays`` as (layout in JSON, record). None values are left out.
 
     Raises:
         RunFileError: an array holds something other than booleans or numbers.
@@ -62,7 +62,7 @@ def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
 
 @lru_cache(maxsize=64)
 def _little_endian(dtype: np.dtype) -> tuple[np.dtype, str]:
-    """``dtype`` as it is stored, and what a layout calls that."""
+    """``dtype`` as it is stored, and its name in a layout."""
     little = dtype.newbyteorder("<")
     return little, little.str
 
@@ -108,7 +108,7 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
             measurements[name.removeprefix(_MEASUREMENT)] = _number(array, name, number)
         elif name.startswith(_RESUME):
             resume[name.removeprefix(_RESUME)] = array
-        elif name in ARRAYS:  # a newer version may record more; it is left alone
+        elif name in ARRAYS:  # fields of newer versions are ignored
             plain[name] = array
     try:
         return check(Step(step=number, settings=settings, measurements=measurements, resume=resume, **plain))
@@ -143,7 +143,7 @@ def _layout_json(described: tuple[tuple[str, str, tuple[int, ...]], ...]) -> str
 
 @lru_cache(maxsize=256)
 def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int, ...], int]]]:
-    """(bytes of a record, [(name, dtype, shape, offset)]): faster to apply than one structured dtype."""
+    """(size of a record in bytes, [(name, dtype, shape, offset)]), which is faster to apply than a structured dtype."""
     try:
         fields = json.loads(layout)
         whole = fields["itemsize"]

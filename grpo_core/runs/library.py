@@ -1,4 +1,6 @@
-"""The folder of autosaved runs: names for new ones, a list that survives broken files, and which are too many."""
+"""The folder of saved runs: names for new ones, a list that tolerates broken files, and the selection of surplus
+ones.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,13 @@ class Entry:
     """One run of the folder.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
         modified: seconds since 1970, the last write.
         bytes: size on disk.
-        in_use: somebody is writing it.
-        meta: the run in a few words; None where the file is broken.
-        steps: number of its last update; its own and those before its branch point.
-        reward: mean reward of that update, NaN where there is none.
+        in_use: whether somebody is writing it.
+        meta: meta data of the run; None where the file is broken.
+        steps: number of its last update, counting those before its branch point.
+        reward: mean reward of that update, NaN if there is none.
         error: why the file cannot be read, in a sentence; None where it can.
     """
 
@@ -51,9 +53,11 @@ class Entry:
 
 
 def new_path(folder: Path, title: str, now: float | None = None) -> Path:
-    """A path for a new run: the local time, so that names sort by age, and as much of the title as file systems take.
+    """Make a path for a new run from the local time, so that names sort by age, and as much of the title as file
+    systems allow.
 
-    The folder is made if it is not there; the file is not, so titles should differ where runs are made within a second.
+    The folder is created if necessary. The file is not created, so runs made within the same second need different
+    titles.
 
     Raises:
         RunFileError: the folder cannot be made.
@@ -67,7 +71,7 @@ def new_path(folder: Path, title: str, now: float | None = None) -> Path:
 
 
 def free_name(path: Path) -> Path:
-    """``path``, or where something is there already the same name with a number that is free."""
+    """``path``, or a similar unused path with a number appended."""
     free, count = path, 1
     while free.exists():
         count += 1
@@ -76,9 +80,9 @@ def free_name(path: Path) -> Path:
 
 
 def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list[Entry]:
-    """Every run of ``folder``, the last written first. Broken files are there with what is wrong with them.
+    """List the runs of ``folder``, the last written first, including broken files with their errors.
 
-    Each file is opened, and any of them may come from somebody else: not for the window's thread.
+    Each file is opened, and may be of unknown origin, so this must not run in the window's thread.
 
     Raises:
         Cancelled: ``cancelled()`` turned true.
@@ -92,9 +96,10 @@ def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list
 
 
 def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> list[Path]:
-    """The run files to delete so that the newest ``keep`` runs of at most ``limit`` bytes together stay, oldest first.
+    """Select the run files to delete so that the newest ``keep`` runs with at most ``limit`` bytes in total remain,
+    oldest first.
 
-    A run that is being written stays whatever its size. Nothing is deleted here.
+    A run that is being written is never selected. Nothing is deleted here.
     """
     paths = sorted(_paths(folder), key=lambda path: (_modified(path), path.name), reverse=True)
     gone, kept, total = [], 0, 0
@@ -106,10 +111,10 @@ def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> 
 
 
 def find(folder: Path, run_id: str, hint: str = "") -> Path | None:
-    """Place of the run ``run_id``: at ``hint``, or anywhere in ``folder``.
+    """Path of the run ``run_id``: at ``hint``, or anywhere in ``folder``.
 
-    The hint was written by whoever wrote the file: it is followed to a file on this computer, or on the very share
-    on which ``folder`` lies, but to no other host.
+    The hint comes from the file, which may be of unknown origin: it is followed only to a file on this computer, or on
+    the same share as ``folder``, never to another host.
     """
     for path in (*_hinted(hint, folder), *_paths(folder)):
         with suppress(RunFileError), RunReader.open(path) as reader:
@@ -125,7 +130,7 @@ def _hinted(hint: str, folder: Path) -> Iterable[Path]:
 
 
 def remove(path: Path) -> None:
-    """Deletes a run and what lies beside it.
+    """Delete a run and its companion files.
 
     Raises:
         RunFileError: somebody is writing it, or it cannot be deleted.
@@ -143,14 +148,14 @@ def remove(path: Path) -> None:
 
 
 class Lineage:
-    """A run together with the runs it branched off from, as far as they exist. Used by one thread.
+    """A run with the runs that it branched off from, as far as they exist. Used by one thread.
 
     Attributes:
         reader: the run itself.
     """
 
     def __init__(self, reader: RunReader, folder: Path, below: frozenset[str] = frozenset()) -> None:
-        """``below``: ids of the runs that go back to this one. None of them can be its ancestor as well."""
+        """``below``: ids of the runs that descend from this one, which cannot be its ancestors as well."""
         self.reader = reader
         self._folder = folder
         self._ids = below | {reader.meta.id}
@@ -160,15 +165,15 @@ class Lineage:
         """Update ``number``, from the file that holds it.
 
         Raises:
-            RunFileError: it lies before a branch point and the parent is gone, or its record is damaged.
+            RunFileError: it is before a branch point and the parent is missing, or its record is damaged.
         """
         return self.holder(number).step(number)
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
-        """The nearest recorded update from ``number`` on, or up to it. ``number`` itself where there is none.
+        """The nearest recorded update from ``number`` on, or up to it. ``number`` itself if there is none.
 
         Raises:
-            RunFileError: it lies before a branch point and the parent is gone.
+            RunFileError: it is before a branch point and the parent is missing.
         """
         point = self.reader.first - 1
         if 1 <= number < point:
@@ -177,7 +182,7 @@ class Lineage:
         return nearest if nearest is not None else number if forwards else point
 
     def thinned(self) -> tuple[Stretch, ...]:
-        """Stretches of dropped updates, of this run and of those it branched off from as far as they exist."""
+        """Stretches of dropped updates, of this run and of its ancestors as far as they exist."""
         own, point = self.reader.thinned, self.reader.first - 1
         above: tuple[Stretch, ...] = ()
         if point > 1:
@@ -186,16 +191,16 @@ class Lineage:
         return (*(replace(s, last=min(s.last, point - 1)) for s in above if s.first < point), *own)
 
     def holder(self, number: int) -> RunReader:
-        """The file that holds update ``number``. A branch also holds the one it branched from.
+        """The file with update ``number``. A branch also contains the update at its branch point.
 
         Raises:
-            RunFileError: it lies before a branch point and the parent is gone.
+            RunFileError: it is before a branch point and the parent is missing.
         """
         point = self.reader.first - 1
         return self.reader if not 1 <= number < point else self._above(number).holder(number)
 
     def close(self) -> None:
-        """Closes the parents' files. The reader stays open, it is its owner's."""
+        """Close the parents' files. The reader belongs to its owner and remains open."""
         if self._parent is not None:
             self._parent.close()
             self._parent.reader.close()

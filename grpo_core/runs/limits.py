@@ -6,27 +6,27 @@ Each limit is far above what the program writes; the writer stops before it reac
 from __future__ import annotations
 
 MOST_UPDATES = 100_000_000
-"""Updates of a run; at thousands a second, a day."""
+"""Maximum number of updates of a run. At thousands per second, a day's worth."""
 MOST_META_ROWS = 100
 LONGEST_META = 16_000_000
-"""Characters of one value of the table ``meta``; the longest holds a vocabulary and prompts."""
+"""Maximum number of characters of one value of the table ``meta``. The longest holds a vocabulary and prompts."""
 LONGEST_TITLE = 1000
-"""Characters of a title that are shown; a branch of a branch is called after both."""
+"""Maximum number of characters of a title. The title of a nested branch includes those of its ancestors."""
 MOST_CHANGES = 10_000
-"""Changes of the settings."""
+"""Maximum number of changes of the settings."""
 LONGEST_SETTINGS = 1_000_000
-"""Characters of the settings as JSON; a landscape of a thousand rewards has twenty thousand."""
+"""Maximum number of characters of the settings as JSON. A landscape of a thousand rewards has twenty thousand."""
 LONGEST_LAYOUT = 1_000_000
-"""Characters of the description of a record."""
+"""Maximum number of characters of a record's description."""
 MOST_ARRAYS = 1000
-"""Arrays of a record, numbers that were measured included."""
+"""Maximum number of arrays of a record, including measurements."""
 MOST_AXES = 8
 LONGEST_AXIS = 2**31
 MOST_SERIES = 1000
 LONGEST_SERIES_NAME = 200
 LONGEST_ANSWER = 64_000_000
-"""Characters of what the model answered to a question, as JSON."""
+"""Maximum number of characters of the model's answer to a question, as JSON."""
 MOST_STRETCHES = 100
-"""Stretches of updates that were thinned; the rule leaves three at a time."""
+"""Maximum number of stretches of thinned updates. Thinning creates at most three at a time."""
 MOST_ANCESTORS = 200
-"""Runs that a branch goes back through."""
+"""Maximum number of ancestors of a branch."""

@@ -1,4 +1,4 @@
-"""The manifest of a session: which runs, what the window shows, which controls it offers, the notes."""
+"""The manifest of a session: its runs, the window's layout, the available controls, and notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_NAME, LONGEST_LIST, LONGEST_NOTES = 200, 500, 1_000_000
 
 
 class SessionError(GrpoError):
-    """A session file that cannot be read or written. The sentence names the file and the way out."""
+    """A session file cannot be read or written. The message names the file and a remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class SessionRun:
 
     Attributes:
         title: the name shown.
-        listed: it is opened; False where it only holds the first updates of a branch.
+        listed: whether it is opened; False for a run that only provides the first updates of a branch.
     """
 
     title: str
@@ -37,26 +37,26 @@ class SessionRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """A session in a few words.
+    """The content of a session's manifest.
 
     Attributes:
-        runs: in the order of the files in it.
+        runs: the runs, in the order of the files.
         shown: index of the run that is shown, None for a new run under ``settings``.
         step: the update under the cursor.
-        settings: what the controls show, None for those of the run.
-        layout: name of a layout; unknown ones are left out.
+        settings: settings shown by the controls, None for those of the run.
+        layout: name of a layout; unknown ones are ignored.
         panels: ids of the panels that are shown; empty for those of the layout.
-        locked, hidden: dotted paths of settings that cannot be changed, or are not shown; ``policy`` and ``algorithm``
-            stand for the two choices at the top.
+        locked, hidden: dotted paths of settings that are read-only or not shown; ``policy`` and ``algorithm`` mean the
+            two choices at the top.
         notes: for the speaker.
         lesson: id of the lesson that was being given, or empty.
         lesson_step: its step, counted from 0.
         course: ids of the lessons that are given one after the other, or empty.
         created: seconds since 1970.
-        version: of the program that wrote it.
+        version: version of the program that wrote it.
 
     Raises:
-        SessionError: a field has another type, or is longer than any session needs.
+        SessionError: a field has the wrong type or is too long.
     """
 
     runs: tuple[SessionRun, ...] = ()
@@ -105,7 +105,7 @@ class Manifest:
         _check(_is_number(self.created), "created", self.created, tr("a number of seconds"))
 
     def with_runs(self, runs: Sequence[SessionRun]) -> Manifest:
-        """This manifest with other runs in it."""
+        """A copy of this manifest with other runs."""
         return replace(self, runs=tuple(runs))
 
 
@@ -128,7 +128,7 @@ def manifest_from(content: bytes, name: str) -> Manifest:
     """The inverse of :func:`manifest_text`. ``name`` is that of the file, for the sentences.
 
     Raises:
-        SessionError: it is no manifest, from a newer version, or damaged.
+        SessionError: it is not a manifest, from a newer version, or damaged.
     """
     try:
         stored = json.loads(content)
@@ -154,7 +154,7 @@ def manifest_from(content: bytes, name: str) -> Manifest:
 
 
 def _fields(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The plain fields that are there. A key that this version does not know is left alone."""
+    """The plain fields that are present. Unknown keys are ignored."""
     fields = {name: stored[name] for name in _PLAIN if name in stored}
     for name in _LISTS:
         value = stored.get(name, [])

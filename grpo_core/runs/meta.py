@@ -1,4 +1,4 @@
-"""The metadata of a run file: who wrote it, from which settings, and what its numbers mean."""
+"""The meta data of a run file: the program that wrote it, its settings, and the meaning of its numbers."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ from grpo_core.text import tr
 from grpo_core.versions import newest
 
 _LAST_MOMENT = 32_503_680_000.0
-"""The year 3000, in seconds since 1970; what no clock of a computer can show lies behind it."""
+"""The year 3000, in seconds since 1970. Later times cannot be displayed everywhere."""
 NEEDS = "needs"
-"""Key of the least version of the program that knows every setting of the run; files of the first editions lack it."""
+"""Key of the oldest version of the program that supports every setting of the run. Files of the first versions lack
+it.
+"""
 _ORIGIN_ARRAYS = ("dist_logp", "ref_dist_logp", "action_rewards")
 _ORIGIN_TEXTS = ("vocabulary", "prompts", "context_names", "reward_names", "watched")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunMeta:
-    """A run in a few words.
+    """Meta data of a run.
 
     Attributes:
-        id: identifies the run wherever its file lies and whatever it is called; copies share it.
+        id: identifier of the run, independent of the file's path and shared by copies.
         title: the name shown.
         created: seconds since 1970.
         settings: what the run started from (for a branch: what it went on with).
-        parent: (run id, update) this run branched off from, None for a run of its own.
-        parent_path: where the parent lay at that time; a hint.
-        ended: closed properly; False while it is written and after a crash.
-        version: of the program that created the file.
+        parent: (run id, update) that this run branched off from, None for an independent run.
+        parent_path: path of the parent at that time, as a hint.
+        ended: whether it was closed properly; False while it is written and after a crash.
+        version: version of the program that created the file.
     """
 
     id: str
@@ -51,7 +53,7 @@ class RunMeta:
 
 
 def meta_rows(meta: RunMeta, origin: Origin) -> dict[str, Any]:
-    """Key -> value of the table ``meta``, all but the names of the series."""
+    """Key -> value of the table ``meta``, except the names of the series."""
     parent, point = meta.parent or (None, None)
     texts = {name: getattr(origin, name) for name in _ORIGIN_TEXTS}
     return {
@@ -117,7 +119,7 @@ def _text(rows: Mapping[str, Any], key: str) -> str:
 
 
 def _title(text: str) -> str:
-    """A title as it is shown: one line, and not without end."""
+    """A title for display: one line of limited length."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
     return shortened(text, LONGEST_TITLE)
@@ -136,12 +138,12 @@ def _whole(value: object) -> int:
 
 
 def written_by(rows: Mapping[str, Any]) -> str:
-    """The newest version of the program that had a hand in the run, as far as its settings are concerned."""
+    """The newest version of the program that wrote the run's settings."""
     return newest(*(text for text in (rows.get("version"), rows.get(NEEDS), "") if isinstance(text, str)))
 
 
 def raise_needs(connection: sqlite3.Connection | RunConnection, *needs: str) -> None:
-    """Note the least version that reads the run, if it is newer than what the file says."""
+    """Store the oldest version that can read the run, if it is newer than the stored one."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (NEEDS,)).fetchone()
     said = row[0] if row is not None and isinstance(row[0], str) else ""
     wanted = newest(said, *needs)
@@ -150,7 +152,7 @@ def raise_needs(connection: sqlite3.Connection | RunConnection, *needs: str) -> 
 
 
 def stored_settings(text: str, version: str) -> Settings:
-    """Settings from a run file that ``version`` of the program wrote.
+    """Parse settings from a run file written by ``version`` of the program.
 
     Raises:
         RunFileError: this version cannot use them.

@@ -1,4 +1,4 @@
-"""A new folder that is there as a whole or not at all."""
+"""Atomic creation of a folder."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from grpo_core.text import tr
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder beside ``path`` that takes its name when the block ends well, and vanishes when it does not.
+    """Context with a temporary folder that is renamed to ``path`` on success and deleted on failure.
 
     Raises:
-        RunFileError: something is there already, the disk is full, or the folder cannot be written.
+        RunFileError: the path exists already, the disk is full, or the folder cannot be written.
     """
     path = path.absolute()
     if os.path.lexists(path):
@@ -29,7 +29,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}{PART}")
     try:
         with explained(path, "written"):
-            shutil.rmtree(temporary, ignore_errors=True)  # of a process of this number that was killed
+            shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process with the same number
             temporary.mkdir()
             yield temporary
             if os.path.lexists(path):
@@ -40,7 +40,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def require_space_for(path: Path, size: float) -> None:
-    """Nothing, if about ``size`` bytes fit into the folder in which ``path`` is to be.
+    """Check that about ``size`` bytes fit into the folder that will contain ``path``.
 
     Raises:
         RunFileError: they do not.

@@ -15,13 +15,13 @@ from grpo_core.runs.meta import raise_needs
 
 
 class PendingUpdates:
-    """Rows that are made when an update is appended and stored together by the next commit.
+    """Rows that are made when an update is appended and stored together in the next commit.
 
     A layout, or settings, that several updates share has one row, which waits with the first of them.
 
     Attributes:
         last: number of the last update that was added, stored or not.
-        changes: how often the settings of the run have changed.
+        changes: number of changes of the run's settings.
     """
 
     def __init__(
@@ -38,16 +38,16 @@ class PendingUpdates:
         self._needs = set[str]()
 
     def __bool__(self) -> bool:
-        """Whether any update waits."""
+        """Whether any update is pending."""
         return bool(self._steps)
 
     @property
     def bytes(self) -> int:
-        """Bytes of the records and values that wait."""
+        """Size in bytes of the pending records and values."""
         return sum(len(row[-1]) for row in self._steps) + sum(len(data) for _, data in self._scalars)
 
     def add(self, step: Step, scalars: Mapping[str, float] | None) -> None:
-        """Encode the update after the last. ``scalars`` are its metrics, for whoever has computed them already.
+        """Encode the next update. ``scalars`` are its metrics, if already computed.
 
         Raises:
             ValueError: it is not the update after the last.
@@ -62,7 +62,7 @@ class PendingUpdates:
         self.last = step.step
 
     def store(self, sql: RunConnection) -> None:
-        """Write every waiting row, within the caller's transaction."""
+        """Write all pending rows, within the caller's transaction."""
         sql.executemany("INSERT INTO layout(id, fields) VALUES (?, ?)", self._new_layouts)
         sql.executemany("INSERT OR REPLACE INTO settings(id, json) VALUES (?, ?)", self._new_settings)
         if self._needs:
@@ -73,7 +73,7 @@ class PendingUpdates:
         series.append(sql, self._scalars)
 
     def clear(self) -> None:
-        """Forget the rows, once the transaction that stored them has succeeded."""
+        """Discard the rows after the transaction that stored them has succeeded."""
         for waiting in (self._new_layouts, self._new_settings, self._steps, self._scalars, self._needs):
             waiting.clear()
 

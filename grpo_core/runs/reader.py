@@ -1,4 +1,4 @@
-"""Reading a run file: on a read-only connection, and with no transaction beyond one call."""
+"""Reader of a run file, with a read-only connection and no transaction beyond one call."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from grpo_core.text import tr
 
 
 class RunReader:
-    """A run file opened for reading, also while another thread or process writes it. Used by one thread only.
+    """A run file opened for reading, possibly while another thread or process writes it. Used by one thread only.
 
-    Every method raises :class:`RunFileError` where the file is damaged; what is not damaged stays readable.
+    Every method raises :class:`RunFileError` where the file is damaged; undamaged parts remain readable.
 
     Attributes:
-        path: of the file.
-        meta: the run in a few words.
-        first: first update stored in this very file; a branch holds those after its branch point.
+        path: path of the file.
+        meta: meta data of the run.
+        first: first update stored in this file; a branch stores those after its branch point.
         last: last committed update, as of opening or :meth:`refresh`.
-        newer: a newer version of the program wrote the file; it can be read but not continued.
+        newer: whether a newer version of the program wrote the file, which can be read but not continued.
     """
 
     def __init__(self, path: Path, connection: RunConnection, *, newer: bool = False) -> None:
@@ -70,10 +70,10 @@ class RunReader:
 
     @classmethod
     def open(cls, path: str | Path) -> RunReader:
-        """The run file at ``path``.
+        """Open the run file at ``path``.
 
         Raises:
-            RunFileError: it is missing, empty, cut short, damaged, or not a run file; one sentence says which.
+            RunFileError: it is missing, empty, truncated, damaged, or not a run file; the message says which.
         """
         path = Path(path)
         connection, version = opened(path)
@@ -86,7 +86,7 @@ class RunReader:
             raise
 
     def refresh(self) -> int:
-        """Looks for newly committed updates. Returns and keeps the number of the last."""
+        """Check for newly committed updates. Returns and stores the number of the last."""
         with explained(self.path):
             self._connection.limit_values(size_of(self.path))
             newest = self._connection.execute("SELECT max(step) FROM step").fetchone()[0]
@@ -106,7 +106,7 @@ class RunReader:
         return origin_from(self._rows, (layout, record))
 
     def step(self, number: int) -> Step:
-        """Update ``number``. A branch also has the one it branched from.
+        """Read update ``number``. A branch also contains the one that it branched from.
 
         Raises:
             RunFileError: it is not in this file, or its record is damaged.
@@ -125,13 +125,13 @@ class RunReader:
 
     @property
     def thinned(self) -> tuple[thinning.Stretch, ...]:
-        """Stretches of updates dropped to keep the file below its size limit, as of now."""
+        """Stretches of updates dropped so far to keep the file below its size limit."""
         with explained(self.path):
             rows = self._connection.execute("SELECT key, value FROM meta WHERE key = ?", (thinning.KEY,)).fetchall()
         return thinning.stretches_from(dict(rows))
 
     def kept(self, number: int, *, forwards: bool = False) -> int | None:
-        """The nearest update in this very file from ``number`` on, or up to it. None if there is none."""
+        """The nearest update in this file from ``number`` on, or up to it. None if there is none."""
         query = (
             "SELECT min(step) FROM step WHERE step >= ?" if forwards else "SELECT max(step) FROM step WHERE step <= ?"
         )
@@ -140,7 +140,7 @@ class RunReader:
         return None if nearest is None else int(nearest)
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
-        """The model's earlier answer, None if it was not asked."""
+        """The model's stored answer. None if the question was not asked."""
         with explained(self.path):
             row = self._connection.execute(
                 "SELECT answer FROM answer WHERE step = ? AND question = ? AND length(answer) <= ?",
@@ -158,8 +158,8 @@ class RunReader:
     def series(self, name: str, start: int = 0) -> np.ndarray:
         """Values of the series ``name`` from index ``start`` on, float64. Index i is update i + 1.
 
-        A series that this program knows and the file does not is NaN. Values whose checksum says that they are not what
-        was written are computed anew from their updates; those whose updates the file does not hold are NaN.
+        A series that the program knows but the file lacks is NaN. Values that do not match their checksum are
+        recomputed from their updates; they are NaN where the file lacks the updates.
 
         Raises:
             KeyError: there is no such series.
@@ -168,12 +168,12 @@ class RunReader:
         if name not in names:
             if name not in METRICS:
                 raise KeyError(name)
-            return np.full_like(self.series(names[0], start), np.nan)  # as many as the file really has
+            return np.full_like(self.series(names[0], start), np.nan)  # as many as the file has
         with explained(self.path), transaction(self._connection, "DEFERRED"):
             try:
                 values = read_series(
                     self._connection, names, name, start=start, last=self.last, computed=self._computed_chunk,
-                    most=size_of(self.path) // (8 * CHUNK),  # a file may say what it is not
+                    most=size_of(self.path) // (8 * CHUNK),  # the file's own claim may be wrong
                 )  # fmt: skip
             except (ValueError, TypeError):
                 values = np.empty(0)
@@ -186,9 +186,9 @@ class RunReader:
         return values
 
     def _computed_chunk(self, chunk: int) -> np.ndarray:
-        """The values of every series in a chunk, computed anew from the updates that the file holds: (series, CHUNK).
+        """Values of all series in a chunk, recomputed from the updates in the file: (series, CHUNK).
 
-        NaN where it does not hold an update: one before the branch point, or one that was thinned out.
+        NaN where the update is missing, before the branch point or after thinning.
         """
         if chunk in self._computed:
             return self._computed[chunk]
@@ -199,10 +199,10 @@ class RunReader:
                 "SELECT step FROM step WHERE step > ? AND step <= ?", (before, before + CHUNK)
             ).fetchall()
         for (number,) in rows:
-            with suppress(RunFileError):  # it is damaged too
+            with suppress(RunFileError):  # the update is damaged too
                 scalars = metrics(self.step(number))
                 values[:, number - before - 1] = [scalars.get(name, np.nan) for name in names]
-        self._computed[chunk] = values  # every series asks for it
+        self._computed[chunk] = values  # cached, since every series needs it
         return values
 
     def settings_changes(self) -> list[tuple[int, Settings]]:
@@ -221,12 +221,12 @@ class RunReader:
         return [(row[0], self._settings_row(row[0])) for row in rows]
 
     def settings_at(self, step: int) -> Settings:
-        """The settings of update ``step``. For the update after the last, what it would run under."""
+        """The settings of update ``step``. For the update after the last, those that it would have."""
         changes = self.settings_changes()
         return changes[max(bisect_right(changes, step, key=lambda change: change[0]) - 1, 0)][1]
 
     def close(self) -> None:
-        """Closes the file. Whoever closes last leaves one single file behind."""
+        """Close the file. The last to close it leaves a single file behind."""
         self._connection.close()
         with suppress(RunFileError):
             collapsed(self.path)
@@ -309,10 +309,10 @@ class RunReader:
             )
 
     def _check_table(self, table: str, what: str) -> None:
-        """Check, once, that a table is what was written.
+        """Check, once, that a table matches its checksum.
 
         Raises:
-            RunFileError: it is not; the sentence begins with ``what``.
+            RunFileError: it does not; the message begins with ``what``.
         """
         if table not in self._sound:
             if self._is_damaged(table):

@@ -1,7 +1,7 @@
-"""Saving of a damaged run file what can be saved, as a new one.
+"""Recovery of a damaged run file into a new one.
 
-A damaged update of a bandit is computed again from the one before it. It is taken only where that leads, bit for bit,
-to an update whose checksum agrees. Then it is the update that was lost.
+A damaged update of a bandit is recomputed from the one before it. The result is accepted only if it leads, bit for bit,
+to an update with a matching checksum, which proves that it equals the lost one.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from grpo_core.runs.salvage import Row, salvage
 from grpo_core.text import tr
 
 MOST_AGAIN = 1000
-"""Updates in a row that are computed again."""
+"""Maximum number of consecutive updates that are recomputed."""
 
 
 def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: None) -> tuple[int, int]:
-    """Write what can be saved of the run file ``source`` to ``target``: its updates, and its curves made anew.
+    """Recover the run file ``source`` to ``target``: its updates, with its curves recomputed.
 
     Args:
-        source: a run file that nobody writes.
-        target: of the new one, which takes the place of whatever is there once it is whole.
-        poll: asked for each update that is computed again. What it raises ends this.
+        source: a run file that nobody is writing.
+        target: path of the new file, which atomically replaces an existing one.
+        poll: called for each recomputed update; may raise to stop.
 
     Returns:
-        (last update in ``target``, how many updates were computed again).
+        (last update in ``target``, number of recomputed updates).
 
     Raises:
         RunFileError: nothing can be saved, or ``target`` cannot be written.
@@ -56,14 +56,14 @@ def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: N
 
 
 class Replay:
-    """Computes damaged updates again.
+    """Recomputes damaged updates.
 
     Args:
-        damaged: the connection to the file.
-        poll: asked for each update.
+        damaged: connection to the file.
+        poll: called for each update.
 
     Attributes:
-        count: how many were computed again, and proved to be those that were lost.
+        count: number of updates that were recomputed and verified.
     """
 
     def __init__(self, damaged: sqlite3.Connection, poll: Callable[[], None]) -> None:
@@ -78,11 +78,11 @@ class Replay:
                 continue
 
     def __call__(self, number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:
-        """The rows from update ``number`` up to the next one that is whole, without that, or up to one whose checksum
-        alone is left. There are none where they cannot be computed, or would be others.
+        """Recompute the rows from update ``number`` up to the next intact one (exclusive), or up to one of which only
+        the checksum is left. Empty if that is not possible or the result cannot be verified.
 
         Args:
-            number: of a damaged update.
+            number: number of a damaged update.
             before: the row of the update before it. None for the first.
             layouts: of the new file, by their numbers. New ones are added.
         """
@@ -106,7 +106,9 @@ class Replay:
         return [self._row(step, layouts) for step in wanted]
 
     def _next_sum(self, number: int) -> tuple[int, int, bool] | None:
-        """(update, checksum, whether its record agrees with it) of the first update from ``number`` on that has one."""
+        """(update, checksum, whether its record matches it) of the first update from ``number`` on that has a
+        checksum.
+        """
         query = "SELECT step, crc, record FROM step WHERE step BETWEEN ? AND ? ORDER BY step"
         left = None
         try:

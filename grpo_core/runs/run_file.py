@@ -1,7 +1,7 @@
-"""A run on disk: one SQLite file that is written while the run trains, read while it is written, copied and branched.
+"""Run files: one SQLite file per run that can be read while it is written, copied and branched.
 
 What the file looks like inside is in ``database.py`` (tables), ``layout.py`` (a step as bytes), ``series.py`` (scalars)
-and ``meta.py``; this is the door.
+and ``meta.py``; this module is the public interface.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from grpo_core.text import tr
 __all__ = ["RunMeta", "RunReader", "RunWriter", "copy_run", "rebuild_series", "resume_point"]
 
 PIECE = 256
-"""Pages of 4 kB that are copied between two looks at whether to give up."""
+"""Number of pages of 4 kB that are copied between two checks for cancellation."""
 
 
 def resume_point(reader: RunReader) -> Step | None:
-    """The update from which the run goes on: the last, or for a branch without updates of its own the one it came from.
+    """The update from which the run continues: the last, or for a branch without own updates the one at its branch
+    point.
 
     None for a run at update 0.
 
@@ -45,18 +46,18 @@ def copy_run(
     cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[float], object] = lambda fraction: None,
 ) -> None:
-    """A copy of the run file ``source`` as one whole file at ``target``, also while ``source`` is being written.
+    """Copy the run file ``source`` to a single file ``target``, even while ``source`` is being written.
 
-    What stood at ``target`` is replaced only once the copy is complete.
+    An existing ``target`` is replaced only once the copy is complete.
 
     Args:
         source: the run as it is when this is called.
         target: where.
         cancelled: polled between pieces of a megabyte.
-        progress: told between pieces which fraction is done, from 0 to 1.
+        progress: called between pieces with the finished fraction, from 0 to 1.
 
     Raises:
-        Cancelled: ``cancelled`` said so; ``target`` is as it was.
+        Cancelled: ``cancelled`` returned true; ``target`` is unchanged.
         RunFileError: ``source`` cannot be read, ``target`` is ``source`` or is being written, or the disk is full.
     """
     source, target = Path(source), Path(target)
@@ -83,14 +84,14 @@ def _between_pieces(
     remaining: int,
     total: int,
 ) -> None:
-    """Called by SQLite after each piece of a copy, with the numbers of pages that remain and of all."""
+    """Callback of SQLite after each piece of a copy, with the numbers of remaining and total pages."""
     if cancelled():
         raise Cancelled(tr("Writing {name} was cancelled.").format(name=name))
     progress(1 - remaining / max(total, 1))
 
 
 def rebuild_series(path: str | Path) -> None:
-    """Computes the scalar series of the run file at ``path`` anew from its updates.
+    """Recompute the scalar series of the run file at ``path`` from its updates.
 
     Raises:
         RunFileError: an update is damaged, or the file cannot be written.

@@ -1,8 +1,8 @@
-"""Saving what can still be read of a run file that somebody has cut short while it was written.
+"""Recovery of a run file that was truncated by another program while it was being written.
 
-The open handle still reads what lies before the cut, what SQLite's log beside the file holds, and the pages that are in
-memory. Updates are taken in order, up to the first that cannot be read though thinning has not dropped it: a run
-without a gap, but for those that thinning leaves, can be gone on with.
+The open handle can still read the part before the cut, the content of SQLite's log beside the file, and the pages in
+memory. Updates are recovered in order, up to the first unreadable one that was not dropped by thinning, since only a
+run without other gaps can be continued.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COLUMNS = {
     "answer": "step, question, answer", "note": "step, created, text", "text": "id, text",
     "series": "name, chunk, data", "tail": "step, data",
 }  # fmt: skip
-"""The tables of which as many rows are taken as can be read, and their columns."""
+"""Tables of which as many rows as possible are recovered, and their columns."""
 _UNKNOWN = np.full(len(series.NAMES), np.nan, "<f8").tobytes()
 """The newest values of the series at an update of which nothing is left."""
 _CUT_BELOW = 1e-300
@@ -44,7 +44,7 @@ holds most of its exponent."""
 Row: TypeAlias = tuple[int, int, int, int, bytes]
 """An update as a row of the table ``step``: (number, layout, settings, checksum, record)."""
 Again: TypeAlias = Callable[[int, "Row | None", dict[int, str]], list[Row]]
-"""(a damaged update, the row before it, the layouts) -> rows in its place, none where there can be none."""
+"""Function of (a damaged update, the row before it, the layouts) that returns rows to replace it, possibly none."""
 
 
 def _lost(number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:
@@ -52,13 +52,13 @@ def _lost(number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]
 
 
 def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again = _lost) -> int:
-    """Write what ``damaged`` still reads into a new run file. Returns the number of the last update in it.
+    """Recover what ``damaged`` can still read into a new run file. Returns the number of its last update.
 
     Args:
-        damaged: the connection that was writing when the file was cut short, or one to a damaged file.
-        name: of its file, for the sentences.
-        target: where; nothing may be there yet.
-        again: gives rows in the place of a damaged update.
+        damaged: the connection that was writing when the file was truncated, or one to a damaged file.
+        name: name of its file, for messages.
+        target: path of the new file, which must not exist.
+        again: function that returns rows to replace a damaged update.
 
     Raises:
         RunFileError: no update can be read any more, or ``target`` cannot be written.
@@ -100,7 +100,7 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
 
 
 def _readable(damaged: sqlite3.Connection, query: str) -> Iterator[Any]:
-    """The rows of a query up to the first that cannot be read."""
+    """The rows of a query up to the first unreadable one."""
     with suppress(sqlite3.Error):
         yield from damaged.execute(query)
 
@@ -109,8 +109,8 @@ def _updates(
     damaged: sqlite3.Connection, first: int, stretches: Sequence[Stretch], layouts: dict[int, str],
     settings: set[int], again: Again,
 ) -> Iterator[Row]:  # fmt: skip
-    """The rows of the updates from ``first`` on, up to the first that is not whole, was not dropped either, and that
-    ``again`` has nothing for."""
+    """The rows of the updates from ``first`` on, up to the first that is damaged, was not dropped by thinning, and that
+    ``again`` cannot replace."""
     number, before = first, None
     while True:
         query = f"SELECT step, layout, settings, crc, record FROM step WHERE step = {number}"
@@ -159,8 +159,8 @@ def _make_series_whole(target: Path) -> None:
 
 
 def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Number of each chunk that all series have -> its values (series, CHUNK), and its checksums, none where the file
-    has none."""
+    """Number of each chunk that all series have -> its values (series, CHUNK), and its checksums, if the file has
+    them."""
     rows = {
         (name, chunk): data
         for name, chunk, data in copy.execute("SELECT name, chunk, data FROM series")
@@ -185,7 +185,7 @@ def uncut(row: bytes) -> bytes:
 
 
 def _in_a_row(chunks: Iterable[int]) -> int:
-    """Number of the numbers 0, 1, 2, … that are there, up to the first that is not."""
+    """Length of the run 0, 1, 2, … of consecutive numbers in ``chunks``."""
     there, count = set(chunks), 0
     while count in there:
         count += 1

@@ -1,4 +1,4 @@
-"""The tables of a run file, and the check that a file which somebody else may have made has these and nothing else.
+"""The tables of a run file, and the check that a file of unknown origin has these and nothing else.
 
 A database is a program as well: a view may be an endless query, a trigger runs when a row is written, a virtual table
 calls code, a generated column computes. A run file has plain tables only, so anything else in it is refused before the
@@ -27,14 +27,14 @@ CREATE TABLE snapshot(step INTEGER NOT NULL, kind TEXT NOT NULL, layout INTEGER,
 CREATE TABLE answer(step INTEGER NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY(step, question));
 CREATE TABLE note(step INTEGER NOT NULL, created REAL NOT NULL, text TEXT NOT NULL);
 """
-"""The id of a row of settings is the first update that ran under them."""
+"""The tables of a run file. The id of a row of settings is the first update that ran under them."""
 
 TABLES = {
     statement.split("(")[0].removeprefix("CREATE TABLE "): statement
     for statement in map(str.strip, SCHEMA.split(";"))
     if statement
 }
-"""Name of a table -> the statement that makes it, as SQLite keeps it in the file."""
+"""Name of a table -> the statement that creates it, as SQLite stores it in the file."""
 
 _MOST_OBJECTS = 100
 _PLAIN_TABLE = re.compile(r"CREATE TABLE \w+\s?\([\w\s,()]*\)[\w\s,]*", re.ASCII)
@@ -42,13 +42,13 @@ _COMPUTES = re.compile(r"\b(as|check|generated|default|collate|references|foreig
 
 
 def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = False) -> None:
-    """Refuses a database that holds more than the tables of a run.
+    """Refuse a database that holds more than the tables of a run.
 
     Args:
-        connection: to a database of which nothing but this has been read.
-        name: of the file, for the sentences.
-        newer: a newer version of the program says to have written it; then its tables may have more columns, and there
-            may be more tables, as long as none of them computes anything.
+        connection: connection to a database of which nothing else has been read.
+        name: name of the file, for messages.
+        newer: whether it claims to be from a newer version of the program; then there may be more tables and columns,
+            as long as they are plain.
 
     Raises:
         RunFileError: it has a view, a trigger, a virtual table or an index that no run file has, a table is missing or
@@ -82,5 +82,5 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
 
 
 def _is_plain(sql: str) -> bool:
-    """Whether a statement only names columns and their kinds."""
+    """Whether a statement only declares columns with types."""
     return len(sql) < 10_000 and _PLAIN_TABLE.fullmatch(sql) is not None and _COMPUTES.search(sql) is None

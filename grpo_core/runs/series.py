@@ -1,4 +1,4 @@
-"""The scalar series inside a run file: full chunks of each series, and one row an update for the newest values."""
+"""The scalar series of a run file: full chunks of each series, and one row per update for the newest values."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ NAMES_JSON = json.dumps(NAMES)
 
 
 def scalars(step: Step, values: Mapping[str, float] | None = None) -> bytes:
-    """One row of ``tail``: the metrics of ``step`` as float64. ``values`` are those metrics, if they are known."""
+    """One row of ``tail``: the metrics of ``step`` as float64. ``values`` are those metrics, if already computed."""
     if values is None:
         values = metrics(step)
     return np.array([values[name] for name in NAMES], "<f8").tobytes()
 
 
 def append(connection: sqlite3.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
-    """Add the newest values: ``rows`` of (update, :func:`scalars`), one update after the other, and their checksums."""
+    """Append the newest values, ``rows`` of (update, :func:`scalars`) in order, with their checksums."""
     connection.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", rows)
     if rows:
         connection.execute("INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)", newest_row(rows))
 
 
 def fold(connection: sqlite3.Connection, last: int) -> None:
-    """Moves each full chunk of updates up to ``last`` out of the tail."""
+    """Move each full chunk of updates up to ``last`` out of the tail."""
     begin: int | None = connection.execute("SELECT min(step) FROM tail").fetchone()[0]
     while begin is not None and last >= begin + CHUNK - 1:
         end = begin + CHUNK - 1
@@ -50,7 +50,7 @@ def fold(connection: sqlite3.Connection, last: int) -> None:
 
 
 def store(connection: sqlite3.Connection, values: np.ndarray) -> None:
-    """Replaces every series by ``values`` (series, updates), from update 1 on."""
+    """Replace every series by ``values`` (series, updates), from update 1 on."""
     connection.execute("DELETE FROM series")
     connection.execute("DELETE FROM tail")
     full = values.shape[1] // CHUNK
@@ -66,9 +66,9 @@ def recorded(reader: RunReader, last: int, names: Sequence[str] = NAMES) -> np.n
 
 
 def rebuilt(reader: RunReader) -> np.ndarray:
-    """The series computed anew from the updates in this file, (series, updates).
+    """The series recomputed from the updates in this file, (series, updates).
 
-    A branch keeps its parent's part, and a thinned run what is stored of the updates that were dropped.
+    A branch keeps its parent's part, and a thinned run the stored values of the dropped updates.
     """
     if reader.thinned:
         whole = recorded(reader, reader.last)

@@ -1,7 +1,7 @@
-"""The scalar series as they lie in a run file: full chunks with their checksums, and the newest values behind them.
+"""Storage of the scalar series in a run file: full chunks with checksums, followed by the newest values.
 
-Beside the chunks with number n lies a row of the same table, named :data:`CHECKSUMS`, with one number for each series.
-Files that were written before there were any have chunks without them, which are read as they are.
+For the chunks with number n there is a row of the same table, named :data:`CHECKSUMS`, with one number for each series.
+Older files have chunks without checksums, which are read unverified.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ number of its last update in the place of a chunk's."""
 def checksums(values: np.ndarray) -> np.ndarray:
     """The sum of each chunk's values, taken as 64-bit words, modulo 2**64: (..., CHUNK) float64 -> (...) uint64.
 
-    Unlike a CRC it takes a fraction of the time of reading, and any change of one word is seen.
+    Unlike a CRC it takes a fraction of the time of reading, and detects any change of a single word.
     """
     summed: np.ndarray = np.ascontiguousarray(values, np.float64).view(np.uint64).sum(axis=-1, dtype=np.uint64)
     return summed
 
 
 def chunk_rows(names: Sequence[str], chunk: int, values: np.ndarray) -> Iterator[tuple[str, int, bytes]]:
-    """The rows (name, chunk, data) of the table ``series`` that keep ``values`` (series, CHUNK) and their checksums."""
+    """The rows (name, chunk, data) of the table ``series`` that store ``values`` (series, CHUNK) and their
+    checksums.
+    """
     for name, row in zip(names, values, strict=True):
         yield name, chunk, np.ascontiguousarray(row, "<f8").tobytes()
     yield CHECKSUMS, chunk, checksums(values).astype("<u8").tobytes()
@@ -40,7 +42,7 @@ def newest_row(rows: Sequence[tuple[int, bytes]]) -> tuple[str, int, bytes]:
     """The row (name, chunk, data) of the table ``series`` with the checksums of ``rows`` of the table ``tail``.
 
     Args:
-        rows: (update, values of all series), one update after the other.
+        rows: (update, values of all series), in order.
     """
     values = np.frombuffer(b"".join(data for _, data in rows), "<f8").reshape(len(rows), -1)
     return NEWEST, rows[-1][0], checksums(values).astype("<u8").tobytes()
@@ -49,7 +51,7 @@ def newest_row(rows: Sequence[tuple[int, bytes]]) -> tuple[str, int, bytes]:
 def newest(
     connection: sqlite3.Connection, series: int, start: int, last: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The newest values, which are in no chunk yet, after update ``start`` up to update ``last``.
+    """The newest values, not yet in a chunk, after update ``start`` up to update ``last``.
 
     Args:
         connection: in a transaction.
@@ -118,10 +120,10 @@ def read_series(
 
 
 def _full_chunks(connection: sqlite3.Connection, name: str, first: int, most: int) -> tuple[np.ndarray, int]:
-    """The chunks of a series from number ``first`` on, one after the other. At one that is not full it ends.
+    """Consecutive chunks of a series from number ``first`` on, up to the first that is not full.
 
     Returns:
-        They in an array that has room for ``most`` of them, and how many values they are.
+        The chunks in an array with capacity for ``most`` of them, and the number of values.
     """
     rows = connection.execute(
         "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk LIMIT ?", (name, first, most)
@@ -138,7 +140,7 @@ def _full_chunks(connection: sqlite3.Connection, name: str, first: int, most: in
 
 
 def _damaged(connection: sqlite3.Connection, values: np.ndarray, place: int, series: int, first: int) -> Iterator[int]:
-    """The numbers of the chunks whose values are not those that were written, as far as a checksum says so.
+    """Numbers of the chunks whose values do not match their checksum, if they have one.
 
     Args:
         connection: to the file.
@@ -159,7 +161,7 @@ def _damaged(connection: sqlite3.Connection, values: np.ndarray, place: int, ser
 
 
 def count_values(connection: sqlite3.Connection, names: Sequence[str], *, last: int, most: int) -> tuple[int, int, int]:
-    """(values of all series up to update ``last``, those that are not what was written, those without a checksum).
+    """(values of all series up to update ``last``, number that do not match their checksum, number without a checksum).
 
     Args:
         connection: in a transaction.

@@ -1,8 +1,8 @@
-"""Session files: what a teacher prepares and hands out, one zip of a manifest and closed run files.
+"""Session files, which a teacher prepares and hands out: a zip of a manifest and closed run files.
 
-``manifest.json`` says what the window shows and which controls it offers; ``runs/1.grpo``, ``runs/2.grpo``, ... are the
-runs it names, in that order. Names inside the zip are compared, never used as paths; whoever opens a session gets
-copies, and the zip stays as it is.
+``manifest.json`` describes the window's layout and the available controls; ``runs/1.grpo``, ``runs/2.grpo``, ... are
+the runs it names, in that order. Names inside the zip are compared, never used as paths; opening a session makes copies
+and leaves the zip unchanged.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from grpo_core.text import tr
 __all__ = ["SUFFIX", "Manifest", "SessionError", "SessionRun", "open_session", "read_manifest", "save_session"]
 
 SPARE = 100_000_000
-"""Bytes that stay free on the disk."""
+"""Bytes that must remain free on the disk."""
 PROCESSOR_SECONDS = 5.0
-"""What reading the runs of a session may take together; ten million updates take a second or two."""
+"""Processor time for reading all runs of a session. Ten million updates take a second or two."""
 _PIECE = 1 << 20
 
 
@@ -52,14 +52,14 @@ def save_session(
     cancelled: Callable[[], bool] = _never,
     progress: Callable[[float], object] = _nobody,
 ) -> Manifest:
-    """Writes a session file. What stood at ``path`` is replaced only once the new one is whole.
+    """Write a session file. An existing ``path`` is replaced only once the new file is complete.
 
     Args:
         path: where.
         manifest: what the window shows; its ``runs`` are filled in here.
-        runs: run files, also ones that are being written. Those that a branch among them reaches back to come along.
+        runs: run files, possibly being written. Ancestors of branches are included.
         cancelled: polled between pieces.
-        progress: told how much is done, from 0 to 1.
+        progress: called with the finished fraction, from 0 to 1.
 
     Returns:
         The manifest as written.
@@ -92,10 +92,10 @@ def save_session(
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of a session file. Its directory has been looked through, its runs have not.
+    """Read the manifest of a session file. Its directory is validated, its runs are not.
 
     Raises:
-        SessionError: it is missing, damaged, no session, from a newer version, or holds what no session may hold.
+        SessionError: it is missing, damaged, not a session, from a newer version, or has forbidden content.
     """
     with reading(path) as archive:
         return checked(path, archive)
@@ -107,19 +107,19 @@ def open_session(
     cancelled: Callable[[], bool] = _never,
     progress: Callable[[float], object] = _nobody,
 ) -> tuple[Manifest, tuple[Path, ...]]:
-    """Copies the runs of a session into ``folder``, under names of their own. All of them or none.
+    """Copy the runs of a session into ``folder`` under new names, all or none.
 
     Args:
         path: of the session.
         folder: where the copies go.
         cancelled: polled between pieces.
-        progress: told how much is done, from 0 to 1.
+        progress: called with the finished fraction, from 0 to 1.
 
     Returns:
         The manifest, and the copies in the order of its runs.
 
     Raises:
-        GrpoError: as :func:`read_manifest`; or a run in it is damaged, or there is no room for it.
+        GrpoError: as :func:`read_manifest`; or a run in it is damaged, or there is too little space.
         Cancelled: nothing was left in ``folder``.
     """
     copies: list[Path] = []
@@ -148,7 +148,7 @@ def open_session(
 
 
 def adopt_copies(manifest: Manifest, copies: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """Move the ``copies`` of a session's runs, made elsewhere, into ``folder`` under names of their own. All or none.
+    """Move the ``copies`` of a session's runs, made elsewhere, into ``folder`` under new names, all or none.
 
     Raises:
         RunFileError: ``folder`` cannot be written.
@@ -168,7 +168,9 @@ def adopt_copies(manifest: Manifest, copies: Sequence[Path], folder: Path) -> tu
 
 
 def _with_ancestors(runs: Sequence[Path]) -> tuple[tuple[SessionRun, ...], list[Path]]:
-    """The runs in words and their files, followed by those that branches among them need for their first updates."""
+    """Descriptions and files of the runs, followed by the ancestors that branches among them need for their first
+    updates.
+    """
     described: list[SessionRun] = []
     files: list[Path] = []
     known: dict[str, tuple[Path, RunMeta]] = {}
@@ -201,10 +203,10 @@ def _check_space(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
 
 
 def _check_run(path: Path, copy: Path, number: int) -> float:
-    """Looks at what a window reads of the copy when it opens it. The processor time that took, in seconds.
+    """Check the parts of the copy that a window reads when it opens it. Returns the processor time used, in seconds.
 
     Raises:
-        SessionError: it is not; the sentence says why.
+        SessionError: it is damaged; the message says why.
     """
     begun = time.thread_time()
     try:
@@ -224,17 +226,17 @@ def _check_run(path: Path, copy: Path, number: int) -> float:
 
 
 class _Pouring:
-    """Copies the content of several files, and says how much of all of them is done."""
+    """Copies the content of several files and reports the total progress."""
 
     def __init__(self, total: int, cancelled: Callable[[], bool], progress: Callable[[float], object]) -> None:
         self._total, self._done = max(total, 1), 0
         self._cancelled, self._progress = cancelled, progress
 
     def pour(self, source: IO[bytes], target: IO[bytes]) -> None:
-        """All of ``source`` into ``target``.
+        """Copy all of ``source`` to ``target``.
 
         Raises:
-            Cancelled: it was given up.
+            Cancelled: it was cancelled.
         """
         while piece := source.read(_PIECE):
             if self._cancelled():

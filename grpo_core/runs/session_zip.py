@@ -1,4 +1,4 @@
-"""The zip of a session: opened, looked through, and what is wrong with it in plain words."""
+"""The zip file of a session: opening, validation, and error messages."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SUFFIX = ".grposession"
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 4_000_000
 LARGEST = 50_000_000_000
-"""Bytes of all runs of a session together."""
+"""Maximum size in bytes of all runs of a session together."""
 MOST_ENTRIES = 1000
 MOST_TIMES = 200
-"""How much smaller than its content an entry may be; numbers that were computed shrink to a half at best."""
+"""Maximum compression factor of an entry. Computed numbers shrink to a half at best."""
 _SMALL = 1 << 20
 _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -37,7 +37,7 @@ def entry_name(number: int) -> str:
 
 @contextmanager
 def reading(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The zip at ``path``, open.
+    """Open the zip at ``path``.
 
     Raises:
         SessionError: it is missing, empty, no zip, or damaged where the block reads it.
@@ -58,7 +58,7 @@ def reading(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 class _Pieces:
-    """A file of which no piece larger than a manifest is read: zipfile reads the directory of a zip as one."""
+    """A file wrapper that refuses reads longer than a manifest: zipfile reads a zip's directory in one piece."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -84,7 +84,7 @@ def _archive(path: Path, file: BinaryIO) -> zipfile.ZipFile:
 
 @contextmanager
 def zip_explained(path: Path, doing: str) -> Iterator[None]:
-    """Errors of the zip and of the file system inside the block become one sentence."""
+    """Context that turns errors of the zip and the file system into one sentence."""
     try:
         yield
     except GrpoError:
@@ -102,7 +102,7 @@ def zip_explained(path: Path, doing: str) -> Iterator[None]:
 
 
 def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
-    """The manifest of a session whose directory holds what it has to, and nothing that points elsewhere.
+    """The manifest of a session whose directory has the required entries and nothing that points elsewhere.
 
     Raises:
         SessionError: with a sentence that says what was wrong.

@@ -1,4 +1,4 @@
-"""Whether the arrays of a decoded step fit together, so that whoever computes with them need not ask.
+"""Validation that the arrays of a decoded step fit together, so that computations need not check.
 
 A checksum shows that a record is what was written; not that whoever wrote it knew what a step is.
 """
@@ -13,10 +13,10 @@ _WHOLE, _REAL, _TRUTH = "iu", "f", "b"
 
 
 def check(step: Step) -> Step:
-    """``step`` itself.
+    """Validate and return ``step``.
 
     Raises:
-        RunFileError: an array has another shape or kind than the record's others imply, or an index points nowhere.
+        RunFileError: an array does not fit the shapes of the others or has the wrong type, or an index is out of range.
     """
     batch, length = step.tokens.shape if step.tokens.ndim == 2 else (0, 0)
     if not batch or not length:
@@ -52,7 +52,7 @@ def check(step: Step) -> Step:
 
 
 def _check_other_shapes(step: Step, batch: int, length: int) -> None:
-    """Arrays whose own sizes are free."""
+    """Validate arrays whose own sizes are free."""
     if step.reward_parts is not None and (step.reward_parts.ndim != 2 or len(step.reward_parts) != batch):
         raise _damaged(step, "reward_parts")
     if step.advantage is not None and step.advantage.shape not in ((batch,), (batch, length)):
@@ -70,7 +70,7 @@ def _check_other_shapes(step: Step, batch: int, length: int) -> None:
 
 
 def _check_alternatives(step: Step, batch: int, length: int) -> None:
-    """The likeliest tokens of each place, the sampled one among them, and their log-probabilities."""
+    """Validate the likeliest tokens of each position, including the sampled one, and their log-probabilities."""
     ids = step.top_tokens
     if ids is None:
         for name in ("top_logp", "ref_top_logp"):
@@ -90,7 +90,7 @@ def _check_alternatives(step: Step, batch: int, length: int) -> None:
 
 
 def _check_indices(step: Step, batch: int, micro: int) -> None:
-    """Numbers that point into other arrays."""
+    """Validate indices into other arrays."""
     if step.group.min() < 0 or step.group.max() >= batch:
         raise _damaged(step, "group")
     most = batch if step.denominator is None else micro  # no more micro-batches than completions

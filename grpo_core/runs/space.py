@@ -1,4 +1,4 @@
-"""Whether a run file may take another update: its limits, and the space on the disk."""
+"""Whether a run file can take another update, given its limits and the free space on the disk."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NEARLY_FULL = 100_000_000
 
 
 def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit: bool, may_thin: bool) -> str | None:
-    """The reason why no further update should be computed, as a sentence. None where one may follow.
+    """The reason why no further update should be computed, as a sentence. None if one may follow.
 
     Args:
-        path: of the run file.
+        path: path of the run file.
         updates: how many it holds.
         changes: how often its settings have changed.
         limit: bytes at which the run is paused.

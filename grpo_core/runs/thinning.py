@@ -1,9 +1,9 @@
-"""Thinning: how a run file under a size limit makes room. Of older updates every second stays, then every fourth, …
+"""Thinning, which keeps a run file under a size limit: of older updates every second is kept, then every fourth, …
 
-Series stay whole; what goes are full records. Blocks of 1,024 updates are thinned one at a time, first the block that
-has been thinned least, then the oldest, so that what is kept is spread evenly over the run but for a factor of two.
-Never thinned are the newest updates, the first ones under changed settings, and those to which an answer is kept. The
-file says what was dropped, in the same transaction in which it goes.
+Series are kept in full; only records are dropped. Blocks of 1,024 updates are thinned one at a time, the least thinned
+first, then the oldest, so that the kept updates are evenly spread over the run up to a factor of two. The newest
+updates, the first ones under changed settings, and those with stored answers are never dropped. What was dropped is
+recorded in the file, in the same transaction.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from grpo_core.runs.limits import MOST_STRETCHES, MOST_UPDATES
 from grpo_core.text import tr
 
 BLOCK = 1024
-"""Updates that are thinned together; also the coarsest thinning: one of a block."""
+"""Number of updates that are thinned together, and the coarsest thinning: one update per block."""
 NEWEST = 2 * BLOCK
-"""So many updates at the end of a run are kept whole, at the least."""
+"""Minimum number of updates at the end of a run that are kept in full."""
 KEY = "thinned"
 """The row of the table ``meta`` that lists the stretches."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Of updates ``first`` to ``last`` those divisible by ``every`` are kept, and the few that are never dropped."""
+    """Of the updates ``first`` to ``last`` those divisible by ``every`` are kept, plus the few that are never
+    dropped.
+    """
 
     first: int
     last: int
@@ -38,17 +40,17 @@ class Stretch:
 
 
 class Thinning:
-    """What has been thinned of one file, and what is thinned next. On its one writing connection.
+    """The state of thinning of one file, on its writing connection.
 
     Attributes:
-        stretches: what has been thinned, in order.
+        stretches: the thinned stretches, in order.
     """
 
     def __init__(self, connection: sqlite3.Connection, first: int, last: int) -> None:
-        """Of a file that holds updates ``first`` to ``last``.
+        """Read the state of a file with updates ``first`` to ``last``.
 
         Raises:
-            RunFileError: what it says of its thinning is damaged.
+            RunFileError: the stored state is damaged.
         """
         self._sql = connection
         self._first = first
@@ -59,11 +61,12 @@ class Thinning:
         self._every = [self._thinnest(first + block * BLOCK) for block in range(blocks)]
 
     def _thinnest(self, begin: int) -> int:
-        """How far the block from update ``begin`` on has been thinned. Another version may have had other blocks."""
+        """The degree of thinning of the block from update ``begin`` on. Another version may have used other blocks."""
         return max((s.every for s in self.stretches if s.first < begin + BLOCK and begin <= s.last), default=1)
 
     def make_space(self, last: int, limit: int) -> bool:
-        """Thins until what the file holds is below 97 % of ``limit`` bytes. Whether it is. ``last``: the newest update.
+        """Thin until the content is below 97 % of ``limit`` bytes. Returns whether that succeeded. ``last``: the newest
+        update.
 
         Raises:
             sqlite3.Error: writing failed; the block in progress is as it was.
@@ -74,7 +77,7 @@ class Thinning:
         return True
 
     def _thin(self, last: int) -> bool:
-        """Thins one block further. Whether there was one."""
+        """Thin one block further. Returns whether there was one."""
         whole = max((last - NEWEST - self._first + 1) // BLOCK, 0)
         every = self._every + [1] * (whole - len(self._every))
         if not every or min(every) >= BLOCK:
@@ -96,7 +99,7 @@ class Thinning:
         return True
 
     def _drop(self, begin: int, end: int, every: int) -> None:
-        """The block is taken out and what stays put back: pages with holes in them would make no room."""
+        """Remove the block and put the kept updates back, since pages with gaps would free no space."""
         kept = self._sql.execute(
             "SELECT step, layout, settings, crc, record FROM step WHERE step BETWEEN ?1 AND ?2 AND (step % ?3 = 0 "
             "OR step IN (SELECT id FROM settings) OR step IN (SELECT step FROM answer))",
@@ -107,7 +110,7 @@ class Thinning:
 
 
 def used(connection: sqlite3.Connection) -> int:
-    """Bytes of the file in which something is kept. What was dropped leaves room inside the file, not beside it."""
+    """Bytes of the file in use. Dropped content leaves free space inside the file, whose size does not shrink."""
     pages, free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -138,18 +141,18 @@ def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
 
 
 def note(connection: sqlite3.Connection, stretches: Iterable[Stretch]) -> None:
-    """Write down what has been thinned, in the table ``meta``."""
+    """Store the thinned stretches in the table ``meta``."""
     text = json.dumps([[s.first, s.last, s.every] for s in stretches])
     connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (KEY, text))
 
 
 def up_to(stretches: Iterable[Stretch], last: int) -> tuple[Stretch, ...]:
-    """The stretches that were thinned of the updates up to ``last``."""
+    """The thinned stretches, limited to updates up to ``last``."""
     return tuple(replace(s, last=min(s.last, last)) for s in stretches if s.first < last)
 
 
 def may_be_dropped(stretches: Sequence[Stretch], number: int) -> bool:
-    """Whether update ``number`` is one that thinning drops, but for the few that it never does."""
+    """Whether thinning may have dropped update ``number``, which excludes the few that it never drops."""
     stretch = stretch_at(stretches, number)
     return stretch is not None and number % stretch.every != 0
 
@@ -173,7 +176,7 @@ def stretches_text(stretches: Iterable[Stretch]) -> str:
 
 
 def _stretches(first: int, every: Sequence[int]) -> tuple[Stretch, ...]:
-    """Blocks of the same thinning side by side become one stretch. Blocks that are whole are none."""
+    """Merge adjacent blocks with equal thinning into stretches. Unthinned blocks are left out."""
     stretches: list[Stretch] = []
     for place, each in enumerate(every):
         begin = first + place * BLOCK

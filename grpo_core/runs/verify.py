@@ -1,4 +1,4 @@
-"""Whether a run file is whole: every row held against its checksum, and every update decoded."""
+"""Verification of a run file: every row is compared with its checksum, and every update decoded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grpo_core.runs.series_chunks import count_values
 from grpo_core.text import tr
 
 TOLD = 20
-"""Damaged updates that are named."""
+"""Maximum number of damaged updates that are named."""
 _WORDS = {
     "settings": tr("settings"), "layout": tr("descriptions of records"), "text": tr("texts"),
     "answer": tr("answers of the model"), "note": tr("notes"),
@@ -26,13 +26,13 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One kind of what a run file holds.
+    """Verification result for one kind of content of a run file.
 
     Attributes:
-        what: it is, in words.
-        count: how many there are.
-        damaged: a sentence for each that is not what was written, or for all of them together.
-        unchecked: how many have no checksum, as in files of earlier versions.
+        what: its description.
+        count: number of items.
+        damaged: a sentence for each damaged item, or for all of them together.
+        unchecked: number of items without a checksum, as in files of earlier versions.
     """
 
     what: str
@@ -42,11 +42,11 @@ class Part:
 
 
 def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: None) -> list[Part]:
-    """Every part of the run file at ``path``, and what of it is damaged.
+    """Verify every part of the run file at ``path``.
 
     Args:
-        path: of the file.
-        poll: told after each update how many are done, of how many. What it raises ends the check.
+        path: path of the file.
+        poll: called after each update with the number done and the total; may raise to stop.
 
     Raises:
         RunFileError: it cannot be opened at all.
@@ -78,7 +78,7 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
 
 
 def _structure(path: Path) -> Part:
-    """The pages, with what SQLite itself finds wrong in them."""
+    """Verify the pages with SQLite's own integrity check."""
     with closing(opened(path)[0]) as connection:
         try:
             with explained(path):
@@ -90,7 +90,7 @@ def _structure(path: Path) -> Part:
 
 
 def _updates(reader: RunReader, poll: Callable[[int, int], None]) -> list[Part]:
-    """The run's start, a branch's point, and every update of this file."""
+    """Verify the run's start, a branch's point, and every update of this file."""
     damaged, count = list[str](), 0
     try:
         _ = reader.origin

@@ -1,9 +1,8 @@
-"""Whether a run file that is being written is still the one at its path, and saving it elsewhere when it is not.
+"""Detection that a run file being written is no longer at its path, and recovery of its content.
 
-On POSIX a file can be deleted, moved or replaced while it is open. SQLite then goes on writing into a file without a
-name, without an error, and all of it is gone with the last handle. That handle still reads everything, so what has been
-written can be saved under another name, as long as somebody looks. Of a file that was cut short it reads what lies
-before the cut (``salvage.py``).
+On POSIX a file can be deleted, moved or replaced while it is open. SQLite then continues to write into a file without a
+name, without an error, and all of it is lost with the last handle. As long as that handle is open, everything can be
+read and saved under another name. Of a truncated file the part before the cut can be read (``salvage.py``).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from grpo_core.runs.verify import verified
 from grpo_core.text import tr
 
 LONG_LOG = 4_000_000
-"""Bytes of SQLite's log at which it is brought into the file."""
+"""Size in bytes of SQLite's log at which it is merged into the file."""
 
 
 PAGES_OF_A_COMMIT = 32_000
@@ -32,10 +31,10 @@ PAGES_OF_A_COMMIT = 32_000
 
 
 class LostFileError(RunFileError):
-    """The file of a run is not at its path any more. The message says what was saved, and where.
+    """The file of a run is no longer at its path. The message says what was saved, and where.
 
     Attributes:
-        saved: where everything that was committed lies now; None where it could not be saved.
+        saved: path of a copy of all committed updates; None where they could not be saved.
     """
 
     def __init__(self, message: str, saved: Path | None) -> None:
@@ -44,11 +43,11 @@ class LostFileError(RunFileError):
 
 
 class FileWatch:
-    """Looks after the file of one writing connection.
+    """Watches the file of one writing connection.
 
     Attributes:
-        short: it has been found to be cut short, or overwritten.
-        number: of the file, as the file system counts it.
+        short: whether it was found truncated or overwritten.
+        number: inode number of the file.
     """
 
     def __init__(self, path: Path, connection: RunConnection, run_id: str) -> None:
@@ -58,9 +57,10 @@ class FileWatch:
         self.short = False
 
     def committed(self, size: int) -> None:
-        """Note that about ``size`` bytes were committed to SQLite's log, and bring it into the file once it is long.
+        """Note that about ``size`` bytes were committed to SQLite's log, and merge the log into the file once it is
+        long.
 
-        SQLite would do this by itself, at a time that nobody knows. Now all else that changes the file is another
+        SQLite would do this by itself at an unknown time. As it is, any other change of the file comes from another
         program.
         """
         self._in_log += size + PAGES_OF_A_COMMIT
@@ -69,12 +69,12 @@ class FileWatch:
             self._written, self._in_log = self._when(), 0
 
     def cut_short(self) -> bool:
-        """Whether the very file has fewer bytes than at the last look."""
+        """Whether the same file has fewer bytes than at the last check."""
         device, number, size = self._state() or (self._device, self.number, self._size)
         return (device, number) == (self._device, self.number) and size < self._size
 
     def changed(self) -> str:
-        """The change of the file, in words that follow its name. Empty where it is the same."""
+        """Description of the file's change, to follow its name in a sentence. Empty if unchanged."""
         state = self._state()
         if state is None:
             return tr("is not there any more")
@@ -93,7 +93,9 @@ class FileWatch:
         return ""
 
     def lost(self, what: str, committed: int) -> LostFileError:
-        """The error that says ``what`` has :meth:`changed`, and where all that the open handle holds is saved now."""
+        """Save all that the open handle can read, and make the error that describes the change ``what`` from
+        :meth:`changed`.
+        """
         name, saved = self._path.name, self._saved(committed)
         if saved is None and self.short:
             return LostFileError(
@@ -129,7 +131,7 @@ class FileWatch:
         )
 
     def _saved(self, committed: int) -> tuple[Path, int] | None:
-        """Place of all that can be read, and up to which update. None where nothing can be saved."""
+        """Path of the recovered file, and its last update. None where nothing can be saved."""
         for place in (self._beside, _private_folder):
             name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
             with suppress(RunFileError, sqlite3.Error, OSError):
@@ -148,22 +150,22 @@ class FileWatch:
         """The folder of the run.
 
         Raises:
-            OSError: it is not there any more.
+            OSError: it no longer exists.
         """
         if not self._path.parent.is_dir():
             raise FileNotFoundError(self._path.parent)
         return self._path.parent
 
     def _copy(self, temporary: Path) -> None:
-        """All that the open handle reads, as one closed file."""
+        """Write everything that the open handle reads to one closed file."""
         with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             self._connection.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")
             copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
-        opened(temporary)[0].close()  # a damaged file gives no run
+        opened(temporary)[0].close()  # raises if the file was damaged
 
     def _is_ours(self) -> bool:
-        """Whether the file at the path is this very run although its number is another, as on some network drives."""
+        """Whether the file at the path is the same run although its inode number differs, as on some network drives."""
         with suppress(GrpoError, sqlite3.Error):
             # Without its log, which SQLite would read into any file at the path.
             with closing(connected(self._path, "immutable=1")) as alone:
@@ -175,21 +177,21 @@ class FileWatch:
         return False
 
     def _is_whole(self) -> bool:
-        """Whether every row is what was written, as read anew from the disk."""
+        """Whether every row matches its checksum when read again from the disk."""
         try:
             return not any(part.damaged for part in verified(self._path))
         except RunFileError:
             return False
 
     def _when(self) -> int:
-        """Nanoseconds at which the file was last written, 0 where there is none."""
+        """Time of the last write to the file in nanoseconds, 0 if there is none."""
         try:
             return self._path.stat().st_mtime_ns
         except OSError:
             return 0
 
     def _state(self) -> tuple[int, int, int] | None:
-        """(device, number, bytes) of the file at the path, None where there is none."""
+        """(device, inode number, size) of the file at the path. None if there is none."""
         try:
             status = self._path.stat()
         except OSError:
@@ -198,9 +200,9 @@ class FileWatch:
 
 
 def _private_folder() -> Path:
-    """A new folder for temporary files that nobody but the user can look into.
+    """Make a new folder for temporary files that only the user can access.
 
     Raises:
-        OSError: there can be none.
+        OSError: it cannot be created.
     """
     return Path(tempfile.mkdtemp(prefix="grpo-lab-saved-"))

@@ -1,4 +1,4 @@
-"""Writing a run file: each update is on disk within 50 ms, and a killed process loses no committed one."""
+"""Writer of a run file. Each update is on disk within 50 ms, and a killed process loses no committed one."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 COMMIT_EVERY = 0.05
-"""Seconds after which an appended update commits all that are waiting."""
+"""Seconds after which an appended update commits all pending ones."""
 LIMIT = 2_000_000_000
-"""Bytes at which a run is paused."""
+"""Size in bytes at which a run is paused."""
 
 
 class RunWriter:
-    """The one writing connection of a run file. Created, used and closed in one thread.
+    """The only writing connection of a run file. Created, used and closed in one thread.
 
-    When writing fails (a full disk, say) the call raises :class:`RunFileError`, what was committed stays readable, and
-    the updates that wait are kept: the next :meth:`commit` writes them once there is space.
+    When writing fails (a full disk, say) the call raises :class:`RunFileError`, committed updates remain readable, and
+    pending ones are kept: the next :meth:`commit` writes them once there is space.
 
     Attributes:
-        path: of the file.
-        watch: looks after that file.
-        meta: the run in a few words.
+        path: path of the file.
+        watch: watcher of that file.
+        meta: meta data of the run.
         committed: number of the last committed update.
-        limit: bytes at which :attr:`full` says so; may be raised.
+        limit: size in bytes at which :attr:`full` is set; may be raised.
         thin: at the limit, older updates are thinned out first (``thinning.py``); never of a language model, whose
             updates are replayed from one another.
-        full: a sentence that says why no further update should be computed, else None; renewed at each commit.
+        full: sentence on why no further update should be computed, else None; updated at each commit.
     """
 
     def __init__(
@@ -91,21 +91,21 @@ class RunWriter:
         limit: int = LIMIT,
         thin: bool = False,
     ) -> RunWriter:
-        """A new run file.
+        """Create a run file.
 
         Args:
-            path: where; nothing may be there yet.
-            settings: of the first update.
+            path: path of the file, which must not exist.
+            settings: settings of the first update.
             title: the name shown.
             parent: (reader of the parent, update) to branch off; that update is kept inside, so that the branch can be
                 resumed from this file alone.
-            resumed: that update, where the file is to hold other weights to go on from than the parent does.
+            resumed: that update, if the file should store other weights to continue from than the parent.
             origin: the run before its first update; by default the learner's, or the parent's.
-            limit: bytes at which the run should be paused.
-            thin: at the limit, rather thin out older updates.
+            limit: size in bytes at which the run should be paused.
+            thin: whether to thin out older updates at the limit instead.
 
         Raises:
-            RunFileError: something is there already, the folder cannot be written, or the parent lacks that update.
+            RunFileError: the file exists already, the folder cannot be written, or the parent lacks that update.
         """
         path = Path(path)
         reader, point = parent or (None, 0)
@@ -133,10 +133,10 @@ class RunWriter:
 
     @classmethod
     def open(cls, path: str | Path, *, limit: int = LIMIT, thin: bool = False) -> RunWriter:
-        """Goes on with an existing run file.
+        """Continue an existing run file.
 
         Raises:
-            RunFileError: somebody else writes it, it is read-only, from a newer version, damaged or no run file.
+            RunFileError: somebody else writes it, it is read-only, from a newer version, damaged or not a run file.
         """
         path = Path(path)
         opened(path)[0].close()  # a sentence about a missing or foreign file, before a lock file appears beside it
@@ -159,7 +159,7 @@ class RunWriter:
                 )
             with explained(path, "written"):
                 connection.execute("PRAGMA journal_mode=WAL")
-                connection.execute("PRAGMA wal_autocheckpoint=0")  # FileWatch.committed does it
+                connection.execute("PRAGMA wal_autocheckpoint=0")  # done by FileWatch.committed
                 connection.execute("PRAGMA synchronous=NORMAL")
                 connection.execute("PRAGMA journal_size_limit=16000000")
                 connection.execute("PRAGMA secure_delete=OFF")
@@ -168,7 +168,7 @@ class RunWriter:
             with explained(path):
                 rows = all_rows(connection)
             connection.allow_writing()
-            if rows.get("series") != series.NAMES_JSON:  # another version wrote others
+            if rows.get("series") != series.NAMES_JSON:  # another version wrote other series
                 writer.rebuild_series()
             return writer
         except BaseException:
@@ -177,7 +177,7 @@ class RunWriter:
 
     @property
     def bytes(self) -> int:
-        """Size on disk, write-ahead log included."""
+        """Size on disk in bytes, including the write-ahead log."""
         return size_of(self.path)
 
     @property
@@ -186,24 +186,24 @@ class RunWriter:
         return self._thinning.stretches
 
     def append(self, step: Step, scalars: Mapping[str, float] | None = None) -> None:
-        """Adds the next update. Commits when 50 ms have passed since the last commit.
+        """Append the next update. Commits if 50 ms have passed since the last commit.
 
         Args:
             step: the update.
-            scalars: its metrics, for whoever has computed them already.
+            scalars: its metrics, if already computed.
 
         Raises:
-            RunFileError: writing failed; ``step`` is kept and comes with the next commit that succeeds.
+            RunFileError: writing failed; ``step`` is kept for the next successful commit.
             ValueError: it is not the update after the last.
         """
         self.extend([(step, scalars)])
 
     def extend(self, updates: Iterable[tuple[Step, Mapping[str, float] | None]]) -> None:
-        """Adds the next updates with their metrics, or None for these. Commits when 50 ms have passed since the last
-        commit, all of them or none.
+        """Append the next updates with their metrics, or None for these. If 50 ms have passed since the last commit,
+        all or none of them are committed.
 
         Raises:
-            RunFileError: writing failed; the updates are kept and come with the next commit that succeeds.
+            RunFileError: writing failed; the updates are kept for the next successful commit.
             ValueError: one of them is not the update after the last.
         """
         for step, scalars in updates:
@@ -212,10 +212,10 @@ class RunWriter:
             self.commit()
 
     def commit(self) -> None:
-        """Puts every appended update on disk. To be called before waiting.
+        """Write all pending updates to disk. Must be called before waiting.
 
         Raises:
-            LostFileError: the file is not at its path any more; what it held is saved elsewhere, these updates too.
+            LostFileError: the file is no longer at its path; its content and these updates are saved elsewhere.
             RunFileError: writing failed; the updates are kept for the next attempt.
         """
         self._committed_at = time.monotonic()
@@ -223,12 +223,12 @@ class RunWriter:
             raise self._lost
         if not self._pending:
             return
-        if self.watch.cut_short():  # writing on would fill the gap with zeros
+        if self.watch.cut_short():  # further writing would fill the gap with zeros
             self._look_after_the_file()
         try:
             self._write_waiting()
         except RunFileError:
-            self._look_after_the_file()  # it may be the reason
+            self._look_after_the_file()  # which may be the reason
             raise
         self._pending.clear()
         self.committed = self._pending.last
@@ -241,7 +241,7 @@ class RunWriter:
             self.full = self._why_full(self.bytes < self.limit)
 
     def _write_waiting(self) -> None:
-        """Write every update that waits, in one transaction."""
+        """Write all pending updates in one transaction."""
         sql = self._connection
         with explained(self.path, "written"), transaction(sql):
             self._pending.store(sql)
@@ -250,14 +250,14 @@ class RunWriter:
             self.watch.committed(self._pending.bytes)
 
     def _look_after_the_file(self) -> None:
-        """After each commit: is what was written still reached by the file's path?"""
+        """Check, after each commit, that the file is still reachable by its path."""
         changed = self.watch.changed()
         if changed:
             self._lost = self.watch.lost(changed, self._pending.last if self.watch.short else self.committed)
             raise self._lost
 
     def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:
-        """Puts what the model answered on disk.
+        """Write the model's answer to disk.
 
         Raises:
             RunFileError: writing failed.
@@ -270,7 +270,7 @@ class RunWriter:
             note_checks(self._connection, "answer")
 
     def rebuild_series(self) -> None:
-        """Computes every series of this file's updates anew.
+        """Recompute every series from this file's updates.
 
         Raises:
             RunFileError: an update is damaged, or writing failed.
@@ -284,11 +284,11 @@ class RunWriter:
             note_checks(self._connection, "series")
 
     def close(self) -> None:
-        """Commits, marks the run as ended properly, and leaves one single file unless a reader still has it open.
+        """Commit, mark the run as properly ended, and leave a single file unless a reader still has it open.
 
         Raises:
-            RunFileError: the last updates could not be written, or the file is not at its path any more; it is closed
-                all the same.
+            RunFileError: the last updates could not be written, or the file is no longer at its path; it is closed in
+                any case.
         """
         try:
             self.commit()
@@ -301,7 +301,7 @@ class RunWriter:
                 with suppress(RunFileError):
                     folded(self.path)
             elif self._lost.saved is not None:
-                with suppress(OSError):  # its log would be read into whatever file has taken its place
+                with suppress(OSError):  # its log would be applied to whatever file has replaced it
                     for beside in files_of(self.path):
                         if beside != self.path:
                             beside.unlink()

@@ -1,11 +1,11 @@
-"""Surrogates, which are maximised per token: how a ratio r and an advantage A combine, one file an algorithm.
+"""Surrogates, which are maximised per token: combinations of a ratio r and an advantage A, one file per algorithm.
 
-A surrogate is its value, the pull that takes a gradient back, its clip, how one token of it is explained, the lines of
-its exported script, its terms in the formula strip, and the settings that act under it (:class:`Surrogate`). Whoever
-needs to know which surrogate runs reads the table below; nothing else in the program names one.
+A :class:`Surrogate` consists of its value, its backward function (``pull``), its clip, its explanation for one token,
+the lines of its exported script, its terms in the formula strip, and the settings that have an effect under it. All
+code that depends on the surrogate reads the table below; nothing else in the program names one.
 
-The pulls are closed forms; torch's autograd on the values gives the same numbers (a test holds them together, for every
-row of the table).
+The pulls are closed forms; torch's autograd on the values gives the same numbers (a test compares them for every entry
+of the table).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A batch on its way through the loss, and how a change flows back from a surrogate to log π."""
+"""The batch that surrogates read, and the way of a gradient from a surrogate back to log π."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Batch:
 
     Attributes:
         xp: the array library's namespace.
-        objective: the switches.
+        objective: settings of the loss.
         mask: (..., B, T), boolean; None without padding.
         real: 1 for a token and 0 in padding, (..., B, T); without padding (B, T), or the number 1 where T is 1.
         logp: log π of the sampled tokens, (..., B, T); 0 in padding.
@@ -38,7 +38,7 @@ class Batch:
     length: Array | float
 
     def through_ratio(self, upstream: Array) -> Array:
-        """dL/d log π from dL/d log r: a token's own, or the whole completion's where it has one ratio."""
+        """Backpropagate dL/d log r to dL/d log π, for a ratio per token or one per completion."""
         level = LEVELS[self.objective.level]
         if level.of_completion:
             if self.mask is not None:
@@ -47,12 +47,12 @@ class Batch:
         return self.through_limit(upstream)
 
     def through_mean(self, upstream: Array, stopped: Array) -> Array:
-        """dL/d log π from dL/d of the completion's mean log-ratio. Nothing reaches tokens that were ``stopped``."""
+        """Backpropagate the gradient by a completion's mean log-ratio to dL/d log π. Tokens in ``stopped`` get 0."""
         whole = self.xp.sum(upstream, axis=-1, keepdims=True) / self.length
         return self.through_limit(self.xp.where(stopped, 0.0, whole))
 
     def through_limit(self, upstream: Array) -> Array:
-        """Nothing flows through a log-ratio that its limit has replaced."""
+        """Zero the gradient of log-ratios that were replaced by their limit."""
         if self.limited is None:
             return upstream
         return self.xp.where(self.limited, 0.0, upstream)

@@ -1,4 +1,4 @@
-"""CISPO: the importance weight is capped and held constant, so that no token loses its push.
+"""CISPO: the importance weight is capped and held constant, so that every token keeps a gradient.
 
 S = sg(min(r, ε⁺)) A log π. MiniMax-M1, arXiv:2506.13585, equation 4; the cap is one number here, as in TRL.
 """
@@ -32,12 +32,12 @@ def pull(b: Batch, upstream: Array) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """The tokens whose ratio is above the cap, so that their weight was cut, boolean (..., B, T)."""
+    """Tokens whose ratio exceeds the cap, so that their weight was reduced, boolean (..., B, T)."""
     return b.ratio > b.objective.clip_high
 
 
 def explained_weight(t: Reading) -> Expression:
-    """min(r, ε⁺) of one token."""
+    """Explain the weight min(r, ε⁺) of one token."""
     r, cap = t.ratio, t.objective.clip_high
     return Expression(
         general=rf"\min({t.ratio_name}, \varepsilon^{{+}})",
@@ -49,7 +49,7 @@ def explained_weight(t: Reading) -> Expression:
 
 
 def explained_clip(t: Reading) -> Expression:
-    """Whether the weight was cut."""
+    """Explain whether one token's weight was capped."""
     r, cap = t.ratio, t.objective.clip_high
     return Expression(
         general=rf"{t.ratio_name} > \varepsilon^{{+}}", values="", value=float(r > cap), note=_note(r, cap)
@@ -65,17 +65,17 @@ def _note(r: float, cap: float) -> str:
 
 
 def band(o: Objective) -> tuple[float, float]:
-    """There is no lower bound."""
+    """Ratios at which the cap has no effect. There is no lower bound."""
     return 0.0, o.clip_high
 
 
 def capped_ratio(o: Objective, ratio: float) -> float:
-    """The weight."""
+    """The weight for ``ratio``, min(r, ε⁺)."""
     return min(ratio, o.clip_high)
 
 
 def script(o: Objective) -> Script:
-    """The slope is the surrogate without log π."""
+    """CISPO in an exported script. The slope is the surrogate without log π."""
     return Script(
         constants={"CAP": o.clip_high},
         lines=(
@@ -87,7 +87,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """sg(min(r, cap)) A log π."""
+    """Terms of sg(min(r, cap)) A log π."""
     cap = Term(
         key="clipped", latex=rf"\mathrm{{sg}}(\min(r,\,{o.clip_high:.6g}))", name=tr("capped ratio"),
         help=tr("The ratio, capped and held constant: it weighs the push and is never pushed itself."),

@@ -1,4 +1,4 @@
-"""PPO's clipped surrogate, which GRPO took over. With the dual clip of arXiv:1912.09729 as an option.
+"""PPO's clipped surrogate, adopted by GRPO, with the dual clip of arXiv:1912.09729 as an option.
 
 S = min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A). PPO, arXiv:1707.06347, equation 7, where ε⁺ = ε and there is no c.
 """
@@ -24,19 +24,18 @@ def value(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log r = r A where the branch that was taken still follows r, else 0 (at a bound it still does)."""
+    """d/d log r = r A where the active branch depends on r, else 0. At a bound it still depends on r."""
     slope = b.ratio * b.advantage
     return upstream * b.xp.where(_follows(b), slope, 0.0)
 
 
 def stopped(b: Batch) -> Array:
-    """Whether the advantage is not 0 and the clipped surrogate no longer changes with the ratio r. Boolean, shaped as
-    r."""
+    """Whether the advantage is not 0 and the surrogate no longer depends on r. Boolean, shaped as r."""
     return ~_follows(b) & (b.advantage != 0)
 
 
 def _follows(b: Batch) -> Array:
-    """Whether the branch of the minimum that was taken changes with r."""
+    """Whether the active branch of the minimum depends on r."""
     xp, r, a, o = b.xp, b.ratio, b.advantage, b.objective
     below_high, above_low = r <= 1 + o.clip_high, r >= 1 - o.clip_low
     if o.dual_clip is None:
@@ -57,7 +56,7 @@ def _banded(b: Batch) -> Array:
 
 
 def explained(t: Reading) -> Expression:
-    """The minimum of the two branches."""
+    """Explain the minimum of the two branches for one token."""
     o, name, r, a = t.objective, t.advantage_name, t.ratio, t.advantage
     (low, high), cap = band(o), o.dual_clip
     free = t.ratio_name if cap is None else rf"\min({t.ratio_name}, c)"
@@ -75,7 +74,7 @@ def explained(t: Reading) -> Expression:
 
 
 def slope(t: Reading) -> Expression:
-    """r A where the branch that was taken follows r."""
+    """Explain the slope: r A where the active branch depends on r."""
     r, a = t.ratio, t.advantage
     is_open = _is_open(t.objective, r, a)
     return Expression(
@@ -88,7 +87,7 @@ def slope(t: Reading) -> Expression:
 
 
 def explained_clip(t: Reading) -> Expression:
-    """Whether the push was stopped, by the signs and bounds of the minimum."""
+    """Explain whether the gradient was stopped, by the signs and bounds of the minimum."""
     o, r, a = t.objective, t.ratio, t.advantage
     return Expression(
         general=_condition(t.ratio_name, o),
@@ -100,12 +99,12 @@ def explained_clip(t: Reading) -> Expression:
 
 
 def band(o: Objective) -> tuple[float, float]:
-    """1 − ε and 1 + ε⁺."""
+    """The bounds 1 − ε and 1 + ε⁺."""
     return 1 - o.clip_low, 1 + o.clip_high
 
 
 def ratio_in_band(o: Objective, ratio: float) -> float:
-    """The ratio inside the band."""
+    """``ratio`` clipped to the band."""
     low, high = band(o)
     return min(max(ratio, low), high)
 
@@ -115,7 +114,7 @@ def _source(o: Objective) -> str:
 
 
 def _is_open(o: Objective, r: float, a: float) -> bool:
-    """Whether the branch of the minimum that was taken still changes with the ratio."""
+    """Whether the active branch of the minimum still depends on the ratio."""
     low, high = band(o)
     if o.dual_clip is None:
         return r <= high if a > 0 else r >= low
@@ -125,7 +124,7 @@ def _is_open(o: Objective, r: float, a: float) -> bool:
 
 
 def _condition(r: str, o: Objective) -> str:
-    """The condition under which min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A) no longer changes with r."""
+    """LaTeX condition under which min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A) no longer depends on r."""
     low, rising, falling = r"1 - \varepsilon", r"1 + \varepsilon^{+}", ""
     if o.dual_clip is not None:
         rising, falling = (rising, "c") if o.dual_clip >= 1 + o.clip_high else ("c", rising)
@@ -136,7 +135,7 @@ def _condition(r: str, o: Objective) -> str:
 
 
 def _branch(o: Objective, r: float, a: float) -> str:
-    """In words, which branch of the minimum was taken."""
+    """Name the active branch of the minimum, in words."""
     (low, high), cap = band(o), o.dual_clip
     width = f"{plain(low)} to {plain(high)}"
     if a == 0:
@@ -166,7 +165,7 @@ def _branch(o: Objective, r: float, a: float) -> str:
 
 
 def script(o: Objective) -> Script:
-    """Without a dual clip the two branches need no second minimum."""
+    """The clipped surrogate in an exported script. Without a dual clip a second minimum is omitted."""
     constants: dict[str, object] = {"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high}
     end = (
         "clipped = ~follows & (A != 0) & MASK",
@@ -194,7 +193,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """min(r A, clip(r, low, high) A) with the numbers of the bounds."""
+    """Terms of min(r A, clip(r, low, high) A), with the numbers of the bounds."""
     low, high = (f"{bound:.6g}" for bound in band(o))
     clip = Term(
         key="clipped", latex=rf"\mathrm{{clip}}(r,\,{low},\,{high})", name=tr("clipped ratio"),

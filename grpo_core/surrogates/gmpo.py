@@ -1,7 +1,7 @@
 """GMPO: the geometric mean of the completion's ratios, each clipped before the mean.
 
-S = exp((1 / L) Σ_t clip(log r_t)) A. GMPO, arXiv:2507.20673, equation 4: a log-ratio is clipped only on the side its
-push points to, from above at ε⁺ where A > 0 and from below at −ε where A < 0.
+S = exp((1 / L) Σ_t clip(log r_t)) A. GMPO, arXiv:2507.20673, equation 4: a log-ratio is clipped only in the direction
+in which the advantage moves it: from above at ε⁺ where A > 0, from below at −ε where A < 0.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from grpo_core.typeset import signed, total
 
 
 def value(b: Batch) -> Array:
-    """The mean ratio times A."""
+    """The geometric mean ratio times A."""
     return mean_ratio(b) * b.advantage
 
 
 def mean_ratio(b: Batch) -> Array:
-    """exp of the mean of the clipped log-ratios, (..., B, 1)."""
+    """The geometric mean of the clipped ratios, exp of the mean of the clipped log-ratios, (..., B, 1)."""
     xp, o = b.xp, b.objective
     risen, fallen = clamp(b.log_ratio, high=o.clip_high), clamp(b.log_ratio, -o.clip_low)
     clipped = xp.where(b.advantage > 0, risen, xp.where(b.advantage < 0, fallen, b.log_ratio))
@@ -33,18 +33,18 @@ def mean_ratio(b: Batch) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """The tokens whose own log-ratio was clipped."""
+    """Tokens whose own log-ratio was clipped."""
     a, o = b.advantage, b.objective
     return ((a > 0) & (b.log_ratio > o.clip_high)) | ((a < 0) & (b.log_ratio < -o.clip_low))
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d of the mean log-ratio = S."""
+    """Gradient by the mean log-ratio, which equals S."""
     return upstream * mean_ratio(b) * b.advantage
 
 
 def explained(t: Reading) -> Expression:
-    """The mean ratio times A. It is its own slope."""
+    """Explain the mean ratio times A, which is its own slope."""
     mean, a = t.of_completion(_mean_ratio), t.advantage
     return Expression(
         general=f"{mean.general} {t.advantage_name}",
@@ -71,7 +71,7 @@ def _mean_ratio(tokens: Sequence[Reading]) -> Expression:
 
 
 def explained_clip(t: Reading) -> Expression:
-    """Whether the token's own log-ratio was clipped."""
+    """Explain whether the token's own log-ratio was clipped."""
     x = t.log_ratio
     return Expression(
         general=rf"\mathrm{{clip}}(\log r_{t.index}) \neq \log r_{t.index}",
@@ -87,12 +87,12 @@ def _clipped(o: Objective, x: float, a: float) -> float:
 
 
 def band(o: Objective) -> tuple[float, float]:
-    """Of a token's ratio: the clip acts on its logarithm."""
+    """Bounds of a token's ratio. The clip is applied to its logarithm."""
     return math.exp(-o.clip_low), math.exp(min(o.clip_high, 700.0))
 
 
 def script(o: Objective) -> Script:
-    """The surrogate is its own slope."""
+    """GMPO in an exported script. The surrogate is its own slope."""
     return Script(
         constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
         lines=(
@@ -106,7 +106,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """The mean ratio, and the advantage."""
+    """Terms of the mean ratio and the advantage."""
     return (ratio_factor(r"\bar{r}", tr("mean ratio")), ADVANTAGE)
 
 

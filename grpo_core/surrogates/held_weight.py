@@ -1,4 +1,4 @@
-"""Surrogates of the form sg(w) A log π: a weight that is held constant, in front of the advantage and log π."""
+"""Surrogates of the form sg(w) A log π, in which the weight w is held constant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Weight = Callable[[Reading], Expression]
 
 
 def value_with(weight: Weight) -> Callable[[Reading], Expression]:
-    """w A log π of one token."""
+    """Make the explanation of w A log π for one token."""
 
     def explained(t: Reading) -> Expression:
         w, a, logp = weight(t), t.advantage, t.logp
@@ -30,7 +30,7 @@ def value_with(weight: Weight) -> Callable[[Reading], Expression]:
 
 
 def slope_with(weight: Weight) -> Callable[[Reading], Expression]:
-    """w A of one token: the derivative by log π."""
+    """Make the explanation of the slope w A, the derivative by log π, for one token."""
 
     def explained(t: Reading) -> Expression:
         w, a = weight(t), t.advantage

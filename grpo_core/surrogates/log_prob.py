@@ -1,4 +1,4 @@
-"""REINFORCE (Williams 1992): A log π, no ratio and no clip."""
+"""REINFORCE (Williams 1992): A log π, without ratio or clip."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pull(b: Batch, upstream: Array) -> Array:
 
 
 def explained(t: Reading) -> Expression:
-    """A log π of one token."""
+    """Explain A log π for one token."""
     a, logp = t.advantage, t.logp
     return Expression(
         general=rf"{t.advantage_name} \log \pi_{t.index}",
@@ -37,18 +37,18 @@ def explained(t: Reading) -> Expression:
 
 
 def slope(t: Reading) -> Expression:
-    """A."""
+    """Explain the slope, A."""
     a = t.advantage
     return Expression(general=t.advantage_name, values=signed(a), value=a, source=PAPER)
 
 
 def script(o: Objective) -> Script:
-    """The slope is A."""
+    """REINFORCE in an exported script. The slope is A."""
     return Script(lines=("surrogate = A * logp", "slope = A  # d surrogate / d log π"))
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """A log π."""
+    """Terms of A log π."""
     return (ADVANTAGE, LOG_PROB)
 
 

@@ -39,7 +39,7 @@ def _gate(b: Batch) -> tuple[Array, Array]:
 
 
 def explained(t: Reading) -> Expression:
-    """The gate times the advantage."""
+    """Explain the gate times the advantage for one token."""
     (tau, gate), a = _gate_of(t), t.advantage
     return Expression(
         general=rf"\frac{{4}}{{\tau}} \mathrm{{sigmoid}}(\tau ({t.ratio_name} - 1)) {t.advantage_name}",
@@ -55,7 +55,7 @@ def explained(t: Reading) -> Expression:
 
 
 def slope(t: Reading) -> Expression:
-    """4 σ (1 − σ) r A."""
+    """Explain the slope 4 σ (1 − σ) r A."""
     (_, gate), r, a = _gate_of(t), t.ratio, t.advantage
     return Expression(
         general=rf"4 \sigma (1 - \sigma) {t.ratio_name} {t.advantage_name}",
@@ -68,14 +68,14 @@ def slope(t: Reading) -> Expression:
 
 
 def _gate_of(t: Reading) -> tuple[float, float]:
-    """τ by the sign of the advantage, and σ(τ (r − 1))."""
+    """τ, chosen by the sign of the advantage, and σ(τ (r − 1))."""
     r, a = t.ratio, t.advantage
     tau = t.objective.sapo_temperature_pos if a > 0 else t.objective.sapo_temperature_neg
     return tau, 0.5 + 0.5 * math.tanh(tau * (r - 1) / 2)
 
 
 def script(o: Objective) -> Script:
-    """The gate by its sigmoid."""
+    """SAPO in an exported script, with the gate written by its sigmoid."""
     return Script(
         constants={"TAU_POS": o.sapo_temperature_pos, "TAU_NEG": o.sapo_temperature_neg},
         lines=(
@@ -88,7 +88,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """The gate, and the advantage."""
+    """Terms of the gate and the advantage."""
     return (ratio_factor(r"\tfrac{4}{\tau}\,\sigma(\tau(r-1))", tr("soft gate")), ADVANTAGE)
 
 

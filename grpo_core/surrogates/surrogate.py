@@ -1,4 +1,4 @@
-"""The parts of one algorithm's surrogate: its mathematics, and everything that is said, drawn and exported of it."""
+"""Data structure of a surrogate: its mathematics, explanations, formula and exported script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class Ratio(Enum):
-    """The ratio that a surrogate reads."""
+    """Kind of the ratio that a surrogate reads."""
 
     LEVEL = "the ratio at the objective's level"
     OWN = "one that it makes of the tokens' log-ratios, whatever the level"
@@ -23,7 +23,7 @@ class Ratio(Enum):
 
 
 class Path(Enum):
-    """The path of a surrogate's gradient on its way to log π of a token."""
+    """Path of a surrogate's gradient on its way to log π of a token."""
 
     RATIO = "log r at the objective's level"
     LOG_PROB = "log π of the token itself; a ratio is a constant weight"
@@ -35,9 +35,9 @@ class Script:
     """A surrogate in an exported NumPy script.
 
     Attributes:
-        constants: capitalised names, which nothing else in the script has, and the numbers they stand for.
+        constants: names in capitals, unique in the script, and their values.
         lines: from ``ratio``, ``log_ratio``, ``logp`` and ``A`` (B, T) to ``surrogate`` and ``slope``, its derivative
-            by what :class:`Path` names; and to ``clipped`` where the surrogate can clip.
+            by the quantity of its :class:`Path`; and to ``clipped`` where the surrogate can clip.
     """
 
     constants: dict[str, object] = field(default_factory=dict)
@@ -46,15 +46,16 @@ class Script:
 
 @dataclass(frozen=True, kw_only=True)
 class Clip:
-    """The clip of a surrogate that has one.
+    """The clip of a surrogate.
 
     Attributes:
-        stopped: where the token's push was stopped (or its weight cut), boolean (..., B, T).
-        explained: the same of one token: value 1 or 0, the condition as LaTeX, and in words what happened.
-        band: the ratios between which it never acts, as (lowest, highest).
-        after: the ratio as it stands in the formula, after the clip.
-        counted: what the share of clipped tokens counts, as a sentence.
-        cuts_weight: it cuts the weight of the push, which itself stays.
+        stopped: function that marks the tokens whose gradient was stopped (or whose weight was reduced), boolean (...,
+            B, T).
+        explained: the same for one token: value 1 or 0, the condition as LaTeX, and a description of the outcome.
+        band: the range of ratios, (lowest, highest), in which it never has an effect.
+        after: the ratio after the clip, as in the formula.
+        counted: sentence on what the share of clipped tokens counts.
+        cuts_weight: whether it reduces the weight of the gradient instead of stopping it.
     """
 
     stopped: Callable[[Batch], Array]
@@ -70,20 +71,20 @@ class Clip:
 
 @dataclass(frozen=True, kw_only=True)
 class Surrogate:
-    """A surrogate S: what is maximised, per token, before the KL.
+    """A surrogate S: the term that is maximised, per token, without the KL.
 
     Attributes:
         value: S, (..., B, T).
-        pull: from dL/dS to dL/d of what ``path`` names, both (..., B, T).
-        path: what the gradient flows through on its way to log π.
+        pull: backward function, from dL/dS to the gradient by the quantity of ``path``, both (..., B, T).
+        path: what the gradient passes through on its way to log π.
         ratio: which ratio it reads.
-        clip: its clip; None where it has none.
-        unclipped: why it has none, as a sentence that holds the words “no clip”; empty where it has one.
-        knobs: the fields of the objective that act under it and under no setting that all surrogates share.
+        clip: its clip, if any.
+        unclipped: sentence on why it has no clip, containing the words “no clip”; empty where it has one.
+        knobs: the fields of the objective that have an effect under this surrogate in particular.
         explained: S of one token.
-        slope: its derivative by what ``path`` names, of one token.
+        slope: its derivative by the quantity of ``path``, of one token.
         script: S in a script for NumPy.
-        terms: S in the line of terms above the update.
+        terms: S in the formula strip above the update.
     """
 
     value: Callable[[Batch], Array]
@@ -102,13 +103,13 @@ class Surrogate:
         assert (self.clip is None) == bool(self.unclipped), "a surrogate has a clip, or a sentence on why it has none"
 
     def clipped(self, batch: Batch) -> Array:
-        """The tokens whose push was stopped (or whose weight was cut), boolean (..., B, T)."""
+        """Mark the tokens whose gradient was stopped (or whose weight was reduced), boolean (..., B, T)."""
         if self.clip is None:
             return batch.xp.zeros_like(batch.logp, dtype=batch.xp.bool)
         return self.clip.stopped(batch)
 
     def gradient(self, batch: Batch, upstream: Array) -> Array:
-        """dL/d log π from dL/dS, both (..., B, T)."""
+        """Backpropagate dL/dS to dL/d log π, both (..., B, T)."""
         flow = self.pull(batch, upstream)
         match self.path:
             case Path.RATIO:

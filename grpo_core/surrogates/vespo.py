@@ -43,7 +43,7 @@ def pull(b: Batch, upstream: Array) -> Array:
 
 
 def explained_weight(t: Reading) -> Expression:
-    """φ of one token's completion."""
+    """Explain φ for one token's completion."""
     o, a, product = t.objective, t.advantage, t.of_completion(_log_w)
     log_w = product.value
     k, decay = (o.vespo_k_pos, o.vespo_lambda_pos) if a >= 0 else (o.vespo_k_neg, o.vespo_lambda_neg)
@@ -72,7 +72,7 @@ def _log_w(tokens: Sequence[Reading]) -> Expression:
 
 
 def script(o: Objective) -> Script:
-    """VESPO in an exported script. The slope by log π is its weight times A."""
+    """VESPO in an exported script. The slope by log π is the weight times A."""
     return Script(
         constants={
             "K_POS": o.vespo_k_pos, "LAMBDA_POS": o.vespo_lambda_pos,
@@ -88,7 +88,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """sg(φ(r)) A log π."""
+    """Terms of sg(φ(r)) A log π."""
     return (ratio_factor(r"\mathrm{sg}(\varphi(r))", tr("weight φ")), ADVANTAGE, LOG_PROB)
 
 

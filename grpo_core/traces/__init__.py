@@ -1,1 +1,1 @@
-"""Runs of other trainers: importers, one file a format, and recorders that run beside a trainer."""
+"""Runs of other trainers: importers, one file per format, and recorders that run inside a trainer."""

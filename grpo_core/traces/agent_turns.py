@@ -26,13 +26,13 @@ def trajectories(step: Step) -> tuple[Trajectory, ...] | None:
 
 
 def trajectory(prompt: str, tokens: np.ndarray, mask: np.ndarray, task: LanguageTask) -> Trajectory:
-    """A completion turn by turn.
+    """Split a completion into turns.
 
     Args:
-        prompt: its text.
+        prompt: the prompt's text.
         tokens: (L,) of the completion, the end sign included.
-        mask: (L,) boolean, which of them the loss counts.
-        task: under which it was drawn.
+        mask: (L,) boolean, tokens that the loss counts.
+        task: the task that it was sampled for.
     """
     turns, place = list[Turn](), 0
     for said, answered in exchanges(decode(tokens)):
@@ -54,7 +54,7 @@ def trajectory(prompt: str, tokens: np.ndarray, mask: np.ndarray, task: Language
 
 
 def _turn(mask: np.ndarray, **said: Any) -> Turn:
-    """A turn of which the loss counts the tokens ``mask`` (n,), boolean."""
+    """Make a turn whose tokens have the loss mask ``mask`` (n,), boolean."""
     return Turn(tokens=len(mask), body=len(mask), in_loss=int(mask.sum()), **said)
 
 

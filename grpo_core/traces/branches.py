@@ -1,4 +1,4 @@
-"""Rollouts of one prompt as a tree: each turn that several of them have in common is in it once."""
+"""Rollouts of one prompt as a tree, in which turns common to several rollouts appear once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from grpo_core.traces.trajectory import Trajectory, Turn
 
 @dataclass(frozen=True, kw_only=True)
 class Branch:
-    """Turns that the same rollouts have one after the other, and where they part.
+    """Consecutive turns shared by the same rollouts, and the branches that follow.
 
     Attributes:
-        turns: from the place where the rollouts parted from others to the one where they part themselves or end.
-        rows: the rollouts, by their row in the update.
-        branches: their ways on, none for a rollout that ends here.
+        turns: the turns from where these rollouts diverged from others to where they diverge themselves or end.
+        rows: the rollouts, as row indices in the update.
+        branches: the branches that follow, none for a rollout that ends here.
     """
 
     turns: tuple[Turn, ...]
@@ -24,9 +24,9 @@ class Branch:
 
 
 def tree_of(trajectories: Mapping[int, Trajectory]) -> tuple[Branch, ...]:
-    """The trees of rollouts: one, unless they begin with different turns.
+    """Build the trees of rollouts: one, unless they begin with different turns.
 
-    Turns are the same where role, words, thought and calls are. Numbers of their tokens are those of the first rollout.
+    Turns are equal if role, text, reasoning and calls are equal. Token counts are those of the first rollout.
 
     Args:
         trajectories: row in the update -> rollout.
@@ -35,7 +35,7 @@ def tree_of(trajectories: Mapping[int, Trajectory]) -> tuple[Branch, ...]:
 
 
 def _parted(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], place: int) -> tuple[Branch, ...]:
-    """Branches of rollouts that are the same before the turn at ``place``."""
+    """Branches of rollouts that are equal before the turn at ``place``."""
     ways: dict[object, list[tuple[int, tuple[Turn, ...]]]] = {}
     for row, turns in rollouts:
         if place < len(turns):
@@ -44,7 +44,7 @@ def _parted(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], place: int) -> tup
 
 
 def _branch(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], start: int) -> Branch:
-    """The branch of rollouts that all have the same turn at ``start``."""
+    """The branch of rollouts with an equal turn at ``start``."""
     end, first = start + 1, rollouts[0][1]
     shortest = min(len(turns) for _, turns in rollouts)
     while end < shortest and all(_said(turns[end]) == _said(first[end]) for _, turns in rollouts):
@@ -53,5 +53,5 @@ def _branch(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], start: int) -> Bra
 
 
 def _said(turn: Turn) -> tuple[object, ...]:
-    """The words of a turn, which tell it from another one. Numbers by which calls are named do not."""
+    """The content of a turn for comparison with others, without the ids of its calls."""
     return turn.role, turn.text, turn.reasoning, turn.tool, tuple((call.name, call.arguments) for call in turn.calls)

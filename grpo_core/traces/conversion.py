@@ -1,4 +1,4 @@
-"""A recorded run of another trainer as a run file of ours: one file to keep, to send and to open at once."""
+"""Conversion of another trainer's recorded run to a run file: one file to keep, to send and to open quickly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from grpo_core.traces.importers import converted
 from grpo_core.traces.importers.source import Source, has_losses
 
 AT_ONCE = 20
-"""Updates of one transaction."""
+"""Number of updates per transaction."""
 
 
 def convert(
@@ -38,19 +38,19 @@ def convert(
     positions: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Write a recorded run into the new run file ``out``. It is there whole or not at all.
+    """Write a recorded run into the new run file ``out``, completely or not at all.
 
     Args:
         source: the recorded run.
-        out: of the file; nothing may be there yet.
-        positions: which updates, from 1, in order; by default all.
+        out: path of the new file, which must not exist.
+        positions: updates to convert, from 1, in order; by default all.
         progress: called with (updates done, updates in all) after each update.
 
     Returns:
         A sentence for each update that could not be read and was left out.
 
     Raises:
-        RunFileError: something is there already, ``out`` cannot be written, or no update could be read.
+        RunFileError: the file exists already, ``out`` cannot be written, or no update could be read.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
     file_lock = lock(out)
@@ -109,7 +109,7 @@ def _written(
 
 
 def _step(source: Source, position: int) -> tuple[Step | None, str]:
-    """The update, or why there is none."""
+    """The update, or the reason why there is none."""
     try:
         step = source.step(position)
     except NotRecordedError as error:
@@ -118,7 +118,7 @@ def _step(source: Source, position: int) -> tuple[Step | None, str]:
 
 
 def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]:
-    """What no array holds. The trainer's losses only ``with_losses``, where there are log-probabilities."""
+    """The parts of an update that are not arrays. The trainer's losses are included only ``with_losses``."""
     try:
         table = converted.plain_table(source.completions(position))
     except NotRecordedError:

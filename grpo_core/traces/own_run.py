@@ -1,4 +1,4 @@
-"""A run that this program trained, as a diagnosis reads the runs of other trainers."""
+"""A run of this program in the form of recorded runs, so that it can be diagnosed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SUFFIX = ".grpo"
 
 
 class OwnRun:
-    """A run file of ours. :class:`~grpo_core.traces.importers.source.Source` says what its methods do.
+    """A run file of this program, as a :class:`~grpo_core.traces.importers.source.Source`.
 
-    Its settings are those of a recorded run with the same loss, since a diagnosis knows no other. The updates are those
-    that this very file holds: of a thinned one those that are left, of a branch those after its branch point.
+    Its settings are those of a recorded run with the same loss, since a diagnosis supports no others. The updates are
+    those in this file: in a thinned file the remaining ones, in a branch those after its branch point.
     """
 
     partial = False
@@ -46,7 +46,7 @@ class OwnRun:
         return self._origin.vocabulary
 
     def __len__(self) -> int:
-        """Updates that are in the file."""
+        """Number of updates in the file."""
         return len(self.labels)
 
     def step(self, position: int) -> Step:
@@ -108,7 +108,7 @@ def as_recorded(settings: Settings, origin: Origin) -> Settings:
 
 
 def table_of(step: Step, origin: Origin, given: np.ndarray | None) -> Completions:
-    """The completions of an update that this program trained, with their ``given`` advantages (B,), if they are so."""
+    """The completions of an update of this program, with the advantages ``given`` (B,), if they are per completion."""
     questions = {group: question_text(step, group, origin) for group in np.unique(step.group).tolist()}
     return Completions(
         prompts=tuple(questions[group] for group in step.group.tolist()),

@@ -1,4 +1,4 @@
-"""A trajectory: the turns of a rollout in which a model, tools and users speak, and what of them the loss sees."""
+"""A trajectory: the turns of a rollout by model, tools and users, and which tokens of them the loss counts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from grpo_core.text import tr
 
 ERROR = re.compile(r"\s*(\{\s*[\"']error[\"']|error\b|traceback \(most recent call)", re.IGNORECASE)
-"""How a tool's result begins that reads as an error: no trainer marks one. TRL writes ``{'error': ...}``."""
+"""Beginning of a tool's result that reads as an error. No trainer marks errors; TRL writes ``{'error': ...}``."""
 
 MOST_CHARACTERS = 16_000_000
-"""Of the texts of an update that is shown by turns: what is beyond them is shown as text alone."""
+"""Maximum number of characters of an update shown by turns. Beyond it only texts are shown."""
 ENDS = {
     "agent_completed": tr("the model ended it"),
     "user_closed": tr("the user ended it"),
@@ -28,7 +28,7 @@ ENDS = {
     "length": tr("the limit on a reply's tokens ended it"),
     "timeout": tr("the limit on time ended it"),
 }
-"""Why a trajectory ended, by the name under which verifiers 0.4.0 records it, in words."""
+"""Reasons why a trajectory ended, by their names in verifiers 0.4.0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,9 @@ class ToolCall:
     """A call of a tool.
 
     Attributes:
-        name: of the tool.
+        name: name of the tool.
         arguments: as the model wrote them, usually JSON.
-        id: by which the result names the call; empty where there is none.
+        id: identifier by which the result refers to the call, if any.
     """
 
     name: str
@@ -48,22 +48,22 @@ class ToolCall:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One message. Numbers are None where they are not recorded.
+    """One message of a conversation. Numbers are None where they are not recorded.
 
     Attributes:
         role: who spoke: "system", "user", "assistant", "tool", or another name that the source has.
-        text: what was said; empty where a tool was called without a word.
+        text: its text; empty for a call of a tool without text.
         reasoning: what the model wrote before, where the source keeps it apart.
         calls: tools that were called.
-        tool: name of the tool whose result this is; empty where that is not known or it is none.
+        tool: name of the tool whose result this is; empty where unknown or not a tool's result.
         sampled: whether the policy wrote it; None where the source does not say.
-        tokens: that it adds to the sequence, those of the chat template around it included.
-        body: of these, tokens of the text itself.
-        in_loss: of its tokens, those that the loss's mask counts.
-        also_trained: of its tokens, those outside the mask that a weight of their own trains (prime-rl's echo).
-        seconds: that the call of the model took; of what came in between, from the call before to the next one.
+        tokens: number of tokens that it adds to the sequence, including the chat template's.
+        body: number of these in the text itself.
+        in_loss: number of its tokens that the loss mask counts.
+        also_trained: number of its tokens outside the mask that are trained with a separate weight (prime-rl's echo).
+        seconds: duration of the model's call; for other messages, the time between the calls before and after.
         advantage: mean over its tokens in the loss.
-        entropy: mean over them, in nats.
+        entropy: mean over the same tokens, in nats.
         sampler_gap: mean size of the difference between the trainer's and the sampler's log-probabilities, in nats.
     """
 
@@ -90,16 +90,17 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Trajectory:
-    """A rollout's way along one branch: the same conversation from the first message to the last.
+    """One branch of a rollout: a conversation from its first message to its last.
 
     Attributes:
-        prompt: turns before the first that the policy wrote.
-        turns: from that one on.
+        prompt: turns before the policy's first one.
+        turns: the remaining turns.
         rewards: name, score (None where none was given) and weight of each reward function.
-        metrics: name and value of each of the environment's numbers that are no reward.
-        ended: why it ended, as the source names it; empty where it does not.
-        errors: what went wrong outside the conversation, as sentences of the source.
-        shared: turns, the prompt's included, that an earlier branch of the rollout has too; the loss counts them there.
+        metrics: name and value of each number of the environment that is not a reward.
+        ended: why it ended, in the source's term; empty where not recorded.
+        errors: errors outside the conversation, in the source's words.
+        shared: number of turns, including the prompt's, shared with an earlier branch of the rollout, where the loss
+            counts them.
     """
 
     prompt: tuple[Turn, ...]
@@ -112,17 +113,17 @@ class Trajectory:
 
     @property
     def spoken(self) -> int:
-        """Turns of the policy."""
+        """Number of the policy's turns."""
         return sum(turn.role == "assistant" for turn in self.turns)
 
     @property
     def called(self) -> int:
-        """Calls of tools."""
+        """Number of calls of tools."""
         return sum(len(turn.calls) for turn in self.turns)
 
     @property
     def failures(self) -> int:
-        """Results that read as an error, and errors outside the conversation."""
+        """Number of results that read as errors, plus errors outside the conversation."""
         return sum(turn.failed for turn in self.turns) + len(self.errors)
 
     @property
@@ -132,16 +133,16 @@ class Trajectory:
 
     @property
     def masked(self) -> bool:
-        """Whether it is recorded which tokens the loss counts."""
+        """Whether the source records which tokens the loss counts."""
         return any(turn.in_loss is not None for turn in self.turns)
 
     def why_ended(self) -> str:
-        """The reason of its end in words. A name that is not known is returned unchanged."""
+        """The reason of its end in words. An unknown name is returned unchanged."""
         return ENDS.get(self.ended, self.ended)
 
 
 def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
-    """The turn of a chat message, as verifiers, TRL and OpenAI's interface write one.
+    """Make the turn of a chat message in the format of verifiers, TRL and OpenAI's interface.
 
     Args:
         message: with ``role``, and ``content`` or ``tool_calls``.
@@ -149,7 +150,7 @@ def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
 
     Raises:
         LookupError: it has no role, or neither content nor calls.
-        TypeError: a part of it is of another kind.
+        TypeError: a part of it has the wrong type.
     """
     role, content, calls = message["role"], message.get("content"), message.get("tool_calls") or ()
     if not isinstance(role, str) or not isinstance(calls, list | tuple):
@@ -165,7 +166,7 @@ def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
 
 
 def turns_in(text: str | None) -> tuple[Turn, ...] | None:
-    """The turns of a conversation in JSON. None where the text is none."""
+    """Parse the turns of a conversation in JSON. None if the text is not one."""
     if text is None or not text.lstrip().startswith("[{"):
         return None
     try:
@@ -177,8 +178,8 @@ def turns_in(text: str | None) -> tuple[Turn, ...] | None:
 def trajectories_in(
     prompts: Sequence[str | None], completions: Sequence[str | None]
 ) -> tuple[Trajectory | None, ...] | None:
-    """The turns of completions that are conversations in JSON, (B,), None for one that is none or too long. None where
-    no completion has more than one message."""
+    """The turns of completions that are conversations in JSON, (B,), with None for other texts and too long ones. None
+    if no completion has more than one message."""
     found: list[Trajectory | None] = []
     left = MOST_CHARACTERS
     for prompt, completion in zip(prompts, completions, strict=True):
@@ -190,12 +191,12 @@ def trajectories_in(
 
 
 def as_text(turns: Sequence[Turn]) -> str:
-    """A conversation to be read: who speaks, what is called with which arguments, and what comes back."""
+    """Format a conversation as text: speakers, calls with arguments, and results."""
     return "\n".join(line for turn in turns for line in lines_of(turn))
 
 
 def lines_of(turn: Turn) -> list[str]:
-    """The lines of a turn: what was thought, what was said, what was called."""
+    """Format a turn as lines: reasoning, text, calls."""
     who = tr("{role} {tool}").format(role=turn.role, tool=turn.tool) if turn.tool else turn.role
     lines = [tr("{role}, thinking: {text}").format(role=who, text=turn.reasoning)] if turn.reasoning else []
     if turn.text or not turn.calls:
@@ -204,7 +205,7 @@ def lines_of(turn: Turn) -> list[str]:
 
 
 def _content(content: Any) -> str:
-    """The text of a message's content. A part that is no text is named by its type."""
+    """The text of a message's content. A part that is not text is named by its type."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):

@@ -1,6 +1,6 @@
 """One recorded update under other settings or another preset, side by side with what ran.
 
-The batch stays: completions, rewards and the policy before the update are those of the record. What follows from them
+The batch is kept: completions, rewards and the policy before the update are the recorded ones. What follows from them
 is computed by the functions that train. ``replay.py`` makes the other record, ``compare.py`` the table, and
 ``sentences.py`` says what does not change, and why.
 """

@@ -1,4 +1,4 @@
-"""A recorded update and its what-if in numbers, pass by pass, each by the functions that trained."""
+"""Comparison of a recorded update and its what-if, pass by pass, by the functions that trained."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class WhatIf:
     """A recorded update, and the same batch under other settings.
 
     Attributes:
-        ran: as it was.
-        other: as it would have been; where it is not known to its end, its first pass.
-        differences: every setting that was asked to be another one.
-        asked: whether the language model itself has done the other update.
+        ran: the update as recorded.
+        other: the update under other settings; only its first pass where the rest is unknown.
+        differences: the settings that were requested to differ.
+        asked: whether the language model itself computed the other update.
     """
 
     ran: Numbers
@@ -43,7 +43,7 @@ class WhatIf:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A number of the update as it ran, beside that of the update under other settings.
+    """A number of the update as it ran, and under other settings.
 
     Attributes:
         name: stable.
@@ -121,7 +121,7 @@ def direction(here: np.ndarray, there: np.ndarray) -> Direction:
 
 
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
-    """The table: a row a number, of pass ``passed`` (0 = the first) and after the whole update."""
+    """The comparison table: one row per number, of pass ``passed`` (0 = the first) and after the whole update."""
     rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
     ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:
@@ -158,7 +158,7 @@ def _moved(side: Numbers, chosen: np.ndarray) -> float | None:
 
 
 def _mean(step: Step, values: np.ndarray | None) -> float:
-    """Mean size over the real tokens."""
+    """Mean magnitude over the real tokens."""
     return 0.0 if values is None else float(np.abs(values[step.mask]).mean()) if step.mask.any() else 0.0
 
 

@@ -1,4 +1,4 @@
-"""A recorded update under other settings, as a record of its own.
+"""A recorded update under other settings, as a separate record.
 
 A bandit's is computed whole: the learner's own update, from where the recorded one began. Of a language model's the
 first pass follows from the record; its later passes and its end need the weights, and come as the model's
@@ -27,12 +27,12 @@ from grpo_core.record import Step
 REPLAYED = (
     "objective.", "optimizer.", "learner.mu", "learner.critic", "learner.gamma", "learner.lam", "task.mask_tool",
 )  # fmt: skip
-"""Beginnings of the paths of settings that act on a batch once it is drawn; all others decide what is drawn."""
+"""Prefixes of settings that affect a batch after it is drawn. All others determine what is drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """A setting that is another one in the what-if.
+    """A setting that differs in the what-if.
 
     Attributes:
         path: dotted.
@@ -50,7 +50,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """The setting's title with its value as it ran and as it is wanted: “KL weight β: 0.04 → 0”."""
+        """The setting's title with the value that ran and the requested one: “KL weight β: 0.04 → 0”."""
         return f"{self.title}: {worded(self.ran)} → {worded(self.wanted)}"
 
 
@@ -64,7 +64,7 @@ def wanted_by(step: Step, preset: str) -> Settings:
 
 
 def differences(step: Step, wanted: Settings) -> tuple[Difference, ...]:
-    """Every setting in which ``wanted`` differs from what ``step`` ran under. Those that act first."""
+    """Every setting in which ``wanted`` differs from those of ``step``. Settings with an effect come first."""
     changed = [
         Difference(path=path, title=_title(path), ran=ran, wanted=then, replayed=_acts(step, path))
         for path, (ran, then) in step.settings.differences(wanted).items()
@@ -87,7 +87,7 @@ def _acts(step: Step, path: str) -> bool:
 
 
 def in_force(step: Step, wanted: Settings) -> Settings:
-    """The part of ``wanted`` that can act on the batch of ``step``. In all else, the settings it ran under."""
+    """The part of ``wanted`` that can affect the batch of ``step``, with its own settings otherwise."""
     return step.settings.replace({d.path: d.wanted for d in differences(step, wanted) if d.replayed})
 
 

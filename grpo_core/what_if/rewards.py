@@ -1,4 +1,4 @@
-"""A recorded update whose reward functions are weighted otherwise, or one of which gives other scores.
+"""A recorded update with other weights or scores of its reward functions.
 
 The completions stay, and so do the policy before the update and every pass's log-probabilities: they are those of the
 run. Advantages, groups without a signal and pushes are computed anew by the functions that train.
@@ -22,7 +22,7 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.trace_rewards import weighted
 
 FOLLOWS = 1e-3
-"""Difference of two advantages up to which one is the other, computed with other digits."""
+"""Difference up to which two advantages are equal, given different precision."""
 
 
 def why_not(step: Step) -> str:
@@ -67,7 +67,7 @@ def of_reweighted(ran: Step, other: Step) -> tuple[Reweighted, ...]:
 
 
 def proof(ran: Step) -> Reweighted:
-    """The claim on how the advantages under the recorded weights lie to those of the trainer."""
+    """The claim on how the advantages under the recorded weights compare with the trainer's."""
     same = Pair(ran=ran, other=reweighted(ran, weights_of(ran)), passes=(0, 0))
     then, now = recompute.advantage(same.ran), recompute.advantage(same.other)
     difference = float(np.abs(then - now).max(initial=0.0))

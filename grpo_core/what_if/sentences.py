@@ -1,4 +1,4 @@
-"""Sentences on what does not change under other settings, and why, and on what a recorded batch cannot tell."""
+"""Sentences on what other settings do not change, and why, and on what a recorded batch cannot show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grpo_core.what_if.replay import REPLAYED, Difference
 CLIPPING = {f"objective.{name}" for name in ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")}
 ESTIMATING = {"objective.kl", "objective.kl_importance", "objective.kl_in"}
 BY_SIZE = {"sgd": False, "adam": True}
-"""Whether an optimizer divides by the size that gradients have had."""
+"""Whether an optimizer divides by the past magnitude of gradients."""
 ALIKE, ROUNDING = 1e-9, 1e-12
 """Relative difference of pushes that are one factor times the others, and of numbers that are the same."""
 
@@ -49,7 +49,9 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
 
 
 def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
-    """Claims on what the what-if cannot tell: settings that decide what is drawn, passes that need the model."""
+    """Claims on what the what-if cannot show: settings that determine the drawn batch, and passes that need the
+    model.
+    """
     claims = [_not_applied(w, difference) for difference in w.differences if not difference.replayed]
     objective, ran = w.other.step.settings.objective, w.ran.step
     if BASELINES[objective.baseline].from_critic and not ran.settings.learner.critic and not w.asked:
@@ -180,7 +182,9 @@ def _is_times(ran: np.ndarray, other: np.ndarray, factor: float, size: float = 0
 
 
 def _reached(w: WhatIf) -> Iterator[Same]:
-    """What Adam, which divides by the size that gradients have had, makes of a factor. Where both ends are known."""
+    """Claims on the effect of a factor under Adam, which divides by the past magnitude of gradients. Only where both
+    ends are known.
+    """
     if not BY_SIZE[w.other.step.settings.optimizer.kind] or not (w.ran.complete and w.other.complete):
         return
     ran, other = (np.where(s.mask, s.logp[-1] - s.old_logp, 0.0) for s in (side.step for side in w.sides))

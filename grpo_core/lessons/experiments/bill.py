@@ -1,4 +1,4 @@
-"""The memory bill of training: as it is, with all four of PPO's models, and what a group costs instead."""
+"""Memory of a training setup, compared with PPO's four models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from grpo_core import memory
 from grpo_core.memory import GIB, Block, Training
 
 FOUR: dict[str, Any] = {"critic": True, "reward_model": True, "reference": True}
-"""The models that PPO keeps beside its policy."""
+"""The models that PPO uses besides its policy."""
 
 
 class Bill:
-    """Memory that a training holds, beside what it would hold with all four models of PPO.
+    """Memory of a training setup, and of the same with all four models of PPO.
 
     Attributes:
         training: what is billed.

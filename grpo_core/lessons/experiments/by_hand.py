@@ -1,4 +1,4 @@
-"""Policies set by hand: one probability is dragged and the others share the rest, and every action's ratio then."""
+"""Policies set by hand: one probability is dragged, the others share the rest, and all ratios follow."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grpo_core.objective import Terms
 from grpo_core.text import tr
 
 LEAST = 1e-4
-"""The smallest probability that a hand can set, and what it leaves to the others at least."""
+"""Smallest probability that can be set by hand, and that is left to the others."""
 FLOOR = 1e-9
-"""What gives way again and again stops here, far from where a ratio would overflow."""
+"""Lower bound for repeatedly reduced probabilities, far from where a ratio would overflow."""
 
 
 def from_weights(weights: Sequence[float]) -> np.ndarray:

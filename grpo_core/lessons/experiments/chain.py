@@ -1,4 +1,6 @@
-"""The chain of decisions learned from its outcome and from rewards for its steps: many seeds, exact expectations."""
+"""Training on the chain of decisions, from outcome rewards and from step rewards, with many seeds and exact
+expectations.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def tried(
     """The chain of decisions learned by every seed for a number of updates.
 
     Args:
-        settings: of the chain; ``seeds`` replace the seed that they hold.
+        settings: settings of the chain; their seed is replaced by ``seeds``.
         updates: how many, U.
         seeds: those that are trained, (S,).
         poll: called before each pass; an exception that it raises ends the training.

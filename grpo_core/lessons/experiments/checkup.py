@@ -1,4 +1,4 @@
-"""A checkup of a run: one thing at a time is put right, and the same seeds are trained again."""
+"""Checkup of a run: one possible fault at a time is corrected, and the same seeds are trained again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATE, BONUS = 0.3, 0.3
 
 
 def _mended(settings: Settings, right: int) -> dict[str, Any]:
-    """A checker that pays nothing for what it paid more than the right action."""
+    """Changes that make the checker stop rewarding actions above the right one."""
     paid = settings.bandit.custom
     if settings.bandit.landscape != "custom" or right >= len(paid):
         return {}
@@ -30,7 +30,7 @@ def _mended(settings: Settings, right: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Remedy:
-    """One thing that may be put right.
+    """A correction of one possible fault.
 
     Attributes:
         cause: what was wrong if this helps.

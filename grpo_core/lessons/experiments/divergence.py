@@ -1,4 +1,6 @@
-"""How far a policy is from its reference: exactly both ways, as samples estimate it, and where each estimate pulls."""
+"""Divergence of a policy from its reference: exact in both directions, estimated from samples, and the estimators'
+gradients.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ def one_decision(actions: int) -> Settings:
 
 
 EXACT = 1e-6
-"""A step nearer to a way down than this is that way, up to the error of differences."""
+"""Tolerance for a step to equal a gradient, given the error of finite differences."""
 
 
 class Divergence:
@@ -146,7 +148,9 @@ class Divergence:
         return float(np.abs(self.pulls[name] - self.descents[way]).max())
 
     def right_pull(self) -> float:
-        """Number of the one estimator, k1, k2 or k3, whose step goes down KL(π‖π_ref), or 0 for none or several."""
+        """Index 1, 2 or 3 of the estimator among k1, k2 and k3 whose step descends KL(π‖π_ref), or 0 if none or several
+        do.
+        """
         right = [n for n, name in enumerate(("k1", "k2", "k3"), start=1) if self.off(name, 0) < EXACT]
         return float(right[0]) if len(right) == 1 else 0.0
 

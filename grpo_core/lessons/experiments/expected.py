@@ -1,4 +1,4 @@
-"""The expected step of one update: every group that could be drawn, each weighted with its chance."""
+"""The expected step of one update, over all possible groups weighted by their probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 MOST_GROUPS = 20_000
-"""Groups that are enumerated at most."""
+"""Maximum number of enumerated groups."""
 
 
 def expected_step(settings: Settings, logits: np.ndarray, reference: np.ndarray | None = None) -> np.ndarray:

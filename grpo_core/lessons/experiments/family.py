@@ -1,4 +1,4 @@
-"""The family: who came from whom, by which switches they differ, and what each switch does to the same runs."""
+"""The family tree of algorithms: ancestry, differing switches, and the effect of each switch on the same runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOLLOWERS = {
     "objective.reduction": ("objective.max_tokens",),
     "objective.beta": ("objective.kl", "objective.kl_in", "objective.kl_importance"),
 }
-"""Switches that mean nothing, or something else, without the one they follow: they are turned together."""
+"""Settings that are meaningless, or differ in meaning, without the leading one: they are changed together with it."""
 
 
 def member(name: str) -> Member:
@@ -63,7 +63,7 @@ def settings_of(one: Member, settings: Settings) -> Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Switch:
-    """Settings that are turned together.
+    """Settings that are changed together.
 
     Attributes:
         changes: dotted path -> (value of the ancestor, own value); the leading one first.
@@ -115,7 +115,7 @@ class Compared:
         return _change(*self._around(path))
 
     def same(self, path: str = "") -> bool:
-        """Whether a switch, or all together, leave the last policy of every seed as it was, to rounding."""
+        """Whether a switch, or all switches together, leave the final policy of every seed unchanged up to rounding."""
         before, after = self._around(path) if path else (self.before, self.own)
         return before is not None and after is not None and bool(np.allclose(before.policy, after.policy, atol=1e-9))
 

@@ -1,4 +1,4 @@
-"""Many groups drawn from one policy: how the advantage of the same action comes out from group to group."""
+"""Distribution of an action's advantage over many groups drawn from one policy."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def first_pass(settings: Settings, scored_at: Sequence[float]) -> FirstPass:
     """Answers of a bandit's starting policy, sampled at the settings' temperature and scored at others.
 
     Raises:
-        SettingsError: the baseline is one that must be given.
+        SettingsError: the baseline is "given", which has no values here.
     """
     drawn = _drawn(settings, [settings.learner.temperature])
     goal = settings.objective.replace(beta=0.0, entropy_bonus=0.0, kl_in="loss")

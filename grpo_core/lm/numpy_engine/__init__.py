@@ -1,1 +1,1 @@
-"""The character transformer in NumPy, which computes it on the CPU."""
+"""The NumPy engine of the character transformer, used on the CPU."""

@@ -1,4 +1,4 @@
-"""The memory ledger of a model that is really being trained in NumPy: its own arrays, counted."""
+"""Memory ledger of a model in training in NumPy, counted from its arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def counted(policy: NumpyPolicy) -> list[Block]:
-    """The blocks of a policy, its reference and its optimizer, in bytes of their arrays."""
+    """The memory blocks of a policy, its reference and its optimizer, in bytes of their arrays."""
     tensors = len(policy.weights.named)
     blocks = [
         _block("policy", "weights", [policy.weights.flat], tensors),

@@ -1,8 +1,8 @@
-"""Normal random numbers as torch's generator on the CPU gives them, so that an untrained model begins alike in both.
+"""Normal random numbers equal to those of torch's CPU generator, so that both engines start untrained models alike.
 
 torch takes 24 bits of each number of MT19937 and makes two normal ones of two uniform ones (Box and Muller, 1958),
-eight pairs at a time; where a tensor's size is no multiple of sixteen, its last sixteen are drawn anew
-(``normal_fill`` in ATen/native/cpu/DistributionTemplates.h). Its logarithm and cosine round the last bit otherwise.
+eight pairs at a time; where a tensor's size is not a multiple of sixteen, its last sixteen are redrawn (``normal_fill``
+in ATen/native/cpu/DistributionTemplates.h). Torch's logarithm and cosine round the last bit differently.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 _BLOCK = 16
-"""Numbers that are made at once; a tensor has at least so many."""
+"""Size of a block of numbers generated together, and the minimum size of a tensor."""
 
 
 class NormalNumbers:
@@ -43,14 +43,14 @@ class NormalNumbers:
 
 
 def _normal(uniform: np.ndarray) -> np.ndarray:
-    """√(−2 log(1 − u)) cos(2 π v), and with the sine, of each u and the v eight places behind it."""
+    """√(−2 log(1 − u)) cos(2 π v), then the same with sine, for each u and the v eight positions after it."""
     u, v = uniform.reshape(-1, 2, _BLOCK // 2).swapaxes(0, 1)
     radius, angle = np.sqrt(-2 * np.log(1 - u)), np.float32(2 * math.pi) * v
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()
 
 
 def _key(seed: int) -> np.ndarray:
-    """The state of MT19937 that ``seed`` begins with (Matsumoto and Nishimura, 2002)."""
+    """The initial state of MT19937 for ``seed`` (Matsumoto and Nishimura, 2002)."""
     key = [seed]
     for place in range(1, 624):
         key.append((1812433253 * (key[-1] ^ (key[-1] >> 30)) + place) & 0xFFFFFFFF)

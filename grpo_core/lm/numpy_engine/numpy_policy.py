@@ -1,4 +1,4 @@
-"""The character transformer in NumPy, as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
+"""The NumPy character transformer as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kept:
-    """A policy as it was before an update."""
+    """Snapshot of a policy before an update."""
 
     weights: np.ndarray
     critic: np.ndarray
@@ -52,20 +52,20 @@ def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
 
 
 class NumpyPolicy(Characters):
-    """A trainable character transformer with its frozen reference and the optimizer's memory.
+    """A trainable character transformer with its frozen reference and the optimizer's state.
 
     Args:
-        settings: of the first update.
-        dtype: of all its numbers.
+        settings: settings of the first update.
+        dtype: dtype of all its arrays.
 
     Attributes:
         weights: the policy.
         reference: the same weights as at the run's start.
         gradient: of the loss; 0 between updates.
-        critic: (D + 1,) a linear value of the stream, and its constant.
+        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
 
     Raises:
-        SettingsError: the checkpoint cannot be used, or the settings ask for another device than the CPU.
+        SettingsError: the checkpoint cannot be used, or the settings name a device other than the CPU.
     """
 
     engine = NUMPY
@@ -85,18 +85,18 @@ class NumpyPolicy(Characters):
         self._traced: Trace | None = None
 
     def check(self, settings: Settings) -> None:
-        """Refuse nothing: the character model can be trained under all settings."""
+        """Accept all settings: the character model can be trained under any of them."""
 
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
-        """Numbers that are not finite are told of by the learner rather than by NumPy."""
+        """Silence NumPy's warnings about non-finite numbers, which the learner reports."""
         return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` says that memory was too short."""
+        """Whether ``error`` reports lack of memory."""
         return isinstance(error, MemoryError)
 
     def make_space(self) -> bool:
-        """False: the whole batch is computed at once."""
+        """Return False: the whole batch is always computed at once."""
         return False
 
     # -- sample and score ------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class NumpyPolicy(Characters):
         greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:  # fmt: skip
-        """One completion a row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
+        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
         prefixes = CachedPrefixes(self.weights, prompt_tokens, uniforms.shape[1])
         done = drawn(
             prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
@@ -117,18 +117,18 @@ class NumpyPolicy(Characters):
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Packing:  # fmt: skip
-        """The batch packed, so that nothing is computed twice."""
+        """Pack the batch, so that nothing is computed twice."""
         return packed(prompt_tokens, tokens, mask, present)
 
     def score(
         self, batch: Packing, temperature: float, poll: Poll, *, against_reference: bool = False,
         first: Scores | None = None,
     ) -> Scores:  # fmt: skip
-        """The batch under the present policy."""
+        """Score the batch under the current policy."""
         return _scores(forward(self.weights, batch), batch, temperature)
 
     def score_reference(self, batch: Packing, temperature: float, poll: Poll) -> Scores:
-        """The batch under the weights of the run's start."""
+        """Score the batch under the weights of the run's start."""
         return _scores(forward(self.reference, batch), batch, temperature)
 
     # -- train -----------------------------------------------------------------------------------------------------
@@ -137,24 +137,27 @@ class NumpyPolicy(Characters):
         self, settings: Settings, batch: Packing, reference: Scores | None, draft: Drafts, poll: Poll,
         number: int,
     ) -> Passes[Scores]:  # fmt: skip
-        """All passes of update ``number``, each over the whole batch at once."""
+        """Run all passes of update ``number``, each over the whole batch at once."""
         return learned(self, settings, batch, reference, draft, poll, number)
 
     def forward(self, place: Packing, temperature: float) -> Scores:
-        """The batch under the present policy. What it keeps is for :meth:`backward`."""
+        """Score the batch under the current policy, keeping the intermediate values for :meth:`backward`."""
         self._traced = forward(self.weights, place)
         return _scores(self._traced, place, temperature)
 
     def backward(self, place: Packing, temperature: float, loss: Loss) -> None:
-        """Compute d loss / d weights, by way of the logits: with g = d loss / d logp of each token and its place's π,
-        d loss / d logits = (Σ g onehot − π Σ g) / temperature, and what flows through the full distributions."""
+        """Compute d loss / d weights through the logits.
+
+        With g = d loss / d logp of each token and π of its context, d loss / d logits = (Σ g onehot − π Σ g) /
+        temperature, plus the gradient through the full distributions.
+        """
         assert self._traced is not None
         d_logits = logit_gradient(loss, place, temperature).astype(self.weights.flat.dtype)
         backward(self.weights, place, self._traced, d_logits, self.gradient)
         self._traced = None
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before it was limited.
+        """Take one optimizer step along the gradients. Returns their norm before clipping.
 
         Nothing is changed if that norm is not finite.
         """
@@ -169,13 +172,13 @@ class NumpyPolicy(Characters):
 
     @property
     def optimizer_states(self) -> list[np.ndarray]:
-        """The optimizer's memory of earlier steps."""
+        """Arrays of the optimizer's state."""
         return [] if self._memory is None else [self._memory.mean, self._memory.square]
 
     # -- record, keep, restore -------------------------------------------------------------------------------------
 
     def recorded_before(self, batch: Packing, reference: Scores | None) -> dict[str, Any]:
-        """Place of the distributions, and those of the reference."""
+        """Context of each token, and the reference's distributions."""
         return recorded_before(batch.context, reference)
 
     def recorded_after(
@@ -185,11 +188,11 @@ class NumpyPolicy(Characters):
         return recorded_after(objective, scores)
 
     def measurements(self, batch: Packing, after: Scores, reference: Scores | None) -> dict[str, float]:
-        """None: all follows from the recorded distributions."""
+        """No measurements: everything follows from the recorded distributions."""
         return {}
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights, critic and the optimizer's memory, as ``grpo_core.lm.trained_weights`` has them: float32."""
+        """Weights, critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``, float32."""
         memory = self._memory
         snapshot = {
             "weights": _single(self.weights.flat),
@@ -201,7 +204,7 @@ class NumpyPolicy(Characters):
         return snapshot
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
-        """Return to where :meth:`state` was taken, by this engine or by torch.
+        """Restore the state returned by :meth:`state`, of this engine or of torch.
 
         Raises:
             GrpoError: it belongs to a model of another size.
@@ -216,12 +219,12 @@ class NumpyPolicy(Characters):
             self._memory = Memory(mean=mean, square=square, steps=int(state["adam_steps"][0]))
 
     def kept_for(self, settings: Settings) -> Kept:
-        """A copy to go back to if the next update is given up."""
+        """A snapshot to return to if the next update is abandoned."""
         memory = None if self._memory is None else self._memory.copy()
         return Kept(weights=self.weights.flat.copy(), critic=self.critic.copy(), kind=self._kind, memory=memory)
 
     def put_back(self, kept: Kept) -> None:
-        """Return to where ``kept`` was taken."""
+        """Restore the snapshot ``kept``."""
         self.gradient.flat[:] = 0.0
         self.weights.flat[:], self.critic[:] = kept.weights, kept.critic
         self._kind, self._memory = kept.kind, kept.memory

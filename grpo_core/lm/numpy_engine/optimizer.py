@@ -1,4 +1,4 @@
-"""The optimizer's step on all weights at once: the plain step, and AdamW as torch has it."""
+"""The optimizer's step on all weights at once: plain gradient descent, and AdamW as in torch."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from grpo_core.config import Optimizer
 
 @dataclass(kw_only=True, eq=False)
 class Memory:
-    """The memory of AdamW.
+    """State of AdamW.
 
     Attributes:
         mean: (n,) running mean of the gradient.
         square: (n,) running mean of its square.
-        steps: that it has taken.
+        steps: number of steps taken.
     """
 
     mean: np.ndarray
@@ -25,14 +25,14 @@ class Memory:
     steps: int
 
     def copy(self) -> Memory:
-        """The same, to be kept."""
+        """An independent copy."""
         return Memory(mean=self.mean.copy(), square=self.square.copy(), steps=self.steps)
 
 
 def limited(gradient: np.ndarray, limit: float | None) -> float:
-    """Scales ``gradient`` (n,) down to the length ``limit``. Returns its length before.
+    """Scale ``gradient`` (n,) down to the norm ``limit`` in place. Returns its norm before.
 
-    The same factor as torch's ``clip_grad_norm_``, limit / (length + 1e-6), at most 1.
+    The factor is that of torch's ``clip_grad_norm_``, limit / (length + 1e-6), at most 1.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         norm = math.sqrt(float(np.vdot(gradient, gradient)))
@@ -42,13 +42,13 @@ def limited(gradient: np.ndarray, limit: float | None) -> float:
 
 
 def stepped(wanted: Optimizer, weights: np.ndarray, gradient: np.ndarray, memory: Memory | None) -> Memory | None:
-    """One step on ``weights`` (n,) in place. ``gradient`` is used up. Returns the memory after it.
+    """Take one step on ``weights`` (n,) in place, overwriting ``gradient``. Returns the new state.
 
     AdamW (arXiv:1412.6980 algorithm 1 and arXiv:1711.05101), w ← (1 − α λ) w − α m̂ / (√v̂ + ε) with
     m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ).
     """
     rate = wanted.learning_rate
-    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told of by the learner
+    with np.errstate(over="ignore", invalid="ignore"):  # the learner reports non-finite numbers
         if wanted.weight_decay:
             decay = rate * wanted.weight_decay
             weights *= 1 - decay

@@ -1,4 +1,4 @@
-"""Sampling in NumPy: the cache of keys and values behind ``grpo_core.lm.sampling``."""
+"""Sampling in NumPy: the key-value cache for ``grpo_core.lm.sampling``."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from grpo_core.lm.numpy_engine.weights import Weights
 class CachedPrefixes:
     """Prefixes with their keys and values (:class:`grpo_core.lm.sampling.Prefixes`).
 
-    The cache has S = T_prompt + T columns. Prompts are aligned to the right in its first T_prompt, so that completions
-    begin in the same column; what is not filled yet is left out.
+    The cache has S = T_prompt + T columns. Prompts are right-aligned in its first T_prompt columns, so that all
+    completions begin in the same column; columns not yet filled are left out.
 
     Args:
-        weights: of the model.
+        weights: weights of the model.
         prompt_tokens: (P, T_prompt), −1 in padding.
-        longest: T, the longest completion.
+        longest: T, the maximum length of a completion.
     """
 
     def __init__(self, weights: Weights, prompt_tokens: np.ndarray, longest: int) -> None:
         self._weights, self._heads = weights, weights.size.heads
         prompts, width = prompt_tokens.shape
-        self._positions = (prompt_tokens >= 0).sum(axis=-1)  # (n,) of the next token
+        self._positions = (prompt_tokens >= 0).sum(axis=-1)  # (n,) position of the next token
         self._column = width
         shift = np.arange(width) - (width - self._positions[:, None])  # (P, T_prompt), negative in padding
         places = np.maximum(shift, 0)
         tokens = np.maximum(np.take_along_axis(prompt_tokens, places, axis=-1), 0)
         seen = (shift >= 0)[:, None, None]  # (P, 1, 1, T_prompt)
-        # a row of padding sees itself, so that its softmax is finite
+        # a row of padding attends to itself, so that its softmax is finite
         within = (np.tri(width, dtype=bool) & seen) | np.eye(width, dtype=bool)
         dtype = weights.flat.dtype
         self._added = np.concatenate(
             [added_where(seen, dtype), np.zeros((prompts, 1, 1, longest), dtype)], axis=-1
-        )  # (n, 1, 1, S) to the scores
+        )  # (n, 1, 1, S) bias of the scores
         x = (weights.embed[tokens] + weights.position[places]).reshape(prompts * width, -1)
         self._cache = []
         for block in weights.blocks:
             entered, _ = normalized(x, block.norm1)
             table = linear(entered, block.qkv).reshape(prompts, width, 3, self._heads, -1)
-            # per block keys and values (n, 2, H, S, D / H)
+            # keys and values per block, (n, 2, H, S, D / H)
             both = np.zeros((prompts, 2, self._heads, width + longest, table.shape[-1]), dtype)
             both[:, :, :, :width] = table[:, :, 1:].transpose(0, 2, 3, 1, 4)
             self._cache.append(both)
@@ -63,16 +63,16 @@ class CachedPrefixes:
 
     @property
     def count(self) -> int:
-        """n, how many there are."""
+        """Number n of prefixes."""
         return len(self._positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Of the next token of each: cumulative probabilities and log-probabilities, (n, V) each."""
+        """Cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
         dist = log_softmax(self._logits if temperature == 1 else self._logits / temperature)
         return np.exp(dist).cumsum(axis=-1), dist
 
     def select(self, order: np.ndarray) -> None:
-        """Go on with copies of these entries (m,) in place of all."""
+        """Replace all entries by copies of the entries ``order`` (m,)."""
         self._added, self._positions = self._added[order], self._positions[order]
         filled = self._column
         for number, both in enumerate(self._cache):
@@ -81,7 +81,7 @@ class CachedPrefixes:
             self._cache[number] = fewer
 
     def extend(self, tokens: np.ndarray) -> None:
-        """Make each longer by one of ``tokens`` (n,)."""
+        """Append ``tokens`` (n,), one to each prefix."""
         weights, column = self._weights, self._column
         x = weights.embed[tokens] + weights.position[self._positions]  # (n, D)
         for block, both in zip(weights.blocks, self._cache, strict=True):

@@ -1,4 +1,4 @@
-"""Number of threads of NumPy's matrix products."""
+"""Number of threads for NumPy's matrix products."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _NAMES = tuple(f"{prefix}openblas_set_num_threads{suffix}" for prefix in ("scipy
 
 
 def set_threads(count: int) -> bool:
-    """Have matrix products take ``count`` threads, in the whole process. False where NumPy's library cannot be told.
+    """Set the number of threads for matrix products, in the whole process. False where NumPy's library does not support
+    it.
 
-    OpenBLAS, which comes with NumPy, takes one thread a processor unless it is told otherwise, also for products that
-    are done sooner by one.
+    OpenBLAS, which comes with NumPy, uses one thread per processor by default, even for products that one thread
+    computes faster.
     """
     told = _setters()
     for tell in told:
@@ -30,7 +31,7 @@ def _setters() -> tuple[Callable[[int], object], ...]:
     found = []
     for path in _libraries():
         with suppress(OSError):
-            library = ctypes.CDLL(str(path))  # it is loaded already
+            library = ctypes.CDLL(str(path))  # already loaded by NumPy
             found += [getattr(library, name) for name in _NAMES if hasattr(library, name)][:1]
     return tuple(found)
 

@@ -1,13 +1,13 @@
-"""The character transformer's forward pass and, by hand, its backward pass (arXiv:1706.03762, pre-norm as in GPT-2).
+"""The character transformer's forward pass and hand-written backward pass (arXiv:1706.03762, pre-norm as in GPT-2).
 
-``model.py`` has the same in torch, where autograd goes back; tests hold every gradient here against that. The tokens
-are packed (``packing.py``): N of them, those of the prompts first. With x the stream (N, D), a block is
+``model.py`` has the same model in torch with autograd; tests compare every gradient here with that. The tokens are
+packed (``packing.py``): N of them, those of the prompts first. With x the stream (N, D), a block is
 
     x  +=  W_out attention(norm1(x)) + b_out
     x  +=  W_down relu(W_up norm2(x) + b_up) + b_down
 
-and the head, tied to the embedding E, gives logits = norm(x) Eᵀ at the C places where a distribution is wanted. Each
-function that goes back is below the one that goes forward. dy means d loss / d y throughout.
+and the head, tied to the embedding E, gives logits = norm(x) Eᵀ at the C positions where a distribution is needed. Each
+backward function follows its forward function. dy means d loss / d y throughout.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ EPSILON = 1e-5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Normed:
-    """What a normalisation keeps for the way back: ``unit`` (n, D) before scale and shift, ``inverse`` (n, 1) the
-    inverse of the standard deviation."""
+    """Values of a normalisation needed for its backward pass: ``unit`` (n, D) before scale and shift, ``inverse`` (n,
+    1) the inverse of the standard deviation."""
 
     unit: np.ndarray
     inverse: np.ndarray
@@ -37,7 +37,9 @@ class Normed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attended:
-    """Values that an attention keeps: queries, keys, values and the share of each key, (rows, H, ., .) each."""
+    """Values of an attention needed for its backward pass: queries, keys, values and attention weights, (rows, H, ., .)
+    each.
+    """
 
     q: np.ndarray
     k: np.ndarray
@@ -47,7 +49,9 @@ class Attended:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlockTrace:
-    """Values that a block keeps for the way back. ``entered`` and ``read`` are what its two halves read, normalised."""
+    """Values of a block needed for its backward pass. ``entered`` and ``read`` are the normalised inputs of its two
+    halves.
+    """
 
     norm1: Normed
     entered: np.ndarray
@@ -61,7 +65,9 @@ class BlockTrace:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
-    """A forward pass: the logits (C, V), the normalised stream (C, D) before the head, and what the way back needs."""
+    """A forward pass: the logits (C, V), the normalised stream (C, D) before the head, and the values needed for the
+    backward pass.
+    """
 
     logits: np.ndarray
     stream: np.ndarray
@@ -82,14 +88,14 @@ def forward(weights: Weights, batch: Packing) -> Trace:
 
 
 def backward(weights: Weights, batch: Packing, trace: Trace, d_logits: np.ndarray, gradient: Weights) -> None:
-    """Adds d loss / d weights to ``gradient``, from d loss / d logits (C, V).
+    """Add d loss / d weights to ``gradient``, given d loss / d logits (C, V).
 
-    logits = s Eᵀ:  ds = dlogits E,  dE = dlogitsᵀ s;  to E comes what its rows get as embeddings.
+    logits = s Eᵀ:  ds = dlogits E,  dE = dlogitsᵀ s;  E also gets the gradient of its rows as embeddings.
     """
     gradient.embed[...] += d_logits.T @ trace.stream
     d_ends = _normalized_back(d_logits @ weights.embed, trace.norm, weights.norm, gradient.norm)
     dx = np.zeros((len(batch.tokens), weights.size.width), dtype=d_ends.dtype)
-    dx[batch.ends] = d_ends  # no two contexts end at the same token
+    dx[batch.ends] = d_ends  # plain assignment is safe: no two contexts end at the same token
     for block, kept, own in zip(weights.blocks[::-1], trace.blocks[::-1], gradient.blocks[::-1], strict=True):
         dx = _block_back(dx, block, kept, own, weights.size.heads, batch)
     add_rows(gradient.embed, batch.tokens, dx)
@@ -99,7 +105,7 @@ def backward(weights: Weights, batch: Packing, trace: Trace, d_logits: np.ndarra
 def _block(
     x: np.ndarray, block: Block, heads: int, batch: Packing, within: np.ndarray, after: np.ndarray
 ) -> tuple[np.ndarray, BlockTrace]:
-    """The stream after a block. Prompts attend within themselves, completions to their prompt and themselves."""
+    """The stream after a block. Prompts attend to themselves, completions to their prompt and themselves."""
     entered, norm1 = normalized(x, block.norm1)
     qkv = linear(entered, block.qkv).reshape(len(x), 3, heads, -1)  # (N, 3, H, D / H)
     prompts, width, own = batch.shape
@@ -127,7 +133,10 @@ def _block(
 def _block_back(
     dx: np.ndarray, block: Block, kept: BlockTrace, own: Block, heads: int, batch: Packing
 ) -> np.ndarray:  # fmt: skip
-    """h = relu(u):  du = dh where h > 0.  Through x + f(x) the gradient goes both ways:  dx + f's."""
+    """Backward pass of a block.
+
+    h = relu(u):  du = dh where h > 0.  Through x + f(x) the gradient is the sum  dx + f's.
+    """
     d_hidden = _linear_back(dx, kept.hidden, block.down, own.down)
     d_hidden *= kept.hidden > 0
     d_read = _linear_back(d_hidden, kept.read, block.up, own.up)
@@ -146,14 +155,16 @@ def linear(x: np.ndarray, layer: Layer) -> np.ndarray:
 
 
 def _linear_back(dy: np.ndarray, x: np.ndarray, layer: Layer, own: Layer) -> np.ndarray:
-    """dW = dyᵀ x,  db = Σ dy over the rows,  dx = dy W."""
+    """Backward pass of :func:`linear`: dW = dyᵀ x,  db = Σ dy over the rows,  dx = dy W."""
     own.weight[...] += dy.T @ x
     own.bias[...] += dy.sum(axis=0)
     return np.asarray(dy @ layer.weight)
 
 
 def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
-    """LayerNorm (arXiv:1607.06450), y = γ u + β with u = (x − μ) / σ of each row, and what the way back needs."""
+    """LayerNorm (arXiv:1607.06450), y = γ u + β with u = (x − μ) / σ of each row, and the values needed for its
+    backward pass.
+    """
     centred = x - _mean(x)
     variance = np.einsum("nd,nd->n", centred, centred)[:, None] / x.shape[-1]
     inverse = 1 / np.sqrt(variance + EPSILON)
@@ -164,12 +175,14 @@ def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
 
 
 def _mean(x: np.ndarray) -> np.ndarray:
-    """Of each row, (n, D) -> (n, 1). Without the wrappers of ``mean``, which take longer than the sum."""
+    """Mean of each row, (n, D) -> (n, 1), without the wrappers of ``mean``, which take longer than the sum."""
     return np.asarray(np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1])
 
 
 def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> np.ndarray:
-    """dγ = Σ dy u,  dβ = Σ dy.  With g = γ dy,  dx = (g − mean(g) − u mean(g u)) / σ."""
+    """Backward pass of :func:`normalized`: dγ = Σ dy u,  dβ = Σ dy.  With g = γ dy,  dx = (g − mean(g) − u mean(g u)) /
+    σ.
+    """
     own.weight[...] += np.einsum("nd,nd->d", dy, kept.unit)
     own.bias[...] += dy.sum(axis=0)
     g = dy * layer.weight
@@ -190,8 +203,10 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) ->
 
 
 def _attention_back(d_found: np.ndarray, kept: Attended) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """dV = Aᵀ dO,  dA = dO Vᵀ,  dS = A (dA − Σ A dA over the keys),  dQ = dS K / √d,  dK = dSᵀ Q / √d. (rows, columns,
-    H, d) each."""
+    """Backward pass of :func:`attention`, (rows, columns, H, d) each.
+
+    dV = Aᵀ dO,  dA = dO Vᵀ,  dS = A (dA − Σ A dA over the keys),  dQ = dS K / √d,  dK = dSᵀ Q / √d.
+    """
     d_v = kept.share.swapaxes(-1, -2) @ d_found
     d_scores = d_found @ kept.v.swapaxes(-1, -2)
     d_scores -= np.einsum("rhqk,rhqk->rhq", d_scores, kept.share)[..., None]
@@ -204,8 +219,8 @@ def _attention_back(d_found: np.ndarray, kept: Attended) -> tuple[np.ndarray, np
 def _attention_of_batch_back(d_mixed: np.ndarray, kept: BlockTrace, heads: int, batch: Packing) -> np.ndarray:
     """d loss / d (queries, keys, values) of the packed tokens, (N, 3 D).
 
-    Padding gets none: no score reaches a padded key, and nobody reads what a padded query finds. To a prompt's keys and
-    values comes what they get in each of its completions.
+    Padding has no gradient: padded keys are masked, and the output of padded queries is not read. A prompt's keys and
+    values sum their gradients over all its completions.
     """
     _, width, own = batch.shape
     split, each = len(batch.prompt_cells), d_mixed.reshape(len(d_mixed), heads, -1)
@@ -231,18 +246,18 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 
 def softmax(scores: np.ndarray) -> None:
-    """e^s / Σ e^s over the last axis, in place."""
+    """Softmax over the last axis, in place."""
     scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= np.add.reduce(scores, axis=-1, keepdims=True)
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
-    """s − log Σ e^s over the last axis."""
+    """Log-softmax over the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
 def added_where(allowed: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Numbers to add to the scores: 0 where it is ``allowed`` to look, else −∞."""
+    """Bias of the attention scores: 0 where attention is ``allowed``, else −∞."""
     return np.asarray(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))

@@ -1,7 +1,7 @@
-"""The weights of the character transformer as arrays: one flat vector, and a view of it for each layer.
+"""The weights of the character transformer: one flat vector, with views of it for the layers.
 
-Names and order are those of torch's ``Transformer.named_parameters()``, so that a checkpoint, and a snapshot in a run
-file, is the same for both engines.
+Names and order are those of torch's ``Transformer.named_parameters()``, so that checkpoints and snapshots in run files
+work with both engines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grpo_core.lm.numpy_engine.normal_numbers import NormalNumbers
 from grpo_core.lm.vocabulary import VOCABULARY
 
 _LAYER = "blocks.{number}.{name}"
-"""What torch calls a layer of a block."""
+"""Torch's name of a layer of a block."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,7 +31,7 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Block:
-    """The layers of one block, in the order in which they act."""
+    """The layers of one block, in order of use."""
 
     norm1: Layer
     qkv: Layer
@@ -58,15 +58,15 @@ class Weights:
 
     Args:
         size: of the model.
-        dtype: of the numbers, which are 0 at first.
+        dtype: dtype of the weights, which are initially 0.
 
     Attributes:
-        flat: (n,) all of them; the others are views of it.
+        flat: (n,), all weights; the other attributes are views of it.
         named: name -> weight.
         embed: (V, D), also the head.
         position: (context, D).
         blocks: the blocks.
-        norm: before the head.
+        norm: the normalisation before the head.
     """
 
     def __init__(self, size: Model, dtype: Any = np.float32) -> None:
@@ -85,13 +85,13 @@ class Weights:
         return Layer(weight=self.named[f"{name}.weight"], bias=self.named[f"{name}.bias"])
 
     def fill(self, tensors: Mapping[str, np.ndarray]) -> None:
-        """Take the weights of ``tensors``, which has all of them."""
+        """Copy all weights from ``tensors``."""
         for name, weight in self.named.items():
             weight[...] = tensors[name]
 
     def initialize(self, seed: int) -> None:
-        """Random weights as in GPT-2: normal with 0.02, those that add to the stream scaled by 1/√(2 L). They are
-        torch's of that seed but for the last bit."""
+        """Initialise random weights as in GPT-2: normal with std 0.02, and std 0.02/√(2 L) for weights that write to
+        the residual stream. They equal torch's for that seed except for the last bit."""
         numbers = NormalNumbers(seed)
         for name, weight in self.named.items():
             if weight.ndim < 2:

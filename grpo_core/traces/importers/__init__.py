@@ -1,4 +1,4 @@
-"""Runs that other programs recorded: one file a format, and the table of them."""
+"""Importers of runs recorded by other programs, one file per format, and their table."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from grpo_core.traces.importers.unknown import what_it_looks_like
 
 @dataclass(frozen=True, kw_only=True)
 class Importer:
-    """A format.
+    """An importer for one format.
 
     Attributes:
-        title: what it is called.
-        probe: whether a file or folder is of this format, by a look at names and first bytes.
-        open: the run in it; raises RunFileError with a sentence where it cannot be read.
-        open_indexed: likewise, with the folder for indexes of large files; None where there is no such index.
+        title: name of the format.
+        probe: function that recognises a file or folder of this format by names and first bytes.
+        open: function that opens the run; raises RunFileError where it cannot be read.
+        open_indexed: the same, with a folder for indexes of large files; None where the format has no index.
     """
 
     title: str
@@ -31,30 +31,30 @@ class Importer:
 
 
 def importer_for(path: Path) -> Importer | None:
-    """The format of ``path``, None where no importer knows it."""
+    """The importer for ``path``. None if none recognises it."""
     return next((importer for importer in IMPORTERS.values() if importer.probe(path)), None)
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a file or folder, or a database within which the path names a run."""
+    """Whether ``path`` is a file or folder, or names a run inside a database."""
     return place_of(path).exists()
 
 
 def place_of(path: Path) -> Path:
-    """The file or folder to look at for changes of the run at ``path``: of a run in a database, the database."""
+    """The file or folder to watch for changes of the run at ``path``: for a run in a database, the database."""
     return trackio.database_of(path)[0]
 
 
 def open_source(path: Path, *, index: Path | None = None) -> Source:
-    """The recorded run in a file or folder.
+    """Open the recorded run in a file or folder.
 
     Args:
         path: of the file or folder.
-        index: folder of the user's cache in which the places of lines of large files are kept; with it such a file may
-            be :attr:`~grpo_core.traces.importers.source.Source.partial` at first.
+        index: folder in the user's cache for line indexes of large files; with it such a file may be
+            :attr:`~grpo_core.traces.importers.source.Source.partial` at first.
 
     Raises:
-        RunFileError: there is nothing, or it is of no known format, or it cannot be read.
+        RunFileError: it does not exist, has an unknown format, or cannot be read.
     """
     if not exists(path):
         raise RunFileError(tr("There is no {path}.").format(path=path))

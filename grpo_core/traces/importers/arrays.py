@@ -1,4 +1,4 @@
-"""Columns of the files of our own recorder (``step_00000001.npz``), which need nothing but NumPy.
+"""Columns of our own recorder's files (``step_00000001.npz``), which need only NumPy.
 
 Column ``name`` is one array of all its values. One of lists has ``name.lengths`` besides: the length of each row's
 list, -1 for a row without. One of lists of lists has the lengths of the inner lists there, and each row's number of
@@ -25,7 +25,7 @@ from grpo_core.traces.importers.parquet import LARGEST, Columns
 
 SUFFIX = ".npz"
 KINDS = "biuf"
-"""NumPy's letters for the kinds of values that are read."""
+"""NumPy's kind letters of the values that are accepted."""
 _ERRORS = (
     OSError, ValueError, EOFError, OverflowError, MemoryError, LookupError, RuntimeError, NotImplementedError,
     zipfile.BadZipFile, zlib.error, struct.error,
@@ -33,21 +33,21 @@ _ERRORS = (
 
 
 def columns_of(path: Path) -> Columns | Arrays:
-    """The columns of one file of a trace: arrays, or Parquet as recorders before 0.3 wrote it.
+    """Open the columns of one file of a trace: arrays, or Parquet as written by recorders before 0.3.
 
     Raises:
         GrpoError: it is Parquet, and pyarrow is not installed.
-        RunFileError: the file is missing, torn or damaged.
+        RunFileError: the file is missing, truncated or damaged.
     """
     return Arrays(path) if path.suffix == SUFFIX else Columns(path)
 
 
 class Arrays:
-    """The columns of one such file, with the methods of :class:`~grpo_core.traces.importers.parquet.Columns`.
+    """The columns of one file, with the interface of :class:`~grpo_core.traces.importers.parquet.Columns`.
 
     Attributes:
         names: of the columns.
-        rows: how many there are.
+        rows: number of rows.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,8 +83,8 @@ class Arrays:
         return self._depth(name) == 0 or bool((self._array(self._rows_of(name)) >= 0).any())
 
     def load(self, left_out: Container[str] = ()) -> Arrays:
-        """The same, with all columns but these read at once: a file is opened once, not once an array. What cannot be
-        read is left to whoever asks for it."""
+        """An equal object with all columns except ``left_out`` read at once, so that the file is opened once instead of
+        once per array. A column that cannot be read raises its error on access."""
         with suppress(*_ERRORS), opened_regular(self._path) as file, zipfile.ZipFile(file) as archive:
             for name in self._parts - self._loaded.keys():
                 if name.partition(".")[0] not in left_out:
@@ -137,15 +137,15 @@ class Arrays:
         return [arrays[start : start + n] for start, n in zip(starts, counts, strict=True)]
 
     def _depth(self, name: str) -> int:
-        """Number of lists around each value of a column."""
+        """Nesting depth of lists in a column: 0 for plain values."""
         return sum(f"{name}.{part}" in self._parts for part in ("lengths", "counts"))
 
     def _rows_of(self, name: str) -> str:
-        """The array with the length of each row."""
+        """Name of the array with the length of each row."""
         return f"{name}.{'counts' if self._depth(name) == 2 else 'lengths'}"
 
     def _of_depth(self, name: str, depth: int) -> np.ndarray:
-        """All values of a column, where that is ``depth`` lists deep."""
+        """All values of a column, which must have nesting depth ``depth``."""
         expected = (tr("one number a row"), tr("a list of numbers a row"), tr("a list of lists of numbers a row"))
         if name not in self.names:
             raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
@@ -166,7 +166,7 @@ class Arrays:
         return lengths
 
     def _array(self, name: str) -> np.ndarray:
-        """One array of the file. Nothing in it is unpickled, and no more is reserved than the file holds."""
+        """Read one array of the file, without unpickling and without allocating more than the file holds."""
         if name in self._loaded:
             return self._loaded[name]
         try:
@@ -187,10 +187,10 @@ class Arrays:
 
 
 def _parsed(data: bytes) -> np.ndarray:
-    """A flat array in NumPy's format (``numpy.lib.format``).
+    """Parse a flat array in NumPy's format (``numpy.lib.format``).
 
     Raises:
-        ValueError: it is none, has another shape or other values, or is torn.
+        ValueError: it is not one, has another shape or kind of values, or is truncated.
     """
     stream = io.BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
@@ -202,6 +202,6 @@ def _parsed(data: bytes) -> np.ndarray:
 
 
 def _cut(flat: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
-    """The parts of an array that have those lengths, one after the other. -1 counts as 0."""
+    """Split an array into consecutive parts of the given lengths. -1 counts as 0."""
     ends = np.cumsum(sizes := lengths.clip(0))
     return [flat[end - size : end] for end, size in zip(ends, sizes, strict=True)]

@@ -24,10 +24,10 @@ from grpo_core.traces.importers.source import Completions, Report, Texts, file_s
 
 SUFFIX = ".grpo"
 KEY = "recorded"
-"""Key of the table ``meta``: what of the source is no setting, as JSON."""
+"""Key in the table ``meta`` for JSON of everything about the source that is not a setting."""
 ARRAYS = ("group", "rewards", "reward_parts", "advantage", "length", "truncated", "counted", "entropy", "staleness")
 TOKENS = ("sampling_logp", "training_logp")
-"""Fields of :class:`Completions` that are arrays, and those that are one array a completion."""
+"""Fields of :class:`Completions` that hold one array per completion."""
 
 
 def probe(path: Path) -> bool:
@@ -42,10 +42,10 @@ def probe(path: Path) -> bool:
 
 
 class ConvertedRun:
-    """A converted run. :class:`~grpo_core.traces.importers.source.Source` says what its methods do.
+    """A converted run, a :class:`~grpo_core.traces.importers.source.Source`.
 
     Attributes:
-        processes: how many processes trained; 1 where that is not known.
+        processes: number of processes that trained; 1 where unknown.
     """
 
     partial = False
@@ -70,7 +70,7 @@ class ConvertedRun:
             raise _damaged(path, error) from None
 
     def __len__(self) -> int:
-        """Updates that are in the file."""
+        """Number of updates in the file."""
         return len(self.labels)
 
     def stamp(self, position: int) -> tuple[int, ...]:
@@ -115,11 +115,11 @@ class ConvertedRun:
 
     @property
     def has_losses(self) -> bool:
-        """Whether the trainer's losses are there to be compared."""
+        """Whether the trainer's losses are available for comparison."""
         return self._has_losses
 
     def losses(self, position: int) -> np.ndarray | None:
-        """The loss of each micro-batch as its process computed it, (N, M), NaN where none was noted."""
+        """The loss of each micro-batch as its process computed it, (N, M), NaN where not recorded."""
         losses = self._rest(position).get("losses")
         return None if losses is None else np.array(losses, np.float64)
 
@@ -128,14 +128,14 @@ class ConvertedRun:
         return str(self._rest(position).get("incomplete") or "")
 
     def _rest(self, position: int) -> dict[str, Any]:
-        """The part of an update that the file holds beside its arrays."""
+        """The part of an update that the file stores beside its arrays."""
         with RunReader.open(self.path) as reader, explained(self.path):
             row = reader._connection.execute("SELECT text FROM text WHERE id = ?", (position,)).fetchone()
         return _parsed(None if row is None else row[0], self.path)
 
 
 def plain_table(table: Completions) -> dict[str, Any]:
-    """A table of completions as JSON holds it."""
+    """Convert a table of completions to JSON values."""
     plain: dict[str, Any] = {
         "prompts": table.prompts, "completions": table.completions, "reward_names": table.reward_names,
         "reward_weights": table.reward_weights, "repeated": table.repeated,
@@ -152,7 +152,7 @@ def table_from(plain: dict[str, Any]) -> Completions:
     Raises:
         LookupError, TypeError, ValueError: it is not what that function gives.
     """
-    known = {"staleness": None, **plain}  # which older files do not have
+    known = {"staleness": None, **plain}  # missing in older files
     kinds = {"group": np.int64, "length": np.int64, "truncated": bool, "counted": bool}
     arrays = {name: None if (x := known[name]) is None else np.array(x, kinds.get(name, np.float64)) for name in ARRAYS}
     tokens = {

@@ -1,4 +1,4 @@
-"""Files of one JSON value a line, as another program writes them while they are read."""
+"""Reader of JSONL files that another program may still be writing."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ from grpo_core.regular_file import opened_regular
 from grpo_core.text import tr
 
 LONGEST_LINE = 64 << 20
-"""Bytes of one line at most."""
+"""Maximum size of one line in bytes."""
 NOTED = 10
-"""Lines that are not JSON of which each is noted."""
+"""Maximum number of invalid lines that are noted individually."""
 MOST_BAD = 100_000
-"""Lines that are not JSON after which a file is none of such lines."""
+"""Number of invalid lines after which a file is not considered JSONL."""
 
 
 @dataclass
 class Place:
-    """Behind a line of a file: so many bytes and lines from its beginning."""
+    """Position after a line of a file, in bytes and lines from its beginning."""
 
     byte: int = 0
     lines: int = 0
 
 
 def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> Iterator[Any]:
-    """The values of the complete lines of ``path``. Nothing where there is no such file.
+    """Yield the values of the complete lines of ``path``. Nothing if there is no such file.
 
-    A last line without its end is being written, or was torn, and is left out; what cannot be read is noted in a
-    sentence.
+    A last line without a line end is incomplete and is left out. Unreadable lines are noted in sentences.
 
     Args:
         path: of the file.
-        notes: where the sentences go.
-        note_torn: also take a last line without its end where it is whole JSON, and note it where it is not.
+        notes: list that receives the sentences.
+        note_torn: whether to accept a last line without a line end if it is complete JSON, and to note it if not.
     """
     for _, value in placed_lines(path, notes, note_torn=note_torn):
         yield value
@@ -46,14 +45,14 @@ def placed_lines(
     path: Path, notes: list[str], *, note_torn: bool = False, at: Place | None = None,
     parse: Callable[[bytes], Any] = json.loads,
 ) -> Iterator[tuple[int, Any]]:  # fmt: skip
-    """As :func:`complete_lines`, each value with the byte at which its line begins.
+    """Like :func:`complete_lines`, yielding each value with the byte offset of its line.
 
     Args:
         path: of the file.
-        notes: where the sentences go.
-        note_torn: as there.
-        at: where to begin; moved behind each line that has its end.
-        parse: the value of a line; raises ValueError where it is no JSON.
+        notes: list that receives the sentences.
+        note_torn: as for :func:`complete_lines`.
+        at: where to begin; advanced past each complete line.
+        parse: function from a line to its value; raises ValueError where it is not JSON.
     """
     try:
         file = opened_regular(path)

@@ -1,7 +1,7 @@
-"""An index of the lines of a large file and of the step that each belongs to, made without reading the lines as JSON.
+"""An index of a large file's lines and the steps that they belong to, made without parsing the lines as JSON.
 
-The index is kept in the user's cache, so that a file is looked through once; a file that grows is looked at from where
-it ended. Of a large file that was never opened before, the end is looked at first.
+The index is stored in the user's cache, so that a file is scanned once; a file that grows is scanned from its former
+end. The end of a large new file is scanned first.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from grpo_core.regular_file import opened_regular, read_limited, write_whole
 from grpo_core.traces.importers.jsonl import LONGEST_LINE, Place, placed_lines
 
 TAIL = 192 << 20
-"""Bytes at the end of a larger file that are looked at first."""
+"""Number of bytes at the end of a larger file that are scanned first."""
 SUFFIX = ".lines.npz"
 LARGEST = 1 << 30
-"""Bytes of a kept index at most: 24 for each line."""
+"""Maximum size of a stored index in bytes: 24 per line."""
 MOST_FILES = 200
 VERSION = 1
 WORTH_KEEPING = 64 << 20
-"""Bytes that were looked through since the index was kept, from which keeping it is worth a write."""
+"""Number of newly scanned bytes from which storing the index again is worthwhile."""
 
 KeyOf = Callable[[bytes], tuple[int, int]]
-"""(step, kind) of a line; raises ValueError where it is no JSON."""
+"""Function from a line to (step, kind). Raises ValueError where it is not JSON."""
 
 
 def _none() -> np.ndarray:
@@ -41,14 +41,14 @@ def _none() -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LineIndex:
-    """The lines of a file up to a place in it.
+    """The lines of a file up to a position in it.
 
     Attributes:
-        file: which file it is, by its number on the disk.
+        file: the file's identity, its number on the disk.
         first: byte at which the first line that is known begins; 0 where the whole file is known.
-        byte, lines: behind the last line that has its end: bytes, and lines from ``first`` on.
+        byte, lines: position after the last complete line, in bytes, and in lines from ``first`` on.
         starts: byte at which each line begins, (L,).
-        steps, kinds: what ``key_of`` said of it, (L,) each.
+        steps, kinds: results of ``key_of`` for each line, (L,) each.
     """
 
     file: int
@@ -61,14 +61,14 @@ class LineIndex:
 
     @property
     def finished(self) -> np.ndarray:
-        """The lines that have their end, boolean (L,): another is read again."""
+        """Complete lines, boolean (L,). An incomplete one is read again."""
         return np.asarray(self.starts < self.byte)
 
 
 def read_on(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex | None = None) -> LineIndex:
-    """The index of the whole of ``path``, from where ``before`` ended. Anew where the file is another one now.
+    """Index all of ``path``, continuing from ``before``, or from the start if the file has been replaced.
 
-    Lines that are no JSON are left out and noted in a sentence.
+    Lines that are not JSON are left out and noted in a sentence.
     """
     facts = path.stat()
     if before is None or before.first or before.file != facts.st_ino or facts.st_size < before.byte:
@@ -77,7 +77,7 @@ def read_on(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex | Non
 
 
 def read_end(path: Path, key_of: KeyOf) -> LineIndex:
-    """The index of the last :data:`TAIL` bytes of ``path``, without the line that is cut by their beginning."""
+    """Index the last :data:`TAIL` bytes of ``path``, without the line that begins before them."""
     with opened_regular(path) as file:
         facts = os.fstat(file.fileno())
         first = max(facts.st_size - TAIL, 0)
@@ -100,7 +100,7 @@ def _extended(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex) ->
 
 
 def kept_index(folder: Path, path: Path) -> LineIndex | None:
-    """The index of ``path`` that was kept in ``folder``. None where there is none, or it is damaged or foreign."""
+    """The stored index of ``path`` in ``folder``. None if there is none, or it is damaged or of another file."""
     with suppress(OSError, ValueError, LookupError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):
         place = _place(folder, path)
         content = read_limited(place, LARGEST)
@@ -118,7 +118,7 @@ def kept_index(folder: Path, path: Path) -> LineIndex | None:
 
 
 def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
-    """Keep the index of ``path`` in ``folder``. Nothing where it cannot be written: it is made again then."""
+    """Store the index of ``path`` in ``folder``. If that fails, it is made again next time."""
     done = index.finished
     with suppress(OSError, ValueError):
         facts = np.array([VERSION, index.file, index.byte, index.lines, _sum_before(path, index.byte)], np.int64)
@@ -134,7 +134,7 @@ def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
 
 
 def _sum_before(path: Path, byte: int) -> int:
-    """A checksum of the last kilobytes before ``byte``: another one where the file was written anew."""
+    """Checksum of the last kilobytes before ``byte``, which detects a file that was rewritten."""
     with opened_regular(path) as file:
         file.seek(max(byte - 4096, 0))
         return zlib.crc32(file.read(min(byte, 4096)))

@@ -16,28 +16,30 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import NEEDS_PYARROW
 
 LARGEST = 1 << 30
-"""Bytes that columns may have when unpacked: what the file says of them, and what they turn out to have."""
+"""Maximum unpacked size of columns in bytes, both as declared by the file and as found."""
 MOST_ROWS = 200_000
-"""Completions of one file: a few kilobytes can stand for millions that are alike."""
+"""Maximum number of completions of one file: a few kilobytes can encode millions of equal ones."""
 MOST_VALUES = 1 << 27
-"""Values of one column, those of all its lists counted."""
+"""Maximum number of values of one column, including those in lists."""
 AT_ONCE = 1024
-"""Rows that are unpacked before their size is looked at."""
+"""Number of rows that are unpacked between two checks of the size."""
 IN_MEMORY = 64 << 20
-"""Bytes of a file that is read whole before it is unpacked; nothing is mapped, so that a file may be cut meanwhile."""
+"""Maximum size in bytes of a file that is read whole before it is unpacked. No file is memory-mapped, since it may be
+truncated meanwhile.
+"""
 
 MAGIC = b"PAR1"
-"""With which a Parquet file begins and ends."""
+"""First and last bytes of a Parquet file."""
 
 
 def warm() -> None:
-    """Import pyarrow, where it is installed, while nobody waits."""
+    """Import pyarrow in advance, if it is installed."""
     with suppress(ImportError):
         import pyarrow.parquet  # noqa: F401
 
 
 def is_written(path: Path) -> bool:
-    """Whether a Parquet file has its end, by its last bytes: one that is being written has none yet."""
+    """Whether a Parquet file is complete, from its last bytes."""
     try:
         with opened_regular(path) as file:
             size = file.seek(0, os.SEEK_END)
@@ -48,11 +50,11 @@ def is_written(path: Path) -> bool:
 
 
 class Columns:
-    """The columns of one Parquet file, read as they are asked for.
+    """The columns of one Parquet file, read on access.
 
     Attributes:
         names: of the columns.
-        rows: how many there are.
+        rows: number of rows.
     """
 
     def __init__(self, path: Path) -> None:
@@ -102,7 +104,7 @@ class Columns:
         return name in self.names and (not self.rows or self.array(name).null_count < self.rows)
 
     def load(self, left_out: Container[str] = ()) -> Columns:
-        """Read every column but those ``left_out`` in one go, which takes a third of reading them one by one.
+        """Read all columns except ``left_out`` at once, which takes a third of the time of reading them one by one.
 
         Raises:
             RunFileError: one of them is damaged.
@@ -114,10 +116,10 @@ class Columns:
         return self
 
     def _bounded(self, names: list[str]) -> Any:
-        """Columns as an Arrow table, read piece by piece until they are too large.
+        """Columns as an Arrow table, read piece by piece with a limit on their size.
 
         Raises:
-            RunFileError: they are.
+            RunFileError: they are too large.
         """
         import pyarrow
 
@@ -228,7 +230,8 @@ class Columns:
         return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
 
     def _of_numbers(self, name: str, depths: Container[int], expected: str) -> Any:
-        """Column ``name`` as one Arrow array, where numbers stand in it ``depths`` lists deep. ``expected`` says so.
+        """Column ``name`` as one Arrow array, with numbers at nesting depth ``depths``. ``expected`` describes that in
+        the error.
 
         Raises:
             RunFileError: there is no such column, it is damaged, or it holds something else.
@@ -241,7 +244,7 @@ class Columns:
             inner, depth = inner.value_type, depth + 1
         kinds = ("is_integer", "is_floating", "is_boolean", "is_decimal")
         of_numbers = depth in depths and any(getattr(pyarrow.types, kind)(inner) for kind in kinds)
-        if not of_numbers and not pyarrow.types.is_null(inner):  # a column without any value may be of no type
+        if not of_numbers and not pyarrow.types.is_null(inner):  # a column without any value may have the null type
             raise RunFileError(
                 tr("Column “{name}” of {file} holds {type}; expected is {expected}.").format(
                     name=name, file=self._path.name, type=shortened(column.type), expected=expected
@@ -258,7 +261,7 @@ class Columns:
 
 
 def _plain(batch: Any) -> Any:
-    """A batch with every value written out: a few bytes may stand for the same long text a million times."""
+    """A batch with every value stored separately: a few bytes may encode the same long text a million times."""
     import pyarrow
 
     columns = [
@@ -268,7 +271,7 @@ def _plain(batch: Any) -> Any:
 
 
 def _lengths(column: Any) -> np.ndarray:
-    """Entries of each list, 0 for one that is not there."""
+    """Length of each list, 0 for a missing one."""
     import pyarrow.compute
 
     return np.asarray(pyarrow.compute.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False), np.int64)

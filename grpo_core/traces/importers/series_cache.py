@@ -1,9 +1,9 @@
-"""Numbers of recorded runs that were computed before, kept in the user's cache: the next opening shows them at once.
+"""Cache of the numbers of recorded runs in the user's cache folder, so that they are shown at once when opened again.
 
-One file a source, named by a digest of its path: an ``.npz`` archive of plain arrays (nothing is unpickled) with the
-numbers of each update and what the update's files looked like. An update whose files look otherwise ends what is used,
-so a run that was replaced or began anew is computed again. The file is replaced whole; one that is torn, foreign or
-cannot be written is as none at all.
+There is one file per source, named by a digest of its path: an ``.npz`` archive of plain arrays (nothing is unpickled)
+with the numbers of each update and the stamp of its files. Entries are used up to the first update whose stamp differs,
+so a run that was replaced or restarted is computed again. The file is replaced atomically; one that is damaged or
+cannot be written is ignored.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from grpo_core.regular_file import read_limited, write_whole
 from grpo_core.traces.importers.source import Source, stamps
 
 VERSION = 1
-"""Raised where the numbers of a release are others than those of the one before."""
+"""Format version, raised when a release computes the numbers differently."""
 SUFFIX = ".series.npz"
 LARGEST = 256 << 20
-"""Bytes of a file at most; ten thousand updates of forty series have 3 MB."""
+"""Maximum size of a file in bytes. Ten thousand updates of forty series take 3 MB."""
 MOST_FILES = 200
-"""Sources that are kept; those that were opened longest ago go first."""
+"""Maximum number of cached sources. The least recently opened are deleted."""
 
 
 class SeriesCache:
-    """The numbers of sources by update.
+    """Cached numbers of sources, by update.
 
     Attributes:
-        folder: where the files lie; made when the first is written.
+        folder: folder of the files, created on the first write.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def rows(self, source: Source) -> list[dict[str, float]]:
-        """The numbers of the first updates of ``source``, by name, as long as nothing has changed. Empty where none."""
+        """The cached numbers of the first updates of ``source``, by name, up to the first change. Empty if none."""
         try:
             return self._rows(source)
         except (OSError, ValueError, LookupError, TypeError, EOFError, RecursionError, MemoryError, zipfile.BadZipFile):
             return []
 
     def extend(self, source: Source, start: int, rows: Sequence[Mapping[str, float]]) -> None:
-        """Keep the numbers of the updates after ``start`` too. Nothing where those before are not kept.
+        """Store the numbers of the updates after ``start``, if those before are stored.
 
-        What cannot be written is left: it is computed again next time.
+        A failure to write is ignored: the numbers are then computed again.
         """
         before = self.rows(source)[:start]
         if len(before) < start or not rows:
@@ -89,7 +89,7 @@ class SeriesCache:
         return self.folder / f"{digest[:32]}{SUFFIX}"
 
     def _make_space(self) -> None:
-        """Delete the files that were used longest ago where there are too many."""
+        """Delete the least recently used files if there are too many."""
         files = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
         for file in files[: max(len(files) - MOST_FILES, 0)]:
             file.unlink(missing_ok=True)

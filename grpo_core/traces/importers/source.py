@@ -1,4 +1,4 @@
-"""A run that another program recorded, read where it lies: what every importer offers."""
+"""The interface of every importer: a run recorded by another program, read in place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.traces.trajectory import Trajectory
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """Prompts and completions of one update as text, one entry a completion. None where the source holds none.
+    """Prompts and completions of one update as text, one entry per completion. None where not recorded.
 
     Attributes:
         prompts: (B,), a conversation as JSON.
@@ -32,7 +32,7 @@ class Texts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Completions:
-    """The table that nearly every source holds of one update: a row a completion, nothing of its tokens' loss.
+    """The table of one update that nearly every source has: one row per completion, without the loss of its tokens.
 
     Attributes:
         prompts: (B,) as text, a conversation as JSON; None where not recorded.
@@ -41,11 +41,11 @@ class Completions:
         rewards: (B,) the sum that the trainer used, NaN = unscored.
         reward_names: (K,) of the reward functions; empty where only the sum is known.
         reward_parts: (B, K) what each function gave, before its weight; NaN where it gave nothing.
-        reward_weights: (K,), 1 where the source does not say.
+        reward_weights: (K,), 1 where not recorded.
         advantage: (B,) as the trainer had it, NaN = none assigned; None where not recorded.
         length: (B,) tokens that the policy sampled; None where not recorded.
-        truncated: (B,) boolean, whether a limit ended the completion; None where not recorded.
-        counted: (B,) boolean, False for a further branch of a rollout: its reward is in its group already; None where
+        truncated: (B,) boolean, whether a limit cut the completion off; None where not recorded.
+        counted: (B,) boolean, False for a further branch of a rollout, whose reward is already in its group; None where
             every row counts.
         entropy: of the policy, mean over the row's tokens, (B,), in nats; NaN or None where not measured.
         sampling_logp: a row's log-probabilities by the sampler, NaN where it gave none; None where not recorded.
@@ -56,8 +56,8 @@ class Completions:
             where the source does not name the policy's version, None where it names none.
         trajectories: (B,) the turns of each completion, None for one that is too long to be shown by turns; None where
             the source holds no turns.
-        repeated: whether these are the completions of the update before once more: one generation served both, and
-            whoever counts over updates counts them there.
+        repeated: whether these are the completions of the previous update again, since one generation served both;
+            counts over updates include them only there.
     """
 
     prompts: tuple[str | None, ...]
@@ -99,10 +99,10 @@ class Source(Protocol):
 
     Attributes:
         path: the file or folder.
-        title: what the run is called.
-        settings: what the run was trained under; its task is a recorded one.
-        partial: whether only its last updates are there, because all of a large file is looked through by the next
-            :meth:`refresh`; their positions are others then.
+        title: title of the run.
+        settings: the settings of the training; the task is a recorded one.
+        partial: whether only its last updates are available, because the whole of a large file is scanned by the next
+            :meth:`refresh`, after which their positions change.
     """
 
     path: Path
@@ -112,12 +112,12 @@ class Source(Protocol):
 
     @property
     def siblings(self) -> Sequence[Path]:
-        """The other runs of the same file, the newest first, as paths that open them."""
+        """The other runs of the same file, newest first, as paths to open them."""
         ...
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences on what is torn, repeated, missing or left out. Empty where the source is whole."""
+        """Sentences on what is damaged, repeated, missing or left out. Empty where the source is complete."""
         ...
 
     @property
@@ -131,15 +131,15 @@ class Source(Protocol):
         ...
 
     def __len__(self) -> int:
-        """Updates there are, as of the last :meth:`refresh`."""
+        """Number of updates, as of the last :meth:`refresh`."""
         ...
 
     def step(self, position: int) -> Step:
         """The update at ``position``.
 
         Raises:
-            RunFileError: its file is torn, missing or hostile; the message says which.
-            NotRecordedError: the source holds texts alone.
+            RunFileError: its file is damaged, missing or malicious; the message says which.
+            NotRecordedError: the source holds only texts.
         """
         ...
 
@@ -151,34 +151,35 @@ class Source(Protocol):
         """The completions of the update at ``position`` as a table.
 
         Raises:
-            RunFileError: the file is torn, missing or hostile; the message says which.
-            NotRecordedError: the source holds the trainer's reports alone.
+            RunFileError: the file is damaged, missing or malicious; the message says which.
+            NotRecordedError: the source holds only the trainer's reports.
         """
         ...
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        """The update at ``position`` for whoever only counts: texts may be left out. None for what is not recorded.
+        """The update at ``position`` for computing numbers, possibly without texts. None for a part that is not
+        recorded.
 
         Raises:
-            RunFileError: its file is torn, missing or hostile.
+            RunFileError: its file is damaged, missing or malicious.
         """
         ...
 
     def reports(self, position: int) -> Sequence[Report]:
-        """The trainer's reports on the optimizer steps of the update at ``position``. Empty where it said nothing."""
+        """The trainer's reports on the optimizer steps of the update at ``position``. Empty without any."""
         ...
 
     def stamp(self, position: int) -> tuple[int, ...]:
-        """Whole numbers that are others once what is recorded of the update at ``position`` is another."""
+        """Integers that change when the recorded data of the update at ``position`` change."""
         ...
 
     def refresh(self) -> int:
-        """Look for what has been written since. Returns the number of updates now."""
+        """Check for new data. Returns the current number of updates."""
         ...
 
 
 def read_twice(source: Source, position: int) -> tuple[Completions | None, Step | None]:
-    """:meth:`Source.measured` of a source whose tables are read with their texts."""
+    """Implementation of :meth:`Source.measured` for sources whose tables are read together with their texts."""
     table = step = None
     with suppress(NotRecordedError):
         table = source.completions(position)
@@ -188,12 +189,14 @@ def read_twice(source: Source, position: int) -> tuple[Completions | None, Step 
 
 
 def has_losses(source: Source) -> bool:
-    """Whether the trainer's losses are there to be compared (:class:`grpo_core.audit.audit.Traced`)."""
+    """Whether the trainer's losses are available for comparison (:class:`grpo_core.audit.audit.Traced`)."""
     return bool(getattr(source, "has_losses", False))
 
 
 def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
-    """:meth:`Source.stamp` of the updates from ``first`` to ``last``. A source elsewhere is asked once for all."""
+    """:meth:`Source.stamp` of the updates from ``first`` to ``last``. A source in another process is asked only once
+    for all of them.
+    """
     at_once = getattr(source, "stamps", None)
     if at_once is not None:
         known: list[tuple[int, ...]] = at_once(first, last)
@@ -202,7 +205,7 @@ def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
 
 
 def file_stamp(path: Path, *more: int) -> tuple[int, ...]:
-    """What changes when a file is written: its size, its time, and which file it is. Zeros where there is none."""
+    """Integers that change when a file is written: its size, time and identity. Zeros if there is no file."""
     try:
         facts = path.stat()
     except OSError:

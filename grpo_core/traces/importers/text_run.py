@@ -1,4 +1,4 @@
-"""The common part of sources that hold texts and rewards: no step, groups found from the order of their rows."""
+"""Base of sources that hold only texts and rewards, with groups inferred from the order of their rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions, Report, Texts, read_twice
 
 LARGEST_GROUP = 4096
-"""Completions of a group, as in the settings of a learner."""
+"""Maximum number of completions of a group, as in the settings of a learner."""
 
 
 class TextRun:
-    """A source of completions without their tokens. :class:`~grpo_core.traces.importers.source.Source` says what its
-    methods do. A format derives from it and gives :meth:`completions`.
+    """A source of completions without their tokens, a :class:`~grpo_core.traces.importers.source.Source`. Formats
+    derive from it and implement :meth:`completions`.
 
     Attributes:
-        why_no_step: what is missing for a step, and how to get it, in a sentence; of a format that never has one.
+        why_no_step: sentence on what is missing for a step and how to get it, for formats that never have one.
     """
 
     why_no_step: str
@@ -43,7 +43,7 @@ class TextRun:
         self._digests: dict[int, bytes] = {}
 
     def __len__(self) -> int:
-        """Updates there are, as of the last refresh."""
+        """Number of updates, as of the last refresh."""
         return len(self.labels)
 
     def step(self, position: int) -> Step:
@@ -73,19 +73,19 @@ class TextRun:
         raise NotImplementedError
 
     def note(self, sentence: str) -> None:
-        """Add a sentence on the source, once."""
+        """Add a note on the source, unless it exists already."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
     def without_unwritten(
         self, files: list[tuple[int, Path]], is_written: Callable[[Path], bool]
     ) -> list[tuple[int, Path]]:
-        """``files``, without those at the end that are torn or still being written, and a note that names the first of
-        them: the steps before are there. All of them where none is whole, so that reading says what is wrong.
+        """``files`` without incomplete ones at the end, of which the first is named in a note. If none is complete, all
+        are returned, so that reading them raises the error.
 
         Args:
             files: (step, file) in the order of training.
-            is_written: whether a file is whole enough to be read.
+            is_written: function that says whether a file is complete.
         """
         kept = list(files)
         while kept and not is_written(kept[-1][1]):
@@ -101,12 +101,12 @@ class TextRun:
         return kept
 
     def with_repeats_marked(self, position: int, table: Completions, read: Callable[[int], Completions]) -> Completions:
-        """``table``, marked and noted where it holds the completions of the update before once more.
+        """Mark and note ``table`` if it repeats the completions of the previous update.
 
         Args:
-            position: of the update.
+            position: position of the update.
             table: its completions.
-            read: the completions of another update.
+            read: function that reads the completions of another update.
         """
         digest = self._digests[position] = _digest(table)
         if position > 1 and position - 1 not in self._digests:
@@ -123,7 +123,7 @@ class TextRun:
         return replace(table, repeated=True)
 
     def compare_groups(self, position: int, group: np.ndarray) -> None:
-        """Note an update whose groups are of another size than those of the first one that was read."""
+        """Note an update whose group size differs from that of the first update read."""
         sizes = np.bincount(group)
         usual = int(np.bincount(sizes).argmax()) if len(sizes) else 0
         if self._usual_group is None:
@@ -153,17 +153,17 @@ def recorded_settings(
     trainer_settings: str = "",
     learner: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings of a run of which a source says only so much. A loss that it does not name has no KL term.
+    """Make the settings of a run from what its source records. A loss that is not recorded has no KL term.
 
     Args:
         source: the program that trained.
-        names: of the reward functions.
-        weights: of them, where they are known.
-        group_size: completions of a prompt, where it is known.
-        objective: the loss, where it is known.
-        max_tokens: the limit on a completion.
-        trainer_settings: the trainer's own, as JSON.
-        learner: fields of :class:`Learner` that are known.
+        names: names of the reward functions.
+        weights: their weights, where known.
+        group_size: completions per prompt, where known.
+        objective: the loss, where known.
+        max_tokens: maximum number of tokens of a completion.
+        trainer_settings: the trainer's own settings, as JSON.
+        learner: known fields of :class:`Learner`.
     """
     known = {name: value for name, value in (learner or {}).items() if _is_possible(name, value)}
     if group_size is not None:
@@ -179,7 +179,7 @@ def recorded_settings(
 
 
 def _is_possible(name: str, value: Any) -> bool:
-    """Whether a field of a learner may have that value here."""
+    """Whether ``value`` is valid for a field of a learner."""
     try:
         Learner(**{name: value})
     except SettingsError:
@@ -188,7 +188,7 @@ def _is_possible(name: str, value: Any) -> bool:
 
 
 def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.ndarray:
-    """The group (B,) of rows whose equal prompts are one after the other, at most ``size`` to a group."""
+    """Groups (B,) of consecutive rows with equal prompts, at most ``size`` to a group."""
     group = np.zeros(len(keys), np.int64)
     members = 1
     for i in range(1, len(keys)):
@@ -199,13 +199,13 @@ def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.
 
 
 def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
-    """The group (B,) of rows with equal keys, wherever they are, numbered as they first appear."""
+    """Groups (B,) of rows with equal keys in any order, numbered by first appearance."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
 def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[tuple[int, Path]]:
-    """(number, file) of the files called ``before`` + number + ``after``, in the order of the numbers."""
+    """(number, file) of the files named ``before`` + number + ``after``, ordered by number."""
     files = []
     for name in names:
         middle = name[len(before) : len(name) - len(after)]

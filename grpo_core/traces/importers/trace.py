@@ -1,7 +1,8 @@
-"""Our own trace of a run of TRL or verl (``grpo_core/traces/recorders/``): every token that the loss saw, pass by pass.
+"""Reader of our own trace of a TRL or verl run (``grpo_core/traces/recorders/``), with every token of the loss, pass by
+pass.
 
-Completions of all processes are one after the other, process 0 first; groups may span processes. Each optimizer step
-is a pass, each process's micro-batch a part of it (``trace_step.py`` puts them together).
+Completions of all processes are concatenated, process 0 first; groups may span processes. Each optimizer step is a
+pass, each process's micro-batch a part of it (``trace_step.py`` puts them together).
 """
 
 from __future__ import annotations
@@ -36,24 +37,25 @@ from grpo_core.traces.trajectory import trajectories_in
 
 TEXTS = ("prompt", "completion")
 OF_THE_LOSS = ("completion_ids", "mask", "pass", "part", "logp")
-"""Columns without which no loss can be recomputed."""
+"""Columns without which the loss cannot be recomputed."""
 TOKENIZER = "tokenizer"
 """The folder of the tokenizer, within the trace."""
 MOST_PROCESSES = 4096
 MOST_NAMED = 1000
-"""Reward functions, and tokens that end a completion, at most."""
+"""Maximum number of reward functions, and of tokens that end a completion."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A trainer that a recorder knows.
+    """A trainer that a recorder supports.
 
     Attributes:
         title: its name.
-        objective: from its settings, the loss that it minimises.
-        unsupported: from its settings, why its loss cannot be recomputed; empty where it can.
-        assembly: puts the files of a step together.
-        longest, iterations: names of its settings: the limit on a completion, and how often a batch is used.
+        objective: function from its settings to the loss that it minimises.
+        unsupported: function from its settings to the reason why its loss cannot be recomputed; empty where it can.
+        assembly: class that combines the files of a step.
+        longest, iterations: names of its settings: the maximum length of a completion, and the number of uses of a
+            batch.
     """
 
     title: str
@@ -74,14 +76,14 @@ KINDS = {
         assembly=VerlAssembly, longest="data.max_response_length", iterations="ppo_epochs",
     ),
 }  # fmt: skip
-"""The trainers, as ``trace.json`` calls them."""
+"""The trainers, by their names in ``trace.json``."""
 
 
 def kind_of(description: Mapping[str, Any]) -> Kind:
     """The trainer of a trace.
 
     Raises:
-        ValueError: it is none of :data:`KINDS`.
+        ValueError: it is not in :data:`KINDS`.
     """
     name = str(description.get("trainer", "trl"))
     if name not in KINDS:
@@ -95,11 +97,11 @@ def probe(path: Path) -> bool:
 
 
 class Trace:
-    """A trace folder. :class:`grpo_core.traces.importers.source.Source` says what its methods do.
+    """A trace folder, a :class:`grpo_core.traces.importers.source.Source`.
 
     Attributes:
-        has_losses: the trainer's losses are there to be compared.
-        processes: how many processes trained.
+        has_losses: whether the trainer's losses are available for comparison.
+        processes: number of processes that trained.
         steps: the files of each step.
     """
 
@@ -134,7 +136,7 @@ class Trace:
         self.refresh()
 
     def __len__(self) -> int:
-        """Steps whose files are there."""
+        """Number of steps with files."""
         return len(self.steps)
 
     @property
@@ -143,7 +145,7 @@ class Trace:
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """The text of each token, (V,). Empty where no tokenizer lies beside the trace."""
+        """The text of each token, (V,). Empty if the trace has no tokenizer."""
         return token_text.vocabulary(self.path / TOKENIZER)
 
     def refresh(self) -> int:
@@ -219,7 +221,7 @@ class Trace:
             )
 
     def _columns(self, position: int, left_out: Container[str] = ()) -> list[Columns | Arrays]:
-        """The columns of each process's file, the smallest rank first."""
+        """The columns of each process's file, in order of rank."""
         return [columns_of(piece.path).load(left_out) for _, piece in sorted(self.steps[position - 1].pieces.items())]
 
     def _assembled(self, position: int, columns: list[Columns | Arrays]) -> Step:
@@ -233,10 +235,10 @@ class Trace:
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
-        """Turn an error in putting together columns and index that do not belong together into a sentence.
+        """Context that turns errors from columns and index that do not fit together into a sentence.
 
         Raises:
-            RunFileError: it did.
+            RunFileError: they do not fit together.
         """
         try:
             yield
@@ -257,7 +259,7 @@ class Trace:
             return self._table(columns, _texts(columns))
 
     def _table(self, columns: list[Columns | Arrays], texts: Texts) -> Completions:
-        """The completions of an update, with those texts."""
+        """The completions of an update, with the given texts."""
         task = self.settings.recorded
         rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64, optional=True)])
         generations = np.concatenate([generations_of(c) for c in columns])
@@ -291,7 +293,7 @@ class Trace:
         return (files.last_step, digest, len(self.reports(position)))
 
     def losses(self, position: int) -> np.ndarray | None:
-        """The loss of each micro-batch as its process computed it, (N, M), NaN where none was noted."""
+        """The loss of each micro-batch as its process computed it, (N, M), NaN where not recorded."""
         with self._fitting(position):
             known = self._latest is not None and self._latest[:2] == (position, self.stamp(position))
             step = self._latest[2] if known and self._latest is not None else self.step(position)
@@ -319,7 +321,7 @@ class Trace:
         return tr("The files of process {ranks} are missing.").format(ranks=", ".join(map(str, missing)))
 
     def _log(self, attempt: int) -> dict[int, list[Report]]:
-        """The log of an attempt, by the trainer's step. Read again where the file has changed."""
+        """The log of an attempt, by the trainer's step. Reread when the file has changed."""
         path = self.path / "rank0" / f"attempt{attempt}" / LOG
         try:
             facts = path.stat()
@@ -349,7 +351,7 @@ def _reports(path: Path) -> dict[int, list[Report]]:
 
 
 def _processes(description: dict[str, Any], folder: Path) -> int:
-    """The number of processes that trained, at most :data:`MOST_PROCESSES`.
+    """Number of processes that trained, at most :data:`MOST_PROCESSES`.
 
     Raises:
         ValueError: the description says something else.
@@ -361,7 +363,7 @@ def _processes(description: dict[str, Any], folder: Path) -> int:
 
 
 def last_line(step: StepFiles) -> dict[str, Any]:
-    """The index line of the process with the smallest rank."""
+    """The index line of the lowest rank."""
     return step.pieces[min(step.pieces)].index
 
 
@@ -376,7 +378,7 @@ def _refuse_long_lists(description: dict[str, Any]) -> None:
 
 
 def settings_of(description: dict[str, Any]) -> Settings:
-    """The settings of a traced run, with the trainer's own as text beside them."""
+    """The settings of a traced run, with the trainer's own settings as text."""
     trainer, kind = description["settings"], kind_of(description)
     _refuse_long_lists(description)
     names = tuple(map(str, description.get("reward_names") or ()))

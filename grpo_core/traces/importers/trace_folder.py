@@ -1,7 +1,7 @@
-"""The folder that our recorders leave: which steps are there, from which processes, of which attempt.
+"""The folder that our recorders write: its steps, processes and attempts.
 
-A step is there when the files of all processes are. A restarted run writes a new attempt; where two attempts hold the
-same optimizer steps, the later one wins and the earlier is named.
+A step is complete when the files of all processes exist. A restarted run writes a new attempt. If two attempts hold the
+same optimizer steps, the later one is used and the earlier is noted.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from grpo_core.traces.importers.text_run import numbered
 TRACE, INDEX, LOG = "trace.json", "index.jsonl", "log.jsonl"
 FORMAT, VERSION = "grpo-lab-trace", 2
 PATIENCE_SECONDS = 60.0
-"""How long a step waits for the files of all processes."""
+"""Seconds to wait for the files of all processes of a step."""
 MOST_PARTS = 100_000
-"""Optimizer steps of an update, and micro-batches of a process, at most."""
+"""Maximum number of optimizer steps of an update, and of micro-batches of a process."""
 LONGEST_DESCRIPTION = 4 << 20
-"""Bytes of ``trace.json`` at most."""
+"""Maximum size of ``trace.json`` in bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,15 +44,15 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True)
 class StepFiles:
-    """One step of a trace.
+    """The files of one step of a trace.
 
     Attributes:
-        attempt: which start of the run wrote it, from 0.
+        attempt: the start of the run that wrote it, from 0.
         last_step: the trainer's number of the optimizer step with which it ends.
         passes: optimizer steps in it.
-        trainer_steps: by how many the trainer counts on for it: TRL counts optimizer steps, verl updates.
-        pieces: rank -> what that process wrote.
-        missing: ranks that have not written it.
+        trainer_steps: increment of the trainer's step number: TRL counts optimizer steps, verl updates.
+        pieces: rank -> the piece of that process.
+        missing: ranks without a piece.
     """
 
     attempt: int
@@ -67,7 +67,7 @@ def description_of(folder: Path) -> dict[str, Any]:
     """The content of ``trace.json``.
 
     Raises:
-        RunFileError: it is missing, no JSON, or of another format or a newer version.
+        RunFileError: it is missing, not JSON, or of another format or a newer version.
     """
     path = folder / TRACE
     try:
@@ -91,7 +91,7 @@ def description_of(folder: Path) -> dict[str, Any]:
 
 
 def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
-    """The steps in the order of training, and sentences on what is missing or was written twice."""
+    """The steps in the order of training, and notes on what is missing or was written twice."""
     lines: dict[tuple[int, int], dict[int, Piece]] = {}
     torn: list[str] = []
     for rank in range(processes):
@@ -114,10 +114,11 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
 
 
 def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
-    """The steps without those at the end that some process is still writing, and a sentence that names them.
+    """Remove the steps at the end that some process is still writing. Returns the others, and a note that names the
+    removed ones.
 
-    A process that has written nothing for :data:`PATIENCE_SECONDS` is taken to be gone; its step is then shown without
-    its part.
+    A process that has written nothing for :data:`PATIENCE_SECONDS` is assumed to have ended; its step is then shown
+    without its part.
     """
     whole = list(steps)
     while whole and whole[-1].missing and time.time() - _written(whole[-1]) < PATIENCE_SECONDS:
@@ -133,7 +134,7 @@ def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[s
 
 
 def _written(step: StepFiles) -> float:
-    """Time at which the last file of a step was written, in seconds. 0 where none can be looked at."""
+    """Time at which the last file of a step was written, in seconds. 0 if unknown."""
     times = [0.0]
     for piece in step.pieces.values():
         with suppress(OSError):
@@ -147,7 +148,7 @@ def _attempts(home: Path) -> list[tuple[int, Path]]:
 
 
 def _sound(line: Any) -> bool:
-    """Whether a line of the index has what is read of it, and leads nowhere but to a file beside it."""
+    """Whether a line of the index has all required fields, and its file name does not lead out of the folder."""
     if not isinstance(line, dict) or not all(is_whole(line.get(key)) for key in ("number", "global_step")):
         return False
     if not is_whole(line.get("passes"), MOST_PARTS) or not is_whole(line.get("trainer_steps", 0), MOST_PARTS):
@@ -162,12 +163,12 @@ def _sound(line: Any) -> bool:
 
 
 def is_whole(value: Any, most: int = 2**53) -> bool:
-    """Whether a value is a whole number from 0 to ``most``."""
+    """Whether a value is an integer from 0 to ``most``."""
     return type(value) is int and 0 <= value <= most
 
 
 def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
-    """The steps, those left out that a later attempt trained again."""
+    """Remove the steps that a later attempt trained again."""
     restarts: dict[int, int] = {}
     for step in steps:
         restarts.setdefault(step.attempt, step.last_step - step.trainer_steps)

@@ -1,4 +1,4 @@
-"""One step of a traced run, put together from what each process wrote of it, as TRL's loss sees it."""
+"""Assembly of one step of a traced run from the parts of all processes, as TRL's loss uses it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grpo_core.traces.importers.trl_settings import MicroBatch, denominator_of
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessColumns:
-    """One process's part of a step, as lists of arrays, one entry a completion."""
+    """One process's part of a step, as lists with one array per completion."""
 
     rank: int
     index: dict[str, Any]
@@ -45,7 +45,7 @@ class ProcessColumns:
 
 
 def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessColumns:
-    """The columns of the file that the process ``rank`` wrote. :class:`StepAssembly` puts them together."""
+    """Read the columns of the file of process ``rank``, for :class:`StepAssembly`."""
 
     def rows(name: str, kind: Any = np.float32) -> list[np.ndarray | None]:
         return columns.lists(name, kind, optional=True)
@@ -66,13 +66,13 @@ def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessC
 
 
 def generations_of(columns: Columns | Arrays) -> np.ndarray:
-    """The generation batch of each completion within its step, (B,): the first where the file does not say."""
+    """Generation batch of each completion within its step, (B,). All in the first where not recorded."""
     known = columns.has_values("generation")
     return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)
 
 
 class StepAssembly:
-    """Puts the parts of all processes together into one step, padded to the longest completion."""
+    """Combines the parts of all processes into one step, padded to the longest completion."""
 
     def __init__(self, pieces: Sequence[ProcessColumns], processes: int, trainer: dict[str, Any]) -> None:
         self.pieces = pieces
@@ -85,7 +85,7 @@ class StepAssembly:
         self.width = 1 + max((int(m["part"]) for piece in pieces for m in piece.index["micro_batches"]), default=0)
 
     def step(self, position: int, files: StepFiles, settings: Settings) -> Step:
-        """The step with everything that the recorder kept of it."""
+        """Make the step with all recorded data."""
         self._place_uses()
         mask = self._rows("mask", bool, False)
         logp = self._uses("logp", np.nan)
@@ -112,7 +112,7 @@ class StepAssembly:
         )  # fmt: skip
 
     def _place_uses(self) -> None:
-        """N passes and the part of each row in them.
+        """Determine N passes and the part of each row in them.
 
         A completion that one optimizer step uses several times (several iterations within an accumulation) appears in
         as many passes of that optimizer step.
@@ -144,10 +144,10 @@ class StepAssembly:
         self.optimizer_step = np.array([n for n, _ in order])
 
     def _refuse_unknown(self, uses: list[tuple[int, int, int, int]], parts: list[int]) -> None:
-        """Refuse micro-batches that no line of the index names: arrays as long as their numbers are made later.
+        """Refuse micro-batches that are not in the index, since arrays as long as their numbers are allocated later.
 
         Raises:
-            RunFileError: a completion was used in such a one.
+            RunFileError: a completion was used in such a micro-batch.
         """
         known = self._micro_batches()
         for (row, n, _, _), part in zip(uses, parts, strict=True):
@@ -160,7 +160,7 @@ class StepAssembly:
                 )
 
     def _rows(self, name: str, kind: Any, empty: Any) -> np.ndarray | None:
-        """One array a completion, padded: (B, T). None where the source has none."""
+        """Stack one array per completion with padding: (B, T). None where not recorded."""
         lists = [x for piece in self.pieces for x in getattr(piece, name)]
         if all(x is None for x in lists):
             return None
@@ -171,7 +171,7 @@ class StepAssembly:
         return whole
 
     def _uses(self, name: str, empty: float) -> np.ndarray | None:
-        """One array a use of a completion, padded: (N, B, T). None where no use has one."""
+        """Stack one array per use of a completion with padding: (N, B, T). None where not recorded."""
         lists = [x for piece in self.pieces for x in getattr(piece, name)]
         whole = np.full((len(self.part), self.batch, self.length), empty, np.float32)
         recorded = False
@@ -190,7 +190,9 @@ class StepAssembly:
         return present
 
     def _first(self, logp: np.ndarray) -> np.ndarray:
-        """Each completion's log-probabilities in the first pass that used it: TRL's old policy where it stores none."""
+        """Each completion's log-probabilities in the first pass that used it, which are TRL's old policy if it stores
+        none.
+        """
         first = (self.entry >= 0).argmax(axis=0)
         return np.asarray(logp[first, np.arange(self.batch)])
 
@@ -229,7 +231,7 @@ class StepAssembly:
         return whole
 
     def _micro_batches(self) -> dict[tuple[int, int], dict[str, Any]]:
-        """(optimizer step, part) -> what its process noted of that micro-batch."""
+        """(optimizer step, part) -> recorded facts on that micro-batch."""
         return {
             (int(m["pass"]), piece.rank * self.width + int(m["part"])): m
             for piece in self.pieces
@@ -237,7 +239,7 @@ class StepAssembly:
         }
 
     def _denominators(self, mask: np.ndarray) -> np.ndarray:
-        """(N, M): what the trainer divided by, 1 where a pass has no such micro-batch."""
+        """The trainer's divisors (N, M), 1 where a pass has no such micro-batch."""
         micro = self._micro_batches()
         whole = np.ones((len(self.part), 1 + int(self.part.max())))
         for n, part in self._parts():
@@ -246,7 +248,7 @@ class StepAssembly:
         return whole
 
     def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
-        """The divisor of the loss of the micro-batch of these ``rows``, of which ``noted`` is what the trainer knew."""
+        """Divisor of the loss of the micro-batch ``rows``, from the recorded facts ``noted``."""
         facts = MicroBatch(
             rows=int(rows.sum()), tokens=int(mask[rows].sum()),
             generated_tokens=self._generated_tokens(noted, mask, rows),
@@ -256,8 +258,8 @@ class StepAssembly:
         return denominator_of(str(self.trainer["loss_type"]), facts)
 
     def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:
-        """Tokens of the loss in the generation batch of these ``rows``: as noted, or counted where every process's file
-        is there. Else None."""
+        """Number of tokens in the loss of the generation batch of these ``rows``: as recorded, or counted if every
+        process's file exists. Otherwise None."""
         value = noted.get("num_items_in_batch")
         if value is not None or len(self.pieces) < self.processes:
             return None if value is None else float(value)
@@ -265,12 +267,12 @@ class StepAssembly:
         return float(mask[generations == generations[rows][0]].sum())
 
     def _accumulation(self, noted: dict[str, Any]) -> float:
-        """Micro-batches of the optimizer step, as noted of one of them or as the trainer was set."""
+        """Micro-batches per optimizer step, as recorded for one of them or as set in the trainer."""
         value = noted.get("accumulation")
         return float(self.trainer.get("gradient_accumulation_steps") or 1) if value is None else float(value)
 
     def _parts(self) -> list[tuple[int, int]]:
-        """(pass, part) of every micro-batch that used some completion."""
+        """(pass, part) of every non-empty micro-batch."""
         return [(n, int(p)) for n in range(len(self.part)) for p in np.unique(self.part[n]) if p >= 0]
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:

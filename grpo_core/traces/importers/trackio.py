@@ -1,4 +1,5 @@
-"""trackio's SQLite database of a project: the trainer's reports, its settings, and TRL's tables of completions.
+"""Reader of trackio's SQLite database of a project: the trainer's reports, its settings, and TRL's tables of
+completions.
 
 Read from trackio 0.43.0. The file may come from anybody: it is opened read-only, only plain tables are read, and each
 statement has an allowance of processor time (``runs/connection.py``). trackio counts its own log calls; the trainer's
@@ -36,13 +37,13 @@ from grpo_core.traces.importers.trl_table import table
 
 HEADER = b"SQLite format 3\0"
 SMALL = 1 << 16
-"""Bytes of a row that holds the numbers of a step; a longer one is a table."""
+"""Size in bytes below which a row holds numbers of a step. A longer one is a table."""
 AT_ONCE = 200
-"""Rows of one statement, so that each has its own allowance."""
+"""Number of rows read per statement, so that each has its own allowance."""
 LISTED = 10
-"""Names of runs that a sentence lists at most."""
+"""Maximum number of runs that a sentence lists."""
 TRAINING = "train/"
-"""What the names of the trainer's numbers begin with."""
+"""Prefix of the trainer's numbers."""
 
 
 def probe(path: Path) -> bool:
@@ -58,8 +59,10 @@ def probe(path: Path) -> bool:
 
 
 def database_of(path: Path) -> tuple[Path, str]:
-    """The database that ``path`` lies in and the run that it names there. No name where it is the database itself."""
-    with contextlib.suppress(OSError, ValueError):  # a name that none can have
+    """Split ``path`` into the database and the name of a run in it, which is empty if the path is the database
+    itself.
+    """
+    with contextlib.suppress(OSError, ValueError):  # names that no file can have
         if path.parent.suffix == ".db" and path.parent.is_file():
             return path.parent, path.name
     return path, ""
@@ -67,7 +70,7 @@ def database_of(path: Path) -> tuple[Path, str]:
 
 @dataclass
 class _Update:
-    """Place of the table and the numbers of one step."""
+    """Location of one step's table and numbers."""
 
     table: int | None = None
     reports: list[Report] = field(default_factory=list)
@@ -122,7 +125,7 @@ class TrackioRun(TextRun):
 
     def refresh(self) -> int:
         with reading(self.file) as connection:
-            while rows := connection.execute(  # “+”: in the order of the table, which need not be sorted each time
+            while rows := connection.execute(  # the “+” keeps the order of the table, which avoids sorting
                 "SELECT id, CASE WHEN length(metrics) <= ? THEN metrics END, substr(CAST(metrics AS TEXT), 1, 200) "
                 "FROM metrics WHERE +run_id = ? AND id > ? ORDER BY id LIMIT ?",
                 (SMALL, self._run, self._last, AT_ONCE),
@@ -167,7 +170,7 @@ class TrackioRun(TextRun):
         return list(self._updates[self.labels[position - 1]].reports)
 
     def _index(self, connection: RunConnection, number: int, text: Any, beginning: Any) -> None:
-        """Note what one row of the metrics is: numbers of a step, a table of completions, or neither."""
+        """Record what one row of the metrics is: numbers of a step, a table of completions, or neither."""
         if '"completions":{"_type":"trackio.table"' in str(beginning).replace(" ", ""):
             named = _STEP.search(str(beginning))  # all rows of TRL's table name one step, in the first column
             steps = (
@@ -222,17 +225,17 @@ _STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
 def _steps(value: Any) -> set[int]:
-    """The steps that the rows of a table of completions name."""
+    """The steps named in a table of completions."""
     return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}
 
 
 def _number(value: Any) -> float | None:
-    """A number as trackio writes it, those that are not finite as words. None for anything else."""
+    """Parse a number in trackio's format, in which non-finite ones are words. None for anything else."""
     if isinstance(value, str):
         return float(value) if value in ("NaN", "Infinity", "-Infinity") else None
     try:
         return float(value) if isinstance(value, int | float) else None
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # an integer of hundreds of digits
         return None
 
 

@@ -1,4 +1,4 @@
-"""The tables of trackio's SQLite database, read as they are: only plain tables, and nothing is written beside it."""
+"""Reader of the tables in trackio's SQLite database. It reads plain tables only, and writes nothing beside it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import file_stamp
 
 COPIED = 3
-"""Times that a database is copied which is written meanwhile; SQLite leaves the torn end of a log out."""
+"""Attempts to copy a database that is being written. SQLite discards an incomplete end of a log."""
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[RunConnection]:
-    """A connection that only reads. Nothing is left beside the database, and one with a log is copied to be read."""
+    """Open a read-only connection. Nothing is left beside the database, and one with a log is copied first."""
     log = path.with_name(path.name + "-wal")
     try:
         with contextlib.ExitStack() as stack:
@@ -42,7 +42,7 @@ def reading(path: Path) -> Iterator[RunConnection]:
 
 
 def _copied(path: Path, log: Path, scratch: Path) -> Path:
-    """A copy in ``scratch`` of a database and of its log, which is folded in when the copy is read.
+    """Copy a database and its log into ``scratch``. The log is merged when the copy is read.
 
     Raises:
         OSError: it cannot be copied.
@@ -79,7 +79,7 @@ def check_tables(path: Path, connection: RunConnection) -> None:
 
 
 def runs_of(connection: RunConnection) -> list[tuple[Any, str]]:
-    """(id, name) of each run, the newest first: names that can follow the database's in a path, and no two alike."""
+    """(id, name) of each run, newest first. Names are unique and can be appended to the database's path."""
     rows = connection.execute(
         "SELECT run_id, max(run_name), max(id) FROM metrics GROUP BY run_id ORDER BY max(id) DESC LIMIT 1000"
     ).fetchall()
@@ -91,7 +91,7 @@ def runs_of(connection: RunConnection) -> list[tuple[Any, str]]:
 
 
 def config_of(connection: RunConnection, run: Any) -> dict[str, Any]:
-    """The trainer's settings. Empty where none are known."""
+    """The trainer's settings. Empty if unknown."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'configs'").fetchone() is None:
         return {}
     row = connection.execute("SELECT config FROM configs WHERE run_id = ? LIMIT 1", (run,)).fetchone()
@@ -106,7 +106,7 @@ def metrics_at(connection: RunConnection, number: int) -> Any:
 
 
 def parsed(text: Any) -> Any:
-    """The value of a JSON text. None where it is none."""
+    """Parse a JSON text. None if it is invalid."""
     try:
         return json.loads(text)
     except (TypeError, ValueError, RecursionError):

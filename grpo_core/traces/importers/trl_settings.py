@@ -1,4 +1,4 @@
-"""The settings of TRL's GRPOTrainer in the words of this program: which switches of the one loss they are.
+"""Conversion of the settings of TRL's GRPOTrainer to an objective of this program.
 
 Read from TRL 1.16.0, ``GRPOTrainer._compute_loss`` and ``_generate_and_score_completions``.
 """
@@ -17,9 +17,9 @@ REDUCTIONS = {
     "grpo": "sequence", "sapo": "sequence", "bnpo": "token", "dr_grpo": "constant", "dapo": "token", "cispo": "token",
     "vespo": "token", "luspo": "sequence_sum",
 }  # fmt: skip
-"""TRL's ``loss_type`` -> what this program calls the reduction."""
+"""TRL's ``loss_type`` -> reduction of this program."""
 SURROGATES = {"sapo": "sapo", "cispo": "cispo", "vespo": "vespo"}
-"""TRL's ``loss_type`` -> surrogate, where it is not the clipped one."""
+"""TRL's ``loss_type`` -> surrogate, if not the clipped one."""
 STDS = {"group": "sample", "batch": "batch", "none": "none", "True": "sample", "False": "none"}
 """TRL's ``scale_rewards`` -> standard deviation; before 0.23 it was True or False."""
 GENERATION_NORMALISED = ("dapo", "cispo", "vespo")
@@ -30,8 +30,8 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
     """The loss that a GRPOTrainer with these ``GRPOConfig`` settings minimises.
 
     Raises:
-        RunFileError: the loss type, or how rewards are scaled, is one that TRL 1.16 does not have, or what must be a
-            number is none.
+        RunFileError: the loss type, or how rewards are scaled, is unknown in TRL 1.16, or a numeric setting is not a
+            number.
     """
     kind = settings["loss_type"]
     if kind not in REDUCTIONS:
@@ -74,7 +74,7 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
 
 
 def _number(settings: Mapping[str, Any], name: str) -> float:
-    """A setting that must be a number.
+    """Read a setting that must be a number.
 
     Raises:
         RunFileError: it is something else; the message names it.
@@ -90,10 +90,10 @@ def _number(settings: Mapping[str, Any], name: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class MicroBatch:
-    """The divisor of a micro-batch's loss, as the trainer knew it.
+    """Facts that determine the divisor of a micro-batch's loss.
 
     Attributes:
-        rows: completions in it, fully masked ones too.
+        rows: its completions, including fully masked ones.
         tokens: unmasked tokens in it.
         generated_tokens: unmasked tokens of the whole generation batch, of all processes; None where not recorded.
         accumulation: micro-batches of the optimizer step.
@@ -110,7 +110,8 @@ class MicroBatch:
 
 
 def denominator_of(loss_type: str, micro: MicroBatch) -> float:
-    """What replaces B, or the token count, in a micro-batch, so that the sum over all processes is the logged loss.
+    """The replacement for B, or the token count, in a micro-batch, such that the sum over all processes is the logged
+    loss.
 
     TRL divides each process's loss and then averages over the processes: hence the factor ``processes``.
 

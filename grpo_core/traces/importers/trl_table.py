@@ -1,7 +1,7 @@
-"""TRL's table of completions, which it writes to Parquet and hands to trackio: a row a completion.
+"""TRL's table of completions, which it writes to Parquet and passes to trackio: one row per completion.
 
-Columns in the order of TRL 1.16.0, ``GRPOTrainer.log``: step, prompt, completion, one a reward function, those that the
-user's code added, advantage. A function that gave nothing is NaN; a row in which all gave nothing has advantage 0.
+Columns in the order of TRL 1.16.0, ``GRPOTrainer.log``: step, prompt, completion, one per reward function, columns
+added by the user's code, advantage. A missing reward is NaN; a row without any reward has advantage 0.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from grpo_core.traces.importers.trace_rewards import weighted
 from grpo_core.traces.trajectory import trajectories_in
 
 FIXED = ("step", "prompt", "completion", "advantage")
-"""Columns that are no reward."""
+"""Columns that are not rewards."""
 MOST_REWARDS = 256
-"""Columns of rewards that are read at most; each becomes a series."""
+"""Maximum number of reward columns. Each becomes a series."""
 
 
 def table(
@@ -38,13 +38,13 @@ def table(
 
     Args:
         columns: name -> values, in the table's order.
-        name: of the file, for an error's sentence.
-        rewards: columns that are reward functions; by default all that hold numbers with decimals.
+        name: name of the file, for error messages.
+        rewards: columns that are reward functions; by default all columns of numbers with decimals.
         weights: of the functions; 1 each where they do not fit.
         group_size: completions of a prompt; by default equal prompts one after the other are a group.
 
     Raises:
-        RunFileError: a column is missing, or a number is none.
+        RunFileError: a column is missing, or a value is not a number.
     """
     missing = [column for column in ("prompt", "completion") if column not in columns]
     if missing:
@@ -71,19 +71,19 @@ def table(
 
 
 def as_text(value: Any) -> str | None:
-    """A text as it is, a conversation as JSON, None where there is nothing."""
+    """Return a text unchanged, a conversation as JSON, and None for a missing value."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _decimal(values: Sequence[Any]) -> bool:
-    """Whether a column holds numbers with decimals, and nothing else."""
+    """Whether a column holds only numbers with decimals."""
     return any(isinstance(v, float) for v in values) and all(v is None or type(v) in (int, float) for v in values)
 
 
 def _numbers(values: Sequence[Any], column: str, name: str) -> np.ndarray:
-    """A column as float64, NaN where there is nothing."""
+    """A column as float64, NaN for missing values."""
     try:
         return np.array([math.nan if v is None else float(v) for v in values], np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""A look at a file or folder that no importer knows, so that its refusal says what is missing."""
+"""Inspection of a file or folder that no importer recognises, so that the error can say what is missing."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from grpo_core.traces.importers.jsonl import complete_lines
 from grpo_core.traces.importers.parquet import Columns
 
 MOST_FILES = 1000
-"""Entries of a folder that are looked at."""
+"""Maximum number of inspected entries of a folder."""
 MOST_NAMED = 6
-"""Names that a sentence repeats."""
+"""Maximum number of names listed in a sentence."""
 COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".zip", ".tgz", ".tar")
 
 OF_TRAINERS = (".jsonl", ".json", ".csv", ".parquet", *COMPRESSED)
-"""How names end of files that trainers leave, but no run file of this program."""
+"""Endings of files that trainers leave, but run files of this program do not have."""
 
 
 def what_it_looks_like(path: Path) -> str:
-    """A sentence on what is at ``path`` and how it differs from what an importer reads."""
+    """Describe what is at ``path`` and how it differs from what importers read."""
     names: list[str] = []
     if path.is_dir():
         with suppress(OSError):
@@ -43,7 +43,7 @@ def what_it_looks_like(path: Path) -> str:
 
 
 def _of_file(file: Path) -> str:
-    """A sentence on a file that might have been meant. Empty where it says nothing."""
+    """Describe a file that might have been meant. Empty if nothing is known about it."""
     if file.name.lower().endswith(COMPRESSED):
         return tr("{name} is compressed: unpack it first.").format(name=file.name)
     if _is_empty(file):

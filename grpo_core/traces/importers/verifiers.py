@@ -1,7 +1,7 @@
-"""verifiers' and prime-rl's ``traces.jsonl``: an episode a line, its traces as graphs of messages.
+"""Reader of ``traces.jsonl`` of verifiers and prime-rl: one episode per line, its traces as graphs of messages.
 
 Read from verifiers 0.4.0. A branch, from the root to a leaf, is a row; a rollout of several branches counts once in its
-group. Numbers of tokens are rounded to four decimals by the writer and belong to no optimizer step.
+group. The writer rounds the tokens' numbers to four decimals. They do not belong to a particular optimizer step.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from grpo_core.traces.importers.verifiers_turns import as_dict
 
 FILE = "traces.jsonl"
 FOLDERS = ("train/all", "train/effective", "all", "effective", "")
-"""Where a step's file lies, in the order of preference: what was filtered away shows dead groups."""
+"""Folders that may hold a step's file, in order of preference: unfiltered files show dead groups."""
 TRAINING, EVALUATION = 0, 1
 
 
@@ -118,7 +118,7 @@ class VerifiersRun(TextRun):
                     self.note(sentence)
 
     def __deepcopy__(self, memo: object) -> VerifiersRun:
-        """A copy that can be refreshed beside this one: an index is never changed, another takes its place."""
+        """A copy that can be refreshed independently: indexes are replaced, never modified."""
         other = copy.copy(self)
         other.notes, other.labels = list(self.notes), list(self.labels)
         other._digests = dict(self._digests)
@@ -157,13 +157,13 @@ class VerifiersRun(TextRun):
         return len(self.labels)
 
     def _take(self, index: LineIndex) -> None:
-        """Steps and notes of an index. Evaluation is left out beside training."""
+        """Take over the steps and notes of an index. Evaluation is ignored if there is training."""
         self._index = index
         training = index.kinds == TRAINING
         self._kind = TRAINING if training.any() or not len(index.kinds) else EVALUATION
         self.labels = np.unique(index.steps[index.kinds == self._kind]).tolist()
         if index.first and len(self.labels) > 1:
-            del self.labels[0]  # its beginning may lie before what is known
+            del self.labels[0]  # its beginning may lie before the indexed part
         self.notes = [note for note in self.notes if note not in (*self._of_index,)]
         count = int((~training).sum())
         self._of_index = ()
@@ -184,7 +184,7 @@ class VerifiersRun(TextRun):
         self.notes += self._of_index
 
     def _starts(self, label: int) -> np.ndarray:
-        """The bytes at which the lines of a step begin."""
+        """Byte offsets of the lines of a step."""
         assert self._index is not None
         return np.asarray(self._index.starts[(self._index.steps == label) & (self._index.kinds == self._kind)])
 
@@ -196,7 +196,7 @@ class VerifiersRun(TextRun):
         return (*file_stamp(self._single)[2:], label, zlib.crc32(self._starts(label).tobytes()))
 
     def _episodes(self, label: int, notes: list[str]) -> Iterator[Any]:
-        """The episodes of a step. One that is no JSON is noted."""
+        """The episodes of a step. Invalid JSON is noted."""
         if label in self._files:
             seen = set()
             for file in self._files_of(label):
@@ -307,7 +307,7 @@ class VerifiersRun(TextRun):
         return table, None
 
     def _rows(self, position: int, *, with_tokens: bool = False) -> EpisodeRows:
-        """The branches of the update at ``position``. What cannot be read of them is noted."""
+        """The branches of the update at ``position``. Unreadable ones are noted."""
         notes: list[str] = []
         rows = EpisodeRows(label=self.labels[position - 1], with_tokens=with_tokens)
         for episode in self._episodes(self.labels[position - 1], notes):
@@ -337,7 +337,7 @@ class VerifiersRun(TextRun):
 
 RUN = re.compile(rb'(?<!\\)"run"\s*:\s*(?=\{)')
 NEAR = 1 << 16
-"""Bytes of a line in which its training step is looked for before the line is read as a whole."""
+"""Number of bytes of a line that are searched for its training step before the whole line is parsed."""
 
 
 def _key_of(line: bytes) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Episodes of verifiers as rows of a table, one a branch: from the root of a trace's messages to a leaf."""
+"""Episodes of verifiers as rows of a table, one per branch from the root of a trace's messages to a leaf."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ from grpo_core.traces.importers.verifiers_turns import (
 from grpo_core.traces.trajectory import MOST_CHARACTERS, Trajectory, Turn, as_text
 
 LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed")
-"""Values of ``stop_condition`` that say that a limit ended the rollout (``Trace.is_truncated``)."""
+"""Values of ``stop_condition`` for which a limit ended the rollout (``Trace.is_truncated``)."""
 MOST_TRACES, MOST_MESSAGES = 100_000, 1_000_000
-"""Of one update: what is beyond them is left out. Branches share messages, which then count once for each."""
+"""Limits for one update, beyond which data are left out. Messages shared by branches count once per branch."""
 MOST_TURNS = 60_000
-"""Of the trajectories of one update, calls of tools counted like turns: what is beyond them is shown as text alone."""
+"""Maximum number of turns, calls of tools included, in the trajectories of one update. Beyond it only texts are
+shown.
+"""
 
 
 @dataclass
@@ -66,7 +68,7 @@ class EpisodeRows:
     characters: int = 0
 
     def add(self, episode: dict[str, Any]) -> None:
-        """Add the branches of an episode's traces, or of a trace that stands alone."""
+        """Add the branches of an episode's traces, or of a single trace."""
         alone = "nodes" in episode
         policy = as_dict(as_dict(as_dict(episode.get("run")).get("work")).get("policy")).get("start")
         age = float(self.label - policy) if type(policy) is int else math.nan
@@ -149,14 +151,14 @@ class EpisodeRows:
 
 
 def _paid(reward: Any) -> tuple[float, float]:
-    """Score and weight of a reward: an object with both, or a number, or nothing where it was not scored."""
+    """Score and weight of a reward: an object with both, a number, or missing if not scored."""
     if isinstance(reward, dict):
         return float(reward["score"]), float(reward.get("weight", 1.0))
     return _number(reward), 1.0
 
 
 def _weights(factor: np.ndarray, known: np.ndarray) -> tuple[float, ...]:
-    """The weight of each reward function where all completions that it scored agree on it. Else empty.
+    """The weight of each reward function, if all completions that it scored agree. Otherwise empty.
 
     Args:
         factor: the weight of each score, (B, K).
@@ -171,10 +173,10 @@ def _number(value: Any) -> float:
 
 
 def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[int]]:
-    """The places of the nodes from the root to each leaf that has sampled tokens or text.
+    """Yield the node indices from the root to each leaf that has sampled tokens or text.
 
     Raises:
-        ValueError: a node's parent is not before it.
+        ValueError: a node comes before its parent.
     """
     parents = [node.get("parent") for node in nodes]
     for i, parent in enumerate(parents):
@@ -191,7 +193,7 @@ def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[int]]:
 
 
 def _conversation(turns: Sequence[Turn]) -> str:
-    """One message's text as it is, several messages with who speaks."""
+    """One message's text, or several messages with their speakers."""
     alone = len(turns) == 1 and not turns[0].calls and not turns[0].reasoning
     return turns[0].text if alone else as_text(turns)
 

@@ -1,4 +1,4 @@
-"""Tokens of verifiers' message graph: a row a branch, and all rows of an update as a step."""
+"""Tokens of verifiers' message graph: one row per branch, and all rows of an update as a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.traces.importers.verifiers_turns import Node, stream
 from grpo_core.traces.trajectory import Trajectory
 
 MOST_PLACES = 16_000_000
-"""Places of the arrays (B, T) of an update: what is larger is shown without its tokens."""
+"""Maximum size of the arrays (B, T) of an update. A larger one is shown without tokens."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,7 +25,7 @@ class RowTokens:
 
     Attributes:
         ids: numbers of the tokens.
-        mask: which of them the loss counts in this branch: of a message that branches share, none but in the first.
+        mask: the tokens that the loss counts in this branch. A message shared by branches counts only in the first.
         sampler: the sampler's log-probabilities, in nats.
         trainer: the trainer's, in nats.
         reference: those of the reference policy, in nats.
@@ -47,7 +47,9 @@ class RowTokens:
 
     @property
     def scored(self) -> bool:
-        """Whether sampler or trainer gave every token in the loss a log-probability, and there is such a token."""
+        """Whether sampler or trainer recorded a log-probability for every token in the loss, and there is such a
+        token.
+        """
         known = np.isfinite(self.trainer[self.mask]).all() or np.isfinite(self.sampler[self.mask]).all()
         return bool(self.mask.any() and known)
 
@@ -62,19 +64,19 @@ STREAMS = {
     "sampler": "logprobs", "trainer": "trainer_logprobs", "reference": "reference_logprobs", "entropy": "entropies",
     "advantage": "advantages",
 }  # fmt: skip
-"""Fields of :class:`RowTokens` that are streams of a node, with the stream's name there."""
+"""Fields of :class:`RowTokens` from streams of a node, with the names of the streams."""
 
 
 def row_tokens(nodes: Sequence[Node], path: Sequence[int], trajectory: Trajectory) -> RowTokens | None:
-    """The tokens of a branch. None where a message of it has none.
+    """The tokens of a branch. None if a message has no tokens.
 
     Args:
-        nodes: of the trace.
-        path: places of the branch's nodes, from the root to the leaf.
-        trajectory: of the branch.
+        nodes: nodes of the trace.
+        path: indices of the branch's nodes, from the root to the leaf.
+        trajectory: trajectory of the branch.
 
     Raises:
-        TypeError, ValueError, OverflowError: a number is none.
+        TypeError, ValueError, OverflowError: a value is not a number.
     """
     first = len(trajectory.prompt)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("ids", "mask", *STREAMS)}
@@ -99,11 +101,11 @@ def row_tokens(nodes: Sequence[Node], path: Sequence[int], trajectory: Trajector
 def step_of(
     rows: Sequence[RowTokens | None], table: Completions, settings: Settings, position: int, label: int
 ) -> Step:
-    """The tokens of an update as a step of one pass, before which the old policy is the trainer's own.
+    """Make a step of one pass from the tokens of an update. The old policy is that of the trainer.
 
-    Where only one of sampler and trainer gave a completion's log-probabilities, they stand for the trainer's, and the
-    sampler's are absent. A completion is used if each of its tokens in the loss has a log-probability, and an advantage
-    where any completion has one.
+    If only one of sampler and trainer recorded a completion's log-probabilities, they are used as the trainer's, and
+    the sampler's are missing. A completion is used if each of its tokens in the loss has a log-probability, and an
+    advantage where any completion has one.
 
     Args:
         rows: the tokens of each completion.
@@ -160,19 +162,19 @@ def step_of(
 
 
 def _trainer(row: RowTokens) -> np.ndarray:
-    """The trainer's log-probabilities of a row, or the sampler's where it has none for some token in the loss."""
+    """The trainer's log-probabilities of a row, or the sampler's if the trainer's are incomplete."""
     return row.trainer if np.isfinite(row.trainer[row.mask]).all() else row.sampler
 
 
 def _both(row: RowTokens) -> bool:
-    """Whether sampler and trainer both gave every token of the row that is in the loss a log-probability."""
+    """Whether both sampler and trainer recorded a log-probability for every token of the row in the loss."""
     return bool(np.isfinite(row.trainer[row.mask]).all() and np.isfinite(row.sampler[row.mask]).all())
 
 
 def _advantage(given: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
-    """The advantages of tokens ``given``, (B, T), as one a completion, (B,), where its tokens have the same.
+    """Reduce advantages of tokens ``given``, (B, T), to one per completion, (B,), if its tokens have equal ones.
 
-    A token without one has 0. None where none is recorded.
+    A token without one gets 0. None if none is recorded.
 
     Args:
         given: NaN where a token has none.

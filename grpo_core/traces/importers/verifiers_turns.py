@@ -17,12 +17,12 @@ Node = dict[str, Any]
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """``value`` where it is an object, else an empty one."""
+    """``value`` if it is an object, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def stream(node: Node, name: str) -> np.ndarray:
-    """One number for each sampled token of a node, NaN where it has none, or another number of them."""
+    """One number for each sampled token of a node, NaN if the stream is missing or has another length."""
     count = sum(map(bool, node.get("mask") or ()))
     if not node.get(name):
         return np.full(count, np.nan)
@@ -31,7 +31,7 @@ def stream(node: Node, name: str) -> np.ndarray:
 
 
 class Graph:
-    """The messages of a trace, each read once however many branches share it.
+    """The messages of a trace, each parsed once even if several branches share it.
 
     Attributes:
         trace: as recorded.
@@ -52,10 +52,11 @@ class Graph:
         return np.concatenate([self._streams[place, name] for place in path])
 
     def trajectory(self, path: Sequence[int], rewards: dict[str, tuple[float, float]]) -> Trajectory:
-        """The trajectory of a branch. Branches are read in order: the loss counts a message in the first that has it.
+        """The trajectory of a branch. Branches must be read in order, since the loss counts a message in the first that
+        has it.
 
         Args:
-            path: places of its nodes, from the root to the leaf.
+            path: indices of its nodes, from the root to the leaf.
             rewards: name -> (score, weight).
 
         Raises:
@@ -78,7 +79,7 @@ class Graph:
         )  # fmt: skip
 
     def _seconds(self, path: Sequence[int], i: int) -> float | None:
-        """The time that a reply's call took. Of a single message between two calls, the time between them."""
+        """Duration of the call for a reply, or for a single message between two calls, the time between them."""
         start, end = self._spans.get(path[i], (0.0, 0.0))
         between = path[i] not in self._spans and 0 < i < len(path) - 1
         if between and path[i - 1] in self._spans and path[i + 1] in self._spans:
@@ -87,7 +88,7 @@ class Graph:
 
 
 def _spans(trace: dict[str, Any]) -> dict[int, tuple[float, float]]:
-    """Node -> beginning and end of the call that wrote it, in seconds."""
+    """Node -> start and end of the call that wrote it, in seconds."""
     return {
         call["node"]: (float(time["start"]), float(time["end"]))
         for call in map(as_dict, trace.get("calls") or [])
@@ -96,7 +97,7 @@ def _spans(trace: dict[str, Any]) -> dict[int, tuple[float, float]]:
 
 
 def metrics_of(trace: dict[str, Any]) -> dict[str, float | None]:
-    """The environment's numbers that are no reward."""
+    """The environment's numbers that are not rewards."""
     return {
         name: None if value is None else float(value)
         for name, value in as_dict(trace.get("metrics")).items()
@@ -105,13 +106,13 @@ def metrics_of(trace: dict[str, Any]) -> dict[str, float | None]:
 
 
 def finish_reason(trace: dict[str, Any]) -> str | None:
-    """The reason for which the last reply ended, as its provider names it."""
+    """The reason why the last reply ended, in the provider's term."""
     calls = [call for call in map(as_dict, trace.get("calls") or []) if call.get("error") is None]
     return calls[-1].get("finish_reason") if calls else None
 
 
 def _turn(node: Node, seconds: float | None) -> Turn:
-    """A node's message, with what is recorded of its tokens."""
+    """A node's message, with the recorded data of its tokens."""
     message = {"content": None, **as_dict(node.get("message"))}
     ids, mask, body = node.get("token_ids") or [], node.get("mask") or [], node.get("is_content") or []
     sampled = bool(node.get("sampled"))
@@ -122,7 +123,7 @@ def _turn(node: Node, seconds: float | None) -> Turn:
     weighted = np.array([[bool(value) for value in w] for w in weights]).reshape(-1, len(mask)).any(axis=0)
     if len(body) == len(ids):
         of_text = sum(map(bool, body))
-    else:  # the scaffold of the chat template stands before what was sampled
+    else:  # the chat template's scaffold precedes the sampled tokens
         of_text = len(ids) - int(known.argmax()) if sampled and known.any() else len(ids)
     gap = _mean(np.abs(stream(node, "trainer_logprobs") - stream(node, "logprobs"))) if known.any() else None
     return turn_of(
@@ -147,7 +148,7 @@ def _ended(trace: dict[str, Any]) -> str:
 
 
 def _errors(trace: dict[str, Any]) -> tuple[str, ...]:
-    """Errors of the trace and of its calls, each once: that of a call is often the trace's too."""
+    """Errors of the trace and of its calls, without duplicates: a call's error is often the trace's too."""
     failed = [*(trace.get("errors") or []), *(as_dict(call).get("error") for call in trace.get("calls") or [])]
     said = [f"{error.get('type')}: {error.get('message')}" for error in map(as_dict, failed) if error]
     return tuple(dict.fromkeys(said))

@@ -1,4 +1,4 @@
-"""verl's ``rollout_data_dir/12.jsonl``: a line a completion, with texts and the score.
+"""Reader of verl's ``rollout_data_dir/12.jsonl``: one line per completion, with texts and the score.
 
 Read from verl 0.9.1: the present trainer writes ``input, output, gts, score, step, uid`` with the uid
 ``{sample}_{rollout}_{output}``; the former one writes ``input, output, gts, score, step``, numbers that the reward
@@ -22,9 +22,9 @@ from grpo_core.traces.importers.text_run import TextRun, equal_groups, names_in,
 
 AFTER = ".jsonl"
 MOST_TRIED = 20
-"""Files of a folder that are looked at to find out whether they are verl's."""
+"""Maximum number of files in a folder that are tested for verl's format."""
 MOST_ROWS, MOST_CHARACTERS = 200_000, 1 << 29
-"""What of one file is read at most."""
+"""Limits on what is read from one file."""
 
 
 def probe(path: Path) -> bool:
@@ -121,7 +121,7 @@ class VerlRollouts(TextRun):
 
 
 def _group_key(row: dict[str, Any]) -> tuple[str, str]:
-    """The part that the completions of one prompt share: their uid without its last two parts, or the prompt itself."""
+    """The key shared by the completions of one prompt: their uid without its last two parts, or the prompt itself."""
     uid = row.get("uid")
     if isinstance(uid, str) and uid.count("_") >= 2:
         return "uid", uid.rsplit("_", 2)[0]
@@ -135,5 +135,5 @@ def _text(value: Any) -> str:
 def _number(value: Any) -> float:
     try:
         return float(value) if isinstance(value, int | float) else math.nan
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # an integer of hundreds of digits
         return math.nan

@@ -1,4 +1,4 @@
-"""The settings of verl's actor and trainer in the words of this program: which switches of the one loss they are.
+"""Conversion of the settings of verl's actor and trainer to an objective of this program.
 
 Read from verl 0.9.1: ``ppo_loss`` (``workers/utils/losses.py``), ``agg_loss``, ``compute_policy_loss_*`` and
 ``kl_penalty`` (``trainer/ppo/core_algos.py``). The trainer's settings have the names of verl's configuration
@@ -14,9 +14,9 @@ seq-mean-token-sum         sequence_sum    completions of the mini-batch
 seq-mean-token-sum-norm    constant        completions of the mini-batch
 =========================  ==============  ==========================================
 
-Without ``loss_scale_factor`` the constant of the last is the width to which verl padded, which may be another in each
-micro-batch: it is then put into the denominator of "sequence_sum". verl's loss is already a share of that of the whole
-mini-batch, times the number of processes, since the engine averages over them.
+Without ``loss_scale_factor`` the constant of the last is verl's padded width, which may differ between micro-batches:
+it is then put into the denominator of "sequence_sum". A micro-batch's loss in verl is already its share of the
+mini-batch's, multiplied by the number of processes, since the engine averages over them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from grpo_core.text import tr
 
 MODE, AGGREGATION, BYPASS = "policy_loss.loss_mode", "loss_agg_mode", "bypass_mode"
 SAMPLER = "actor_rollout_ref.rollout.name"
-"""The engine that samples, which is never the one that trains."""
+"""Setting of the engine that samples, which is never the one that trains."""
 REDUCTIONS = {
     "token-mean": "token", "token-sum": "sequence_sum", "seq-mean-token-mean": "sequence",
     "seq-mean-token-sum": "sequence_sum", "seq-mean-token-sum-norm": "constant",
@@ -44,15 +44,15 @@ BASELINES = {
 """verl's ``adv_estimator`` -> baseline. Advantages of the others are taken as recorded."""
 STD_EPSILON = 1e-6
 RATIO_LIMIT = 20.0
-"""The bound at which verl's losses with a token's ratio clamp its logarithm."""
+"""Limit to which verl clamps the log-ratio of a token."""
 LARGEST_KL = 10.0
-"""verl cuts k3 there."""
+"""Limit to which verl clamps k3."""
 LOSSES = ("vanilla", "gspo", "sapo", "cispo", "gpg")
-"""Those of ``policy_loss.loss_mode`` that the one loss has, and "bypass_mode" in some of its forms."""
+"""Supported values of ``policy_loss.loss_mode``; "bypass_mode" only in some forms."""
 
 
 def unsupported(settings: Mapping[str, Any]) -> str:
-    """The reason why the losses of such a run cannot be recomputed. Empty where they can."""
+    """The reason why the losses of a run cannot be recomputed. Empty where they can."""
     mode, aggregation = _mode(settings), str(settings[AGGREGATION])
     if aggregation not in REDUCTIONS:
         return tr("verl's loss_agg_mode “{name}” is unknown; known are {known}.").format(
@@ -109,11 +109,11 @@ def _unsupported_bypass(settings: Mapping[str, Any], mode: str) -> str:
 
 
 def objective_of(settings: Mapping[str, Any]) -> Objective:
-    """The loss that an actor with these settings minimises. One without KL where :func:`unsupported` says why not.
+    """The loss that an actor with these settings minimises. It has no KL if :func:`unsupported` rules the KL out.
 
     Raises:
         KeyError: a setting is missing.
-        ValueError: what must be a number is none.
+        ValueError: a numeric setting is not a number.
     """
     estimator = str(settings.get("algorithm.adv_estimator"))
     divides = estimator.startswith("grpo") and bool(settings.get("algorithm.norm_adv_by_std_in_grpo", True))
@@ -158,16 +158,16 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
 
 
 def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: int, tokens: int) -> float:
-    """The number that replaces B, or the token count, in a micro-batch: that of the mini-batch of all processes.
+    """The replacement for B, or the token count, in a micro-batch: that of the mini-batch of all processes.
 
     Args:
-        settings: of the actor.
-        micro: what was noted of the micro-batch: the mini-batch's tokens and completions, and the padded width.
-        rows, tokens: completions of the micro-batch with a token, and tokens, by which verl divides where it was told
-            of no mini-batch.
+        settings: the actor's settings.
+        micro: recorded facts on the micro-batch: the mini-batch's tokens and completions, and the padded width.
+        rows, tokens: non-empty completions and tokens of the micro-batch, by which verl divides if it does not know the
+            mini-batch.
 
     Raises:
-        KeyError: the padded width is needed and was not noted.
+        KeyError: the padded width is needed and was not recorded.
     """
     aggregation = "seq-mean-token-mean" if _mode(settings) == "sapo" else str(settings[AGGREGATION])
     if aggregation == "token-sum":
@@ -183,7 +183,7 @@ def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: 
 
 
 def _mode(settings: Mapping[str, Any]) -> str:
-    """The name of the surrogate: in bypass mode that of its ``loss_type``, as the other modes call it."""
+    """Name of the surrogate. In bypass mode ``loss_type``, translated to the names of the other modes."""
     mode = str(settings[MODE])
     if mode != BYPASS:
         return mode
@@ -208,7 +208,7 @@ def _band(settings: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _estimator(settings: Mapping[str, Any]) -> str | None:
-    """The estimator of the KL in the loss. None where this program has none like it."""
+    """The estimator of the KL in the loss. None if this program has no equivalent."""
     name = str(settings.get("kl_loss_type"))
     return "k2" if name == "k2+" else KL.get(name)
 

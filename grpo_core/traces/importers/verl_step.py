@@ -1,4 +1,4 @@
-"""One update of a traced verl run. What differs from TRL's is what a micro-batch's loss is divided by."""
+"""Assembly of one update of a traced verl run, which differs from TRL's in the divisors of the loss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grpo_core.traces.importers.trace_step import StepAssembly
 
 
 class VerlAssembly(StepAssembly):
-    """Puts the parts of all processes together into one update, as verl's loss sees it."""
+    """Combines the parts of all processes into one update, as verl's loss uses it."""
 
     def step(self, position: int, files: StepFiles, settings: Settings) -> Step:
         step = super().step(position, files, settings)
@@ -26,7 +26,7 @@ class VerlAssembly(StepAssembly):
         self._refuse_weights_of_tokens(step)
         if np.bincount(step.group).max() <= settings.learner.group_size:
             return step
-        # several outputs of one session have its last one's advantage, so the group's mean is not that of all rows
+        # several outputs of one session have the advantage of the last, so the group's mean is not that of all rows
         given = settings.replace({"objective.baseline": "given", "objective.std": "none"})
         return dataclasses.replace(step, settings=given)
 
@@ -37,7 +37,9 @@ class VerlAssembly(StepAssembly):
         )
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """None: verl's bonus has the coefficient that is set, and a token weighs in it as in the rest of the loss."""
+        """None: verl's bonus has the configured coefficient, and tokens have the same weights in it as in the rest of
+        the loss.
+        """
         return None, None
 
     def _refuse_cut_kl(self, step: Step) -> None:

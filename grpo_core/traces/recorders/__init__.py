@@ -1,7 +1,7 @@
-"""Recorders that a training script imports to leave a trace of every update. Each file stands alone."""
+"""Recorders that a training script imports to write a trace of every update. Each file is self-contained."""
 
 from pathlib import Path
 
 RECORDER = "trl_recorder.py"
-"""Name under which the recorder for TRL lies beside a script that trains."""
+"""File name of the recorder for TRL beside a training script."""
 RECORDER_SOURCE = Path(__file__).parent / "trl.py"

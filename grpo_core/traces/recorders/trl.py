@@ -41,11 +41,11 @@ from typing import Any
 FORMAT, VERSION = "grpo-lab-trace", 2
 TRIED = ("1.16.0",)
 QUEUE = 4
-"""Steps that may wait for the disk."""
+"""Maximum number of steps that wait for the disk."""
 LINES = 10_000
-"""Lines of the trainer's log that may wait for it."""
+"""Maximum number of lines of the trainer's log that wait for the disk."""
 CLOSING_SECONDS = 60.0
-"""How long the end of training waits for the disk."""
+"""Seconds to wait for the disk at the end of training."""
 EXPECTED = {
     "_calculate_rewards": ("inputs", "prompts", "completions", "completion_ids_list"),
     "_generate_and_score_completions": ("inputs",),
@@ -87,8 +87,8 @@ class Recorder:
         reason: why only texts are recorded; empty at level "tokens".
         written: steps on disk.
         dropped: steps that were lost because the disk was slower than training.
-        unclear: steps that are left out because not every loss could be assigned to its batch.
-        failure: what switched the recorder off; empty while it works.
+        unclear: steps left out because some loss could not be assigned to its batch.
+        failure: error that disabled the recorder; empty while it works.
         queue, thread: the steps and lines of the log that wait to be written, and what writes them.
     """
 
@@ -167,7 +167,7 @@ class Recorder:
         setattr(self.trainer, name, wrapped)
 
     def _guarded(self, action: Any, *args: Any, **kwargs: Any) -> None:
-        """Do it. What goes wrong switches the recorder off and leaves training alone."""
+        """Run ``action``. An error disables the recorder and does not affect training."""
         if self.failure:
             return
         try:
@@ -204,7 +204,7 @@ class Recorder:
         elif len(self._generations) >= self._most_generations:
             self._leave_out_step()
         if not self._generations:
-            self._passes = [[]]  # what was computed since the last step belongs to no batch
+            self._passes = [[]]  # values computed since the last step belong to no batch
         count = len(inputs)
         size = int(self.trainer.num_generations)
         number = len(self._generations)
@@ -255,14 +255,14 @@ class Recorder:
             numbers = {key: float(value) for key, value in logs.items() if isinstance(value, (int, float))}
             try:
                 self._lines.put_nowait({"step": int(self.trainer.state.global_step), "logs": numbers})
-            except queue.Full:  # a disk that has not answered for so long has no steps either
+            except queue.Full:  # a disk that blocks this long has no room for steps either
                 return
             self.queue.put({})
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
     def on_optimizer_step(self) -> None:
-        """Note that an optimizer step has ended, which may end the update that is being recorded."""
+        """Handle the end of an optimizer step, which may complete the recorded update."""
         if self._passes[-1]:
             self._passes.append([])
         if self.level == "tokens" and self._step_is_complete:
@@ -272,23 +272,23 @@ class Recorder:
 
     @property
     def held(self) -> int:
-        """Batches and losses of the step in progress, whose tensors are kept until it is complete or left out."""
+        """Number of batches and losses of the current step, whose tensors are kept until it is complete or left out."""
         return len(self._generations) + self._used
 
     @property
     def _used(self) -> int:
-        """Losses that were computed from the batches of the step in progress."""
+        """Number of losses computed from the batches of the current step."""
         return sum(len(micro) for micro in self._passes)
 
     @property
     def _expected(self) -> int:
-        """Losses that TRL computes from them."""
+        """Number of losses that TRL computes from those batches."""
         every = int(self.trainer.args.steps_per_generation) * int(self.trainer.num_iterations)
         return every * len(self._generations)
 
     @property
     def _most_generations(self) -> int:
-        """Batches that a step can have: those of one optimizer step, at least one."""
+        """Maximum number of batches of a step: those of one optimizer step, at least one."""
         arguments = self.trainer.args
         return max(-(-int(arguments.gradient_accumulation_steps) // int(arguments.steps_per_generation)), 1)
 
@@ -301,13 +301,13 @@ class Recorder:
 
     @property
     def _step_is_complete(self) -> bool:
-        """Whether an optimizer step has just ended and every generated batch has been used as often as it will be."""
+        """Whether an optimizer step has just ended and every generated batch has reached its number of uses."""
         if self.level == "texts":
             return bool(self._generations)
         return not self._passes[-1] and self._used == self._expected > 0
 
     def _finish_step(self) -> None:
-        """Hand the step in progress to the thread, or drop it where the thread is too far behind."""
+        """Pass the current step to the thread, or drop it if the thread is too far behind."""
         generations, self._generations = self._generations, []
         passes, self._passes = [micro for micro in self._passes if micro], [[]]
         if not generations:
@@ -390,7 +390,7 @@ def applied_entropy_coefficient(trainer: Any) -> float:
 
 
 def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The columns of a step's file by name, one entry a completion, without padding. ``generations`` are batches."""
+    """The columns of a step's file by name, one entry per completion, without padding. ``generations`` are batches."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for batch in generations:
         arrays = {key: as_numpy(batch.get(key)) for key in (*GENERATED, "rewards")}
@@ -420,9 +420,9 @@ def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def real_length(batch: dict[str, Any], arrays: dict[str, Any], i: int) -> int:
-    """Tokens of completion ``i``: those that attention saw, and at least those that the loss counts.
+    """Number of tokens of completion ``i``: those that attention includes, and at least those that the loss counts.
 
-    A truncated completion under ``mask_truncated_completions`` has a mask of zeros: all its places are kept then.
+    A truncated completion under ``mask_truncated_completions`` has a mask of zeros: all its positions are then kept.
     """
     seen = arrays["completion_mask"][i].astype(bool)
     places = seen.nonzero()[0]
@@ -470,7 +470,7 @@ TYPES = {
 }  # fmt: skip
 """Columns and their values: float32 as the trainer computed, except rewards and advantages of other dtypes."""
 NUMBERS = ("row", "generation", "group")
-"""Columns of one number a row; the others hold a list a row, or none, and text its bytes."""
+"""Columns with one number per row. The others hold a list per row, or None; texts are lists of bytes."""
 NESTED = ("logp", "entropy", "off_policy_mask", "entropy_mask")
 """Columns of lists of lists."""
 
@@ -478,8 +478,8 @@ NESTED = ("logp", "entropy", "off_policy_mask", "entropy_mask")
 def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
     """The columns as flat arrays of NumPy: values, and for lists ``name.lengths`` and ``name.counts``.
 
-    A row without a list has the length -1. Of lists of lists the lengths are those of the inner lists, the counts how
-    many of them a row has.
+    A row without a list has the length -1. For lists of lists, the lengths are those of the inner lists, and the counts
+    are the number of inner lists of each row.
     """
     import numpy as np
 
@@ -497,7 +497,9 @@ def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] | None:
-    """Row ``i`` of ``array`` (B, T) as a list of ``length`` entries (all of them for None). None without an array."""
+    """Row ``i`` of ``array`` (B, T) as a list of its first ``length`` entries, or of all for None. None without an
+    array.
+    """
     if array is None:
         return None
     row = array[i] if length is None or array.shape[1] == 1 else array[i][:length]
@@ -518,7 +520,7 @@ def scalar(value: Any) -> float | None:
 
 
 def detached(value: Any) -> Any:
-    """A tensor without its graph. What is no tensor stays."""
+    """Detach a tensor from its graph. Other values are unchanged."""
     return value.detach() if hasattr(value, "detach") else value
 
 

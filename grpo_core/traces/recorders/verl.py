@@ -50,15 +50,15 @@ TRIED = ("0.9.1",)
 ENGINES = ("fsdp", "fsdp2")
 """Engines of verl that are recorded."""
 QUEUE = 4
-"""Updates that may wait for the disk."""
+"""Maximum number of updates that wait for the disk."""
 CLOSING_SECONDS = 60.0
-"""How long the end of training waits for the disk."""
+"""Seconds to wait for the disk at the end of training."""
 FOLDER, TEXT = "GRPO_LAB_TRACE", "GRPO_LAB_TEXT"
-"""Environment variables: the folder, and 0 where no text is to be kept."""
+"""Environment variables: the folder, and 0 to leave out texts."""
 ROW = "grpo_lab_row"
 """Key of the row-number tensor in verl's batch."""
 TOLD = "grpo_lab_trainer"
-"""Key of what the trainer tells the worker: its step and settings as JSON."""
+"""Key of the data that the trainer sends to the worker: its step and settings as JSON."""
 TRAINERS = {"verl.trainer.ppo.ray_trainer": "RayPPOTrainer", "verl.trainer.ppo.v1.trainer_base": "PPOTrainer"}
 """verl's trainers by their modules."""
 OF_THE_TRAINER = {
@@ -66,9 +66,9 @@ OF_THE_TRAINER = {
     "data": ("max_response_length",),
     "actor_rollout_ref.rollout": ("name", "temperature", "top_p", "top_k", "n"),
 }
-"""The trainer's settings that are kept: those of the advantages and the sampler, and the longest completion."""
+"""Recorded settings of the trainer: those of the advantages and the sampler, and the maximum length of completions."""
 LEFT_OUT = ("_target_", "checkpoint", "profiler", "engine", "model_config", "global_batch_info", "qat", "fsdp_config")
-"""The actor's settings that are not kept: they have no part in the loss."""
+"""Settings of the actor that are not recorded, since they do not affect the loss."""
 
 
 def record(worker: Any, folder: str | Path, *, text: bool = True) -> Recorder | None:
@@ -104,7 +104,7 @@ class Recorder:
     Attributes:
         written: updates on disk.
         dropped: updates that were lost because the disk was slower than training.
-        failure: what switched the recorder off; empty while it works.
+        failure: error that disabled the recorder; empty while it works.
         queue, thread: the updates that wait to be written, and what writes them.
     """
 
@@ -167,7 +167,7 @@ class Recorder:
         setattr(self.worker, name, wrapped)
 
     def _guarded(self, action: Any, *args: Any, **kwargs: Any) -> None:
-        """Do it. What goes wrong switches the recorder off and leaves training alone."""
+        """Run ``action``. An error disables the recorder and does not affect training."""
         if self.failure:
             return
         try:
@@ -191,7 +191,7 @@ class Recorder:
         data[ROW] = torch.arange(data.batch_size[0])
 
     def _after_loss(self, result: Any, *, model_output: Any, data: Any, dp_group: Any = None) -> None:
-        """Take a micro-batch's loss and what the model said of its tokens, (b, T)."""
+        """Record a micro-batch's loss and the model's outputs for its tokens, (b, T)."""
         if self._batch is None or ROW not in data:
             return
         from verl.workers.utils.padding import no_padding_2_padding
@@ -214,7 +214,7 @@ class Recorder:
             self._passes.append([])
 
     def _after_update(self, result: Any, *args: Any, **kwargs: Any) -> None:
-        """Hand the update to the thread, or drop it where the thread is too far behind."""
+        """Pass the update to the thread, or drop it if the thread is too far behind."""
         batch, self._batch = self._batch, None
         passes, self._passes = [micro for micro in self._passes if micro], [[]]
         if batch is None or not passes:
@@ -254,7 +254,7 @@ class Recorder:
             self._described = True
         rows = completions_of(update["batch"], self.tokenizer if self.text else None, self.text)
         micro = add_passes(rows, update["passes"])
-        if not self.text:  # the lengths had to be known until here
+        if not self.text:  # needed until here for the lengths
             for name in ("prompt_ids", "prompt", "completion"):
                 rows[name] = [None] * len(rows["row"])
             rows["completion_ids"] = [[-1] * len(ids) for ids in rows["completion_ids"]]
@@ -275,9 +275,9 @@ BATCH = (
     "prompts", "responses", "attention_mask", "response_mask", "old_log_probs", "ref_log_prob", "rollout_log_probs",
     "rollout_is_weights", "advantages", "token_level_rewards", "token_level_scores", "rm_scores", "uid",
 )  # fmt: skip
-"""What is kept of verl's batch: tensors (B, ...), padded or nested, and the name of each completion's prompt."""
+"""Recorded parts of verl's batch: tensors (B, ...), padded or nested, and the name of each completion's prompt."""
 REWARDS = ("token_level_rewards", "token_level_scores", "rm_scores")
-"""Where the reward of a completion is, as a sum over its tokens: the first that is there."""
+"""Possible sources of a completion's reward, as a sum over its tokens: the first that exists is used."""
 
 
 def unknown(worker: Any) -> str:
@@ -293,12 +293,12 @@ def unknown(worker: Any) -> str:
 
 
 def width(mask: Any) -> int:
-    """T, the places to which verl pads the completions of a micro-batch."""
+    """T, the width to which verl pads the completions of a micro-batch."""
     return int(mask.offsets().diff().max()) if mask.is_nested else int(mask.shape[1])
 
 
 def completions_of(batch: dict[str, Any], tokenizer: Any, text: bool) -> dict[str, list[Any]]:
-    """The columns of an update's file by name, one entry a completion, without padding."""
+    """The columns of an update's file by name, one entry per completion, without padding."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     there = {key: rows_of(batch[key]) for key in BATCH if key in batch and key != "uid"}
     prompts, lengths = there["prompts"], [len(row) for row in there["responses"]]
@@ -337,13 +337,15 @@ def rows_of(tensor: Any) -> list[Any]:
 
 
 def number_of(name: Any) -> int:
-    """A number for a prompt's name, the same in every process: 52 bits of its hash."""
+    """A number for a prompt's name that is the same in every process: 52 bits of its hash."""
     data = name if isinstance(name, bytes) else str(name).encode()
     return int(hashlib.sha256(data).hexdigest()[:13], 16)
 
 
 def advantage_of(values: Any, mask: Any) -> list[float]:
-    """The advantage of each token, or the one that all tokens of the loss have: verl's is 0 at the others."""
+    """The advantage of each token, or a single one if all tokens in the loss have the same. verl sets it to 0
+    elsewhere.
+    """
     counted = values[mask]
     if not len(counted):
         return [0.0]
@@ -383,7 +385,7 @@ TYPES = {
 }  # fmt: skip
 """Columns and their values: float32 as the trainer computed, except rewards and advantages of other dtypes."""
 NUMBERS = ("row", "generation", "group")
-"""Columns of one number a row; the others hold a list a row, or none, and text its bytes."""
+"""Columns with one number per row. The others hold a list per row, or None; texts are lists of bytes."""
 NESTED = ("logp", "entropy")
 """Columns of lists of lists."""
 
@@ -391,8 +393,8 @@ NESTED = ("logp", "entropy")
 def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
     """The columns as flat arrays of NumPy: values, and for lists ``name.lengths`` and ``name.counts``.
 
-    A row without a list has the length -1. Of lists of lists the lengths are those of the inner lists, the counts how
-    many of them a row has.
+    A row without a list has the length -1. For lists of lists, the lengths are those of the inner lists, and the counts
+    are the number of inner lists of each row.
     """
     import numpy as np
 
@@ -410,7 +412,7 @@ def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def detached(value: Any) -> Any:
-    """A tensor without its graph. What is no tensor stays."""
+    """Detach a tensor from its graph. Other values are unchanged."""
     return value.detach() if hasattr(value, "detach") else value
 
 
@@ -464,7 +466,7 @@ def scalar(value: Any) -> float | None:
 
 
 def report(metrics: Any) -> dict[str, float]:
-    """The actor's own figures of an update by its own names: the mean over its mini-batches, as verl reports it."""
+    """The actor's own metrics of an update by its own names: the mean over its mini-batches, as reported by verl."""
     numbers: dict[str, float] = {}
     for name, values in dict(metrics).items():
         each = values if isinstance(values, (list, tuple)) else [values]
@@ -495,7 +497,7 @@ def description(recorder: Recorder, update: dict[str, Any]) -> dict[str, Any]:
 
 
 def flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Settings within settings under one name each, joined by dots."""
+    """Flatten nested settings, with names joined by dots."""
     settings: dict[str, Any] = {}
     for key in config:
         value, name = config[key], f"{before}{key}"
@@ -520,7 +522,7 @@ def save_tokenizer(tokenizer: Any, folder: Path) -> None:
 
 
 def record_all() -> None:
-    """Record each actor of this process that is given its loss from now on, and have its trainers tell their step."""
+    """Record each actor of this process that gets its loss from now on, and make the trainers send their step."""
     engine_workers = sys.modules.get("verl.workers.engine_workers")
     if engine_workers is not None:
         record_workers(engine_workers.TrainingWorker)
@@ -530,7 +532,7 @@ def record_all() -> None:
 
 
 def record_workers(kind: Any) -> None:
-    """Have workers of this class recorded as soon as they are given the actor's loss. A critic's is not wanted."""
+    """Record workers of this class as soon as they get the actor's loss. Critics are not recorded."""
     original = kind.set_loss_fn
 
     @wraps(original)
@@ -545,7 +547,7 @@ def record_workers(kind: Any) -> None:
 
 
 def tell_worker(kind: Any) -> None:
-    """Have trainers of this class send their step and settings with each batch of the actor."""
+    """Make trainers of this class send their step and settings with each batch of the actor."""
     original = kind._update_actor
 
     @wraps(original)
@@ -561,7 +563,7 @@ def tell_worker(kind: Any) -> None:
 
 
 def told_settings(config: Any) -> dict[str, Any]:
-    """The trainer's settings that make the advantages, under their names in verl."""
+    """The trainer's settings that determine the advantages, by their names in verl."""
     settings: dict[str, Any] = {}
     for part, names in OF_THE_TRAINER.items():
         given = config
