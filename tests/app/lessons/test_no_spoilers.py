@@ -58,6 +58,7 @@ def test_the_bill_keeps_its_scale_when_models_are_switched_off(pupil: Pupil) -> 
 
     pupil.open("memory_bill")
     assert isinstance(pupil.picture, MemoryBill)
+    pupil.walk_to(3)  # its question is open: the bill with Adam's states is still shown
     full = pupil.picture.picture.longest
     pupil.walk_to(4)
     pupil.press(Qt.Key.Key_S)
