@@ -20,9 +20,9 @@ from grpo_core.traces.importers.parquet import Columns
 
 HARMLESS = ("This plugin does not support", "Detected locale")
 """Messages to ignore: of the offscreen platform without a window manager, and of Qt in a terminal without UTF-8."""
-LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.")
-"""Modules that import torch if it is installed, which only a language model's process may do. That process has its own
-check."""
+LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.", "grpo_core.bandit.traced")
+"""Modules that import torch if it is installed, which only a language model's process may do, and the one that needs
+JAX. The language model's process has its own check."""
 
 
 def self_test(out: Path | None = None, *, golden: Path | None = None, window: bool = True) -> int:
